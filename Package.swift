@@ -1,0 +1,112 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
+let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
+let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
+let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
+let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
+let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+/// A target of Herald's own; which target may name which is the import table of docs/architecture.md.
+func herald(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+let package = Package(
+    name: "herald",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "herald", targets: ["HeraldCommand"]),
+        .library(name: "HeraldModel", targets: ["HeraldModel"]),
+        .library(name: "HeraldProvider", targets: ["HeraldProvider"]),
+        .library(name: "HeraldDevice", targets: ["HeraldDevice"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.0"),
+        .package(url: "https://github.com/apple/swift-configuration.git", from: "1.4.0", traits: [.defaults, "YAML"]),
+        .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.2"),
+        .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.0"),
+        .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.0"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+    ],
+    targets: [
+        .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]),
+
+        herald("HeraldModel", []),
+        herald("HeraldWire", ["HeraldModel", nioCore]),
+        herald("HeraldTrust", ["HeraldModel", x509, asn1, crypto, cryptoExtras]),
+        herald("HeraldMailbox", ["HeraldModel", logging, metrics]),
+        herald("HeraldDoor", ["HeraldModel", "HeraldTrust", nioCore, nioPosix, nioTLS, nioSSL, lifecycle, logging]),
+        herald(
+            "HeraldGateway",
+            ["HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "CNghttp2", nioCore, nioSSL, logging, metrics]
+        ),
+        herald(
+            "HeraldCourier",
+            ["HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", nioCore, nioSSL, logging, metrics]
+        ),
+        herald("HeraldStores", ["HeraldModel", "HeraldMailbox", grdb, grdbSQLite, logging]),
+        herald("HeraldConsole", ["HeraldModel", "HeraldTrust", "HeraldMailbox", hummingbird, logging, metrics]),
+        herald("HeraldProvider", ["HeraldModel", "HeraldTrust", httpClient, nioCore, nioSSL, logging]),
+        herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, logging]),
+        .executableTarget(
+            name: "HeraldCommand",
+            dependencies: [
+                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway", "HeraldCourier",
+                "HeraldStores", "HeraldConsole", "HeraldProvider", "HeraldDevice",
+                argumentParser, configuration, yams, lifecycle, logging, metrics, nioCore, nioPosix, httpClient,
+            ],
+            swiftSettings: settings
+        ),
+
+        .target(
+            name: "HeraldTestSupport",
+            dependencies: ["HeraldModel", "HeraldTrust", "HeraldMailbox", x509, crypto],
+            path: "Tests/HeraldTestSupport",
+            swiftSettings: settings
+        ),
+        tests("HeraldModelTests", ["HeraldModel"]),
+        tests("HeraldWireTests", ["HeraldWire", "HeraldModel", nioCore]),
+        tests("HeraldTrustTests", ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto]),
+        tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport"]),
+        tests("HeraldGatewayTests", ["HeraldGateway", "HeraldTestSupport", nioCore, nioEmbedded]),
+        tests("HeraldCourierTests", ["HeraldCourier", "HeraldWire", "HeraldTestSupport", nioCore, nioEmbedded]),
+        tests("HeraldStoresTests", ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb]),
+        tests("HeraldConsoleTests", ["HeraldConsole", "HeraldTestSupport"]),
+        tests("HeraldCommandTests", ["HeraldCommand", "HeraldTestSupport"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,20 @@
+package import HeraldModel
+
+/// Which node of a cluster holds a device's connection.
+///
+/// On one node there is nothing to look up, and ``SingleNodeDirectory`` hands out fences only. A cluster's directory
+/// writes the claim where all nodes see it, with the fence as the number that decides between two claims, and rings the
+/// node that holds a device when something was stored for it. Order for no lost wake-up: who stores, stores first and
+/// rings after; who connects, claims first and reads the mailbox after.
+package protocol ConnectionDirectory: Sendable {
+    /// This node holds the device's connection from now on.
+    /// - Returns: A number greater than that of every earlier claim for the device.
+    /// - Throws: If the claim cannot be written; the device is then refused, and tries again.
+    func claim(_ device: DeviceNumber) async throws -> UInt64
+
+    /// The connection with this fence is gone; nothing happens if a newer one was claimed.
+    func release(_ device: DeviceNumber, fence: UInt64)
+
+    /// Something was stored for a device that this node does not hold. Returns at once; may be lost: it saves time only.
+    func ring(_ slot: Slot, sequence: UInt64)
+}

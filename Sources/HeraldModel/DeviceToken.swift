@@ -1,0 +1,91 @@
+/// What a provider holds of a registration: 32 bytes that mean nothing to anybody but the service that minted them.
+///
+/// In text it is 64 hexadecimal digits; either case is read, lower case is written. Tokens are compared as bytes.
+public struct DeviceToken: Hashable, Sendable {
+    /// How many bytes a token has.
+    public static let byteCount = 32
+
+    /// The token's bytes in four words, most significant first.
+    package let words: (UInt64, UInt64, UInt64, UInt64)
+
+    /// Makes a token from four words, most significant first.
+    package init(words: (UInt64, UInt64, UInt64, UInt64)) {
+        self.words = words
+    }
+
+    /// Makes a token from 32 bytes.
+    /// - Returns: nil for any other number of bytes.
+    public init?(bytes: some Collection<UInt8>) {
+        guard bytes.count == DeviceToken.byteCount else { return nil }
+        var reader = bytes.makeIterator()
+        func word() -> UInt64 {
+            var value: UInt64 = 0
+            for _ in 0..<8 { value = value << 8 | UInt64(reader.next() ?? 0) }
+            return value
+        }
+        words = (word(), word(), word(), word())
+    }
+
+    /// Reads 64 hexadecimal digits of either case.
+    /// - Returns: nil for every other text.
+    public init?(_ text: some StringProtocol) {
+        self.init(hex: text.utf8)
+    }
+
+    /// Reads 64 hexadecimal digits from their bytes.
+    package init?(hex digits: some Collection<UInt8>) {
+        guard digits.count == DeviceToken.byteCount * 2 else { return nil }
+        var reader = digits.makeIterator()
+        var valid = true
+        func word() -> UInt64 {
+            var value: UInt64 = 0
+            for _ in 0..<16 {
+                guard let digit = reader.next(), let four = Hex.value(of: digit) else {
+                    valid = false
+                    return 0
+                }
+                value = value << 4 | UInt64(four)
+            }
+            return value
+        }
+        words = (word(), word(), word(), word())
+        guard valid else { return nil }
+    }
+
+    /// The 32 bytes.
+    public var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(DeviceToken.byteCount)
+        for word in [words.0, words.1, words.2, words.3] {
+            for shift in stride(from: 56, through: 0, by: -8) {
+                bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+            }
+        }
+        return bytes
+    }
+
+    /// Whether two tokens are the same bytes.
+    public static func == (left: DeviceToken, right: DeviceToken) -> Bool {
+        left.words == right.words
+    }
+
+    /// Feeds the token's bytes to a hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(words.0)
+        hasher.combine(words.1)
+        hasher.combine(words.2)
+        hasher.combine(words.3)
+    }
+
+    /// The 64 digits in lower case.
+    public var hex: String {
+        Hex.text(bytes)
+    }
+}
+
+extension DeviceToken: CustomStringConvertible {
+    /// The first eight digits: tokens are capabilities, and what is printed by accident must not be one.
+    public var description: String {
+        hex.prefix(8) + "…"
+    }
+}

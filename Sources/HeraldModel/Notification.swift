@@ -1,0 +1,44 @@
+/// One notification on its way through the service: checked, and addressed to one app on one device.
+package struct Notification: Sendable {
+    /// The provider's identifier for it (`apns-id`), or the service's where the provider gave none.
+    package let id: NotificationID
+    /// The service's own identifier (`apns-unique-id`): unique even where providers repeat theirs.
+    package let uniqueID: NotificationID
+    package let slot: Slot
+    package let received: WallTime
+    /// Until when it may be stored; nil for one attempt and no storage.
+    package let storedUntil: WallTime?
+    package let priority: Priority
+    package let pushType: PushType
+    /// 1 to 64 bytes, or nil.
+    package let collapseID: String?
+    /// JSON, byte for byte as the provider sent it.
+    package let payload: [UInt8]
+
+    package init(
+        id: NotificationID,
+        uniqueID: NotificationID,
+        slot: Slot,
+        received: WallTime,
+        storedUntil: WallTime?,
+        priority: Priority,
+        pushType: PushType,
+        collapseID: String?,
+        payload: [UInt8]
+    ) {
+        self.id = id
+        self.uniqueID = uniqueID
+        self.slot = slot
+        self.received = received
+        self.storedUntil = storedUntil
+        self.priority = priority
+        self.pushType = pushType
+        self.collapseID = collapseID
+        self.payload = payload
+    }
+
+    /// Whether its time is over at `now`; a notification that is never stored does not expire, it is only tried once.
+    package func isExpired(at now: WallTime) -> Bool {
+        storedUntil.map { $0 <= now } ?? false
+    }
+}

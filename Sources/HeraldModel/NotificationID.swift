@@ -1,0 +1,124 @@
+/// The identifier of one notification (`apns-id`, `apns-unique-id`): a UUID of 128 bits.
+public struct NotificationID: Hashable, Sendable {
+    /// The first eight bytes, most significant first.
+    public let high: UInt64
+    /// The last eight bytes.
+    public let low: UInt64
+
+    /// Makes an identifier from its two halves.
+    public init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// Makes a random identifier (version 4, RFC 9562 §5.4).
+    public static func random(using generator: inout some RandomNumberGenerator) -> NotificationID {
+        NotificationID(
+            high: (generator.next() & 0xFFFF_FFFF_FFFF_0FFF) | 0x4000,
+            low: (generator.next() & 0x3FFF_FFFF_FFFF_FFFF) | 0x8000_0000_0000_0000
+        )
+    }
+
+    /// Makes a random identifier from the system's generator.
+    public static func random() -> NotificationID {
+        var generator = SystemRandomNumberGenerator()
+        return random(using: &generator)
+    }
+
+    /// Reads the canonical form: 32 hexadecimal digits of either case, as 8-4-4-4-12.
+    /// - Returns: nil for every other text.
+    public init?(_ text: some StringProtocol) {
+        self.init(utf8: text.utf8)
+    }
+
+    /// Reads the canonical form from bytes.
+    package init?(utf8 bytes: some Collection<UInt8>) {
+        guard bytes.count == 36 else { return nil }
+        var high: UInt64 = 0
+        var low: UInt64 = 0
+        var position = 0
+        for byte in bytes {
+            defer { position += 1 }
+            if position == 8 || position == 13 || position == 18 || position == 23 {
+                guard byte == UInt8(ascii: "-") else { return nil }
+                continue
+            }
+            guard let digit = Hex.value(of: byte) else { return nil }
+            if position < 18 {
+                high = high << 4 | UInt64(digit)
+            } else {
+                low = low << 4 | UInt64(digit)
+            }
+        }
+        self.init(high: high, low: low)
+    }
+
+    /// The 36 bytes of the canonical form in lower case.
+    package var canonicalBytes: [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: 36) { buffer, count in
+            count = 0
+            for index in 0..<16 {
+                if index == 4 || index == 6 || index == 8 || index == 10 {
+                    buffer[count] = UInt8(ascii: "-")
+                    count += 1
+                }
+                let half = index < 8 ? high : low
+                let byte = UInt8(truncatingIfNeeded: half >> UInt64(56 - 8 * (index % 8)))
+                buffer[count] = Hex.lowerDigit(byte >> 4)
+                buffer[count + 1] = Hex.lowerDigit(byte & 0xF)
+                count += 2
+            }
+        }
+    }
+}
+
+extension NotificationID: CustomStringConvertible {
+    /// The canonical form in lower case.
+    public var description: String {
+        String(decoding: canonicalBytes, as: UTF8.self)
+    }
+}
+
+/// Hexadecimal digits.
+package enum Hex {
+    /// The value of a digit of either case.
+    package static func value(of digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    /// The lower-case digit of a value below 16.
+    package static func lowerDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
+    }
+
+    /// The lower-case digits of bytes.
+    package static func text(_ bytes: some Sequence<UInt8>) -> String {
+        var digits: [UInt8] = []
+        for byte in bytes {
+            digits.append(lowerDigit(byte >> 4))
+            digits.append(lowerDigit(byte & 0xF))
+        }
+        return String(decoding: digits, as: UTF8.self)
+    }
+
+    /// The bytes that an even number of digits spell.
+    package static func bytes(_ text: some StringProtocol) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var pending: UInt8?
+        for digit in text.utf8 {
+            guard let value = value(of: digit) else { return nil }
+            if let high = pending {
+                bytes.append(high << 4 | value)
+                pending = nil
+            } else {
+                pending = value
+            }
+        }
+        return pending == nil ? bytes : nil
+    }
+}
