@@ -142,6 +142,7 @@ struct Desk {
         } else {
             storedFirst(put, in: line)
         }
+        catchUp(line, slot.device)
     }
 
     private mutating func storedOnItsWay(
@@ -372,7 +373,13 @@ struct Desk {
         case .endedWhileStoring:
             break
         }
-        if line.behindCount > 0, line.isHalfEmpty { readOn(line, slot.device, includingPower: !line.isSavingPower) }
+        catchUp(line, slot.device)
+    }
+
+    /// Room may be back: what waited for it is read.
+    private mutating func catchUp(_ line: Line, _ device: DeviceNumber) {
+        guard line.behindCount > 0, line.isHalfEmpty else { return }
+        readOn(line, device, includingPower: !line.isSavingPower)
     }
 
     private mutating func readOn(_ line: Line, _ device: DeviceNumber, includingPower: Bool) {
