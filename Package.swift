@@ -64,7 +64,11 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
     targets: [
-        .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]),
+        .systemLibrary(
+            name: "CNghttp2",
+            pkgConfig: "libnghttp2",
+            providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]
+        ),
 
         herald("HeraldModel", []),
         herald("HeraldWire", ["HeraldModel", nioCore]),
@@ -73,22 +77,33 @@ let package = Package(
         herald("HeraldDoor", ["HeraldModel", "HeraldTrust", nioCore, nioPosix, nioTLS, nioSSL, lifecycle, logging]),
         herald(
             "HeraldGateway",
-            ["HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "CNghttp2", nioCore, nioSSL, logging, metrics, coreMetrics]
+            [
+                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "CNghttp2", nioCore, nioSSL,
+                logging, metrics, coreMetrics,
+            ]
         ),
         herald(
             "HeraldCourier",
-            ["HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", nioCore, nioSSL, logging, metrics, coreMetrics]
+            [
+                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", nioCore, nioSSL, logging,
+                metrics, coreMetrics,
+            ]
         ),
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", grdb, grdbSQLite, logging]),
-        herald("HeraldConsole", ["HeraldModel", "HeraldTrust", "HeraldMailbox", hummingbird, logging, metrics, coreMetrics]),
+        herald(
+            "HeraldConsole",
+            ["HeraldModel", "HeraldTrust", "HeraldMailbox", hummingbird, logging, metrics, coreMetrics]
+        ),
         herald("HeraldProvider", ["HeraldModel", "HeraldTrust", httpClient, nioCore, nioSSL, logging]),
         herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, logging]),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway", "HeraldCourier",
+                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway",
+                "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldProvider", "HeraldDevice",
-                argumentParser, configuration, yams, lifecycle, logging, metrics, coreMetrics, nioCore, nioPosix, httpClient,
+                argumentParser, configuration, yams, lifecycle, logging, metrics, coreMetrics, nioCore, nioPosix,
+                httpClient,
             ],
             swiftSettings: settings
         ),
@@ -103,6 +118,7 @@ let package = Package(
         tests("HeraldWireTests", ["HeraldWire", "HeraldModel", nioCore]),
         tests("HeraldTrustTests", ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto]),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport"]),
+        tests("HeraldDoorTests", ["HeraldDoor", nioCore, nioEmbedded]),
         tests("HeraldGatewayTests", ["HeraldGateway", "HeraldTestSupport", nioCore, nioEmbedded]),
         tests("HeraldCourierTests", ["HeraldCourier", "HeraldWire", "HeraldTestSupport", nioCore, nioEmbedded]),
         tests("HeraldStoresTests", ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb]),
