@@ -127,3 +127,21 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// The benchmarks are targets of this package, because they use what is not public; they are here only when asked for, so
+// that nobody who uses the libraries builds them.
+if Context.environment["HERALD_BENCHMARKS"] != nil {
+    func benchmark(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+        .executableTarget(
+            name: name,
+            dependencies: dependencies,
+            path: "Benchmarks/\(name)",
+            swiftSettings: settings
+        )
+    }
+
+    package.targets += [
+        .target(name: "LoadKit", path: "Benchmarks/LoadKit", swiftSettings: settings),
+        benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
+    ]
+}
