@@ -123,6 +123,7 @@ let package = Package(
         tests("HeraldCourierTests", ["HeraldCourier", "HeraldWire", "HeraldTestSupport", nioCore, nioEmbedded]),
         tests("HeraldStoresTests", ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb]),
         tests("HeraldConsoleTests", ["HeraldConsole", "HeraldTestSupport"]),
+        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldWire"]),
         tests("HeraldCommandTests", ["HeraldCommand", "HeraldTestSupport"]),
     ],
     swiftLanguageModes: [.v6]
