@@ -21,7 +21,7 @@ struct DeviceSession {
     private var pending: [UInt16: Topic] = [:]
     private(set) var tokens: [Topic: DeviceToken]
 
-    /// - Parameter tokens: What earlier connections were given.
+    /// Begins; `tokens` is what earlier connections were given.
     init(topics: [Topic], keepAlive: Duration, tokens: [Topic: DeviceToken]) {
         self.topics = topics
         self.keepAlive = keepAlive
