@@ -105,8 +105,17 @@ let package = Package(
         tests("HeraldGatewayTests", ["HeraldGateway", "HeraldTestSupport", nioCore, nioEmbedded]),
         tests("HeraldCourierTests", ["HeraldCourier", "HeraldWire", "HeraldTestSupport", nioCore, nioEmbedded]),
         tests("HeraldStoresTests", ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb]),
-        tests("HeraldConsoleTests", ["HeraldConsole", "HeraldTestSupport"]),
-        tests("HeraldCommandTests", ["HeraldCommand", "HeraldTestSupport"]),
+        tests(
+            "HeraldConsoleTests",
+            ["HeraldConsole", "HeraldModel", "HeraldTestSupport", httpClient, lifecycle, logging, metrics, nioCore]
+        ),
+        tests(
+            "HeraldCommandTests",
+            [
+                "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldModel", "HeraldProvider", "HeraldTestSupport",
+                argumentParser, httpClient, logging, nioCore,
+            ]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
