@@ -19,6 +19,7 @@ let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
@@ -68,18 +69,18 @@ let package = Package(
         herald("HeraldModel", []),
         herald("HeraldWire", ["HeraldModel", nioCore]),
         herald("HeraldTrust", ["HeraldModel", x509, asn1, crypto, cryptoExtras]),
-        herald("HeraldMailbox", ["HeraldModel", logging, metrics]),
+        herald("HeraldMailbox", ["HeraldModel", logging, metrics, coreMetrics]),
         herald("HeraldDoor", ["HeraldModel", "HeraldTrust", nioCore, nioPosix, nioTLS, nioSSL, lifecycle, logging]),
         herald(
             "HeraldGateway",
-            ["HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "CNghttp2", nioCore, nioSSL, logging, metrics]
+            ["HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "CNghttp2", nioCore, nioSSL, logging, metrics, coreMetrics]
         ),
         herald(
             "HeraldCourier",
-            ["HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", nioCore, nioSSL, logging, metrics]
+            ["HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", nioCore, nioSSL, logging, metrics, coreMetrics]
         ),
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", grdb, grdbSQLite, logging]),
-        herald("HeraldConsole", ["HeraldModel", "HeraldTrust", "HeraldMailbox", hummingbird, logging, metrics]),
+        herald("HeraldConsole", ["HeraldModel", "HeraldTrust", "HeraldMailbox", hummingbird, logging, metrics, coreMetrics]),
         herald("HeraldProvider", ["HeraldModel", "HeraldTrust", httpClient, nioCore, nioSSL, logging]),
         herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, logging]),
         .executableTarget(
@@ -87,7 +88,7 @@ let package = Package(
             dependencies: [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway", "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldProvider", "HeraldDevice",
-                argumentParser, configuration, yams, lifecycle, logging, metrics, nioCore, nioPosix, httpClient,
+                argumentParser, configuration, yams, lifecycle, logging, metrics, coreMetrics, nioCore, nioPosix, httpClient,
             ],
             swiftSettings: settings
         ),

@@ -49,4 +49,6 @@ package enum DeliveryResult: Hashable, Sendable {
     case written
     /// Larger than the device accepts: counts as delivered ([MQTT-3.1.2-25]).
     case tooLarge
+    /// Its time was over before it could be sent.
+    case expired
 }

@@ -84,6 +84,16 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         }
     }
 
+    package init(_ result: DeliveryResult, isFromStorage: Bool) {
+        switch result {
+        case .acknowledged: self = isFromStorage ? .deliveredFromStorage : .delivered
+        case .written: self = isFromStorage ? .deliveredUnacknowledgedFromStorage : .deliveredUnacknowledged
+        case .refused: self = isFromStorage ? .refusedByDeviceFromStorage : .refusedByDevice
+        case .tooLarge: self = isFromStorage ? .discardedTooLargeFromStorage : .discardedTooLarge
+        case .expired: self = isFromStorage ? .discardedExpiredFromStorage : .discardedExpired
+        }
+    }
+
     /// The state in words, as `herald journal` prints it.
     package var words: String {
         switch self {
