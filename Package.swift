@@ -24,6 +24,8 @@ let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "sw
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
@@ -53,6 +55,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.0"),
         .package(url: "https://github.com/apple/swift-configuration.git", from: "1.4.0", traits: [.defaults, "YAML"]),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
@@ -80,7 +83,12 @@ let package = Package(
             ["HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", nioCore, nioSSL, logging, metrics, coreMetrics]
         ),
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", grdb, grdbSQLite, logging]),
-        herald("HeraldConsole", ["HeraldModel", "HeraldTrust", "HeraldMailbox", hummingbird, logging, metrics, coreMetrics]),
+        herald(
+            "HeraldConsole",
+            [
+                "HeraldModel", "HeraldMailbox", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, coreMetrics, nioCore,
+            ]
+        ),
         herald("HeraldProvider", ["HeraldModel", "HeraldTrust", httpClient, nioCore, nioSSL, logging]),
         herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, logging]),
         .executableTarget(
@@ -108,12 +116,12 @@ let package = Package(
         tests("HeraldStoresTests", ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb]),
         tests(
             "HeraldConsoleTests",
-            ["HeraldConsole", "HeraldModel", "HeraldTestSupport", httpClient, lifecycle, logging, metrics, nioCore]
+            ["HeraldConsole", "HeraldModel", "HeraldTestSupport", httpClient, lifecycle, logging, coreMetrics, nioCore]
         ),
         tests(
             "HeraldCommandTests",
             [
-                "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldModel", "HeraldProvider", "HeraldTestSupport",
+                "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldMailbox", "HeraldModel", "HeraldProvider", "HeraldTestSupport",
                 argumentParser, httpClient, logging, nioCore,
             ]
         ),

@@ -34,7 +34,7 @@ struct ServerConfiguration: Hashable, Sendable {
     var demo = false
     var logFormat = HeraldLogHandler.Format.text
     var logLevel = Logger.Level.info
-    var clock = ServiceClock.Setting.system
+    var clock = ClockSetting.system
     /// How long a notification is stored at most; 30 days are what APNs stores.
     var longestStorage = Duration.seconds(30 * 86_400)
     /// How long the journal is kept.
@@ -69,7 +69,7 @@ extension ServerConfiguration {
         demo = try settings.flag(.demo) ?? demo
         try readLogging(settings)
         if let text = try settings.text(.clock) {
-            guard let setting = ServiceClock.Setting(text) else {
+            guard let setting = ClockSetting(text) else {
                 throw SettingKey.clock.refusal(
                     text,
                     "system, adjustable, +1h, -7d, or a moment like 2026-11-21T00:00:00Z"
