@@ -10,6 +10,7 @@ let settings: [SwiftSetting] = [
 
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
 let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
@@ -89,14 +90,14 @@ let package = Package(
                 "HeraldModel", "HeraldMailbox", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, coreMetrics, nioCore,
             ]
         ),
-        herald("HeraldProvider", ["HeraldModel", "HeraldTrust", httpClient, nioCore, nioSSL, logging]),
+        herald("HeraldProvider", ["HeraldModel", "HeraldTrust", httpClient, nioCore, nioHTTP1, nioSSL, logging]),
         herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, logging]),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway", "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldProvider", "HeraldDevice",
-                argumentParser, configuration, yams, lifecycle, logging, metrics, coreMetrics, nioCore, nioPosix, httpClient,
+                argumentParser, configuration, yams, lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioPosix, httpClient,
             ],
             swiftSettings: settings
         ),
@@ -116,7 +117,7 @@ let package = Package(
         tests("HeraldStoresTests", ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb]),
         tests(
             "HeraldConsoleTests",
-            ["HeraldConsole", "HeraldModel", "HeraldTestSupport", httpClient, lifecycle, logging, coreMetrics, nioCore]
+            ["HeraldConsole", "HeraldModel", "HeraldTestSupport", httpClient, lifecycle, logging, coreMetrics, nioCore, nioHTTP1]
         ),
         tests(
             "HeraldCommandTests",

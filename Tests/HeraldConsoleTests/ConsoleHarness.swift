@@ -5,6 +5,7 @@ import HeraldMailbox
 import HeraldModel
 import Logging
 import NIOCore
+import NIOHTTP1
 import ServiceLifecycle
 import Synchronization
 

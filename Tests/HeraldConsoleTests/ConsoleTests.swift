@@ -1,6 +1,8 @@
+import CoreMetrics
 import Foundation
 import HeraldConsole
 import HeraldModel
+import Synchronization
 import Testing
 
 @Suite struct ConsoleTests {

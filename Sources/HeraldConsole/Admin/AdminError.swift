@@ -13,6 +13,8 @@ package struct AdminError: Error, Hashable {
         package static let notFound = Code(httpStatus: 404)
         /// The service's state does not allow it.
         package static let conflict = Code(httpStatus: 409)
+        /// The body is longer than any request's.
+        package static let tooLong = Code(httpStatus: 413)
         /// Something broke: a store, a disk.
         package static let failed = Code(httpStatus: 500)
 

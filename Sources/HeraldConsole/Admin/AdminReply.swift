@@ -56,7 +56,6 @@ struct AdminFailures: RouterMiddleware {
     private func words(for status: HTTPResponse.Status) -> String {
         switch status {
         case .notFound: "there is nothing at this path"
-        case .contentTooLarge: "the body is longer than \(AdminRoutes.maximumBodyBytes) bytes"
         default: status.reasonPhrase
         }
     }

@@ -1,6 +1,7 @@
 import Foundation
 import HeraldModel
 import Hummingbird
+import NIOCore
 
 /// The admin API's requests, each a few lines to ``Administration``.
 struct AdminRoutes: Sendable {
@@ -85,8 +86,12 @@ struct AdminRoutes: Sendable {
     }
 
     static func bytes(of request: Request) async throws -> [UInt8] {
-        let buffer = try await request.body.collect(upTo: maximumBodyBytes)
-        return Array(buffer.readableBytesView)
+        do {
+            let buffer = try await request.body.collect(upTo: maximumBodyBytes)
+            return Array(buffer.readableBytesView)
+        } catch is NIOTooManyBytesError {
+            throw AdminError(.tooLong, "the body is longer than \(maximumBodyBytes) bytes")
+        }
     }
 
     static func body<Value: Decodable>(of request: Request, as type: Value.Type) async throws -> Value {
