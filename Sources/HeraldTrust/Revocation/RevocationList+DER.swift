@@ -118,8 +118,8 @@ extension RevocationList {
         for one in try extensions(node) {
             switch one.oid {
             case Extension.listNumber:
-                let content = try ArraySlice<UInt8>(derEncoded: one.value)
-                guard let number = RevocationListNumber(derContent: content) else { throw Flaw.malformed }
+                let magnitude = try ArraySlice<UInt8>(derEncoded: one.value)
+                guard let number = RevocationListNumber(magnitude: magnitude) else { throw Flaw.malformed }
                 body.number = number
             case Extension.authorityKeyIdentifier:
                 body.authorityKey = try AuthorityKeyIdentifier(one).keyIdentifier

@@ -70,10 +70,10 @@ package struct RevocationListNumber: Hashable, Sendable, Comparable {
     /// Big-endian, without leading zeros; empty is zero.
     let bytes: [UInt8]
 
-    /// - Returns: nil for a negative number, and for more than ``maximumBytes``.
-    init?(derContent: ArraySlice<UInt8>) {
-        guard let first = derContent.first, first & 0x80 == 0 else { return nil }
-        bytes = Array(SerialText.normal(derContent))
+    /// - Parameter magnitude: Big-endian; the library has refused negative numbers.
+    /// - Returns: nil for more than ``maximumBytes``.
+    init?(magnitude: ArraySlice<UInt8>) {
+        bytes = Array(SerialText.normal(magnitude))
         guard bytes.count <= Self.maximumBytes else { return nil }
     }
 
