@@ -1,3 +1,5 @@
+// `stat` is a declaration of either module, whichever the compiler has read first.
+import CoreFoundation
 import Foundation
 
 /// The folder that holds all that a service keeps.

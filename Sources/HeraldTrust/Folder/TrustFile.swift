@@ -1,3 +1,5 @@
+// `stat` is a declaration of either module, whichever the compiler has read first.
+import CoreFoundation
 import Foundation
 
 /// Files of the trust folder: read only if nobody else can have read or written them, and written so that a reader sees
