@@ -385,7 +385,8 @@ class Message:
 
     @property
     def id(self):
-        return self.property("apns-id")
+        """The `apns-id`, in lower case."""
+        return (self.property("apns-id") or "").lower()
 
     def property(self, name):
         """A user property whose value has no space in it."""
