@@ -476,7 +476,12 @@ class Device:
             return self
         port = _local_port(self.process.pid, self.service.doors["device"])
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=10)
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            # It was waiting to reconnect to a service that is gone.
+            self.process.kill()
+            self.process.wait(timeout=10)
         self._reader.join(timeout=10)
         self.process.stdout.close()
         self.process.stderr.close()

@@ -52,7 +52,7 @@ class Attacker:
                 except OSError:
                     return True
                 try:
-                    if reads:
+                    if reads or not pending:
                         data = self.socket.recv(65536)
                         if not data:
                             return True
