@@ -101,7 +101,7 @@ let package = Package(
                 coreMetrics, nioCore,
             ]
         ),
-        herald("HeraldProvider", ["HeraldModel", "HeraldTrust", httpClient, nioCore, nioHTTP1, nioSSL, logging]),
+        herald("HeraldProvider", ["HeraldModel", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioSSL]),
         herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, logging]),
         .executableTarget(
             name: "HeraldCommand",
@@ -139,7 +139,8 @@ let package = Package(
                 nioCore, nioHTTP1,
             ]
         ),
-        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldWire"]),
+        tests("HeraldProviderTests", ["HeraldProvider", "HeraldModel", crypto]),
+        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldWire", nioCore]),
         tests(
             "HeraldCommandTests",
             [
