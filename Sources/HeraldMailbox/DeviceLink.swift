@@ -1,7 +1,9 @@
 package import HeraldModel
 
-/// One connection of a device, as the post office sees it. Called from any thread, under a lock of the post office: it
-/// notes the order for its own event loop and returns at once.
+/// One connection of a device, as the post office sees it.
+///
+/// Called from any thread, under a lock of the post office: it notes the order for its own event loop and returns at
+/// once.
 package protocol DeviceLink: AnyObject, Sendable {
     /// Send this to the device, when its window allows; order within a topic is the order of the calls.
     func deliver(_ delivery: Delivery)
@@ -26,6 +28,13 @@ package struct Delivery: Sendable {
     package let app: AppNumber
     /// 1: wait for the device's acknowledgement; 0: done once written.
     package let qualityOfService: UInt8
+
+    package init(number: DeliveryNumber, letter: Letter, app: AppNumber, qualityOfService: UInt8) {
+        self.number = number
+        self.letter = letter
+        self.app = app
+        self.qualityOfService = qualityOfService
+    }
 }
 
 /// Names a delivery on one connection; reused only after the delivery has ended, with another stamp.

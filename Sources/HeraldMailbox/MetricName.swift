@@ -1,6 +1,8 @@
 import CoreMetrics
 
-/// Every metric's name, once. None carries a token, a path or a device as a label.
+/// Every metric's name, once.
+///
+/// None carries a token, a path or a device as a label.
 package enum MetricName {
     package static let notificationsReceived = "herald_notifications_received_total"
     package static let notificationsRefused = "herald_notifications_refused_total"
@@ -9,6 +11,9 @@ package enum MetricName {
     package static let deliveries = "herald_deliveries_total"
     package static let notificationsWaiting = "herald_notifications_waiting"
     package static let devicesConnected = "herald_devices_connected"
+    package static let deviceConnections = "herald_device_connections_total"
+    package static let deviceRefusals = "herald_device_refusals_total"
+    package static let deviceTakeovers = "herald_device_takeovers_total"
 }
 
 /// The post office's counters.

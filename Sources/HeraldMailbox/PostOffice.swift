@@ -1,6 +1,6 @@
+import CoreMetrics
 package import HeraldModel
 package import Logging
-import CoreMetrics
 import Synchronization
 
 /// Where providers and devices meet: takes notifications in, hands them to connected devices, and keeps what waits.
@@ -73,6 +73,11 @@ package final class PostOffice: Sendable {
         if wakesTick { graceContinuation.yield() }
         if case .refused = decision { metrics.refused.increment() } else { metrics.received.increment() }
         return decision
+    }
+
+    /// Takes a notification that no app could read: it goes on record, and nowhere else.
+    package func discard(_ letter: Letter, generation: UInt32, as state: JournalState) -> PostDecision {
+        at(letter.notification.slot.device) { $0.discard(letter, generation: generation, as: state) }
     }
 
     // For the courier.

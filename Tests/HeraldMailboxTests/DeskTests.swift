@@ -213,7 +213,9 @@ private final class RecordingLink: DeviceLink {
         scene.desk.haveRead([scene.slot], found: [read], fence: 1, now: scene.now)
         _ = scene.orders()
         // The store's report of the same put, late.
-        scene.desk.stored(StoredPut(letter: letter, sequence: 5, tag: PutTag(fence: 0, delivery: .init(index: 0, stamp: 0))))
+        scene.desk.stored(
+            StoredPut(letter: letter, sequence: 5, tag: PutTag(fence: 0, delivery: .init(index: 0, stamp: 0)))
+        )
         #expect(scene.orders() == ["settle 1 accepted"])
     }
 

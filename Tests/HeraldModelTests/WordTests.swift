@@ -7,7 +7,9 @@ import Testing
         #expect(Topic(name)?.name == name)
     }
 
-    @Test(arguments: ["", ".", "a.", ".a", "a..b", "a b", "a/b", "a+", "#", "é", "a\u{0}", String(repeating: "a", count: 201)])
+    @Test(arguments: [
+        "", ".", "a.", ".a", "a..b", "a b", "a/b", "a+", "#", "é", "a\u{0}", String(repeating: "a", count: 201),
+    ])
     func `nothing else is a topic`(name: String) {
         #expect(Topic(name) == nil)
     }
@@ -15,7 +17,9 @@ import Testing
     @Test func `identifiers are read in either case and written in lower`() {
         let text = "F4121B12-E0BF-3266-F079-D9253E98BF49"
         #expect(NotificationID(text)?.description == text.lowercased())
-        for hostile in ["", "F4121B12E0BF3266F079D9253E98BF49", "\(text)0", "G" + text.dropFirst(), text.dropLast() + "-"] {
+        for hostile in [
+            "", "F4121B12E0BF3266F079D9253E98BF49", "\(text)0", "G" + text.dropFirst(), text.dropLast() + "-",
+        ] {
             #expect(NotificationID(hostile) == nil)
         }
     }
@@ -42,16 +46,26 @@ import Testing
         let now = WallTime(seconds: 1000)
         #expect(Expiration("0") == .once)
         #expect(Expiration("1700000000") == .at(WallTime(seconds: 1_700_000_000)))
-        for hostile in ["", "-1", "1.5", "x", " 1", "+1", "0x10", "9999999999999999999"] { #expect(Expiration(hostile) == nil) }
+        for hostile in ["", "-1", "1.5", "x", " 1", "+1", "0x10", "9999999999999999999"] {
+            #expect(Expiration(hostile) == nil)
+        }
         #expect(Expiration.unspecified.storedUntil(now: now, longest: .seconds(10)) == WallTime(seconds: 1010))
         #expect(Expiration.once.storedUntil(now: now, longest: .seconds(10)) == nil)
         #expect(Expiration.at(WallTime(seconds: 300)).storedUntil(now: now, longest: .seconds(10)) == nil)
-        #expect(Expiration.at(WallTime(seconds: 5000)).storedUntil(now: now, longest: .seconds(10)) == WallTime(seconds: 1010))
-        #expect(Expiration.at(WallTime(seconds: 1005)).storedUntil(now: now, longest: .seconds(10)) == WallTime(seconds: 1005))
+        #expect(
+            Expiration.at(WallTime(seconds: 5000)).storedUntil(now: now, longest: .seconds(10))
+                == WallTime(seconds: 1010)
+        )
+        #expect(
+            Expiration.at(WallTime(seconds: 1005)).storedUntil(now: now, longest: .seconds(10))
+                == WallTime(seconds: 1005)
+        )
     }
 
     @Test func `every rejection has a documented status`() {
-        #expect(Rejection.allCases.allSatisfy { [400, 403, 404, 405, 410, 413, 429, 500, 503].contains($0.httpStatus) })
+        #expect(
+            Rejection.allCases.allSatisfy { [400, 403, 404, 405, 410, 413, 429, 500, 503].contains($0.httpStatus) }
+        )
         #expect(Rejection.unregistered.httpStatus == 410)
         #expect(Rejection.badEnvironmentKeyInToken.reason == "BadEnvironmentKeyInToken")
     }
