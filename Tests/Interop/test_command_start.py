@@ -142,7 +142,7 @@ class TestSettings:
             ("a: 1\n", ["a"]),
             ("api-port: many\n", ["api-port"]),
             ("api-port: [1]\n", ["api-port"]),
-            ("api-port: 70000\n", ["api-port"]),
+            ("binary-port: 70000\n", ["binary-port"]),
             ("environment: moon\n", ["environment", "sandbox"]),
             ("log-level: loud\n", ["log-level"]),
             ("hostname: {a: b}\n", ["hostname"]),
