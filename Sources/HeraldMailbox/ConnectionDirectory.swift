@@ -1,4 +1,5 @@
 package import HeraldModel
+import Synchronization
 
 /// Which node of a cluster holds a device's connection.
 ///
@@ -17,4 +18,23 @@ package protocol ConnectionDirectory: Sendable {
 
     /// Something was stored for a device that this node does not hold. Returns at once; may be lost: it saves time only.
     func ring(_ slot: Slot, sequence: UInt64)
+}
+
+/// The directory of a service that is one process: every device is here or nowhere.
+package final class SingleNodeDirectory: ConnectionDirectory {
+    private let lastFence = Atomic<UInt64>(0)
+
+    package init() {}
+
+    package func claim(_ device: DeviceNumber) async throws -> UInt64 {
+        lastFence.wrappingAdd(1, ordering: .relaxed).newValue
+    }
+
+    package func release(_ device: DeviceNumber, fence: UInt64) {
+        // Nobody else asks.
+    }
+
+    package func ring(_ slot: Slot, sequence: UInt64) {
+        // A device that is not here is away.
+    }
 }

@@ -1,0 +1,86 @@
+package import NIOSSL
+
+/// Where a door listens and what it demands before any protocol is spoken.
+package struct DoorConfiguration: Sendable {
+    /// For logs and errors: `provider API`, `devices`.
+    package var name: String
+    /// The address to listen on, as an address or a host name.
+    package var host: String
+    /// The port; 0 picks a free one.
+    package var port: Int
+    /// How long a client may take from the TCP connection to the end of the TLS handshake.
+    ///
+    /// 10 s: slow links need a few round trips, and everything longer is a held slot.
+    package var handshakeTimeout: Duration = .seconds(10)
+    /// The most connections at one time, those in their handshake included.
+    ///
+    /// Past it new ones are closed at once.
+    package var maximumConnections = 100_000
+    /// The largest piece that is read from a socket at once, in bytes; small for doors with many idle connections.
+    package var readBytes = 16 * 1024
+
+    package init(name: String, host: String, port: Int) {
+        self.name = name
+        self.host = host
+        self.port = port
+    }
+}
+
+/// What a door shows and demands in its TLS handshakes.
+package struct DoorTLS: Sendable {
+    /// Whether a client must show a certificate.
+    package enum ClientCertificate: Sendable {
+        /// Asked for; a client without one gets in, and its protocol decides.
+        case optional
+        /// No handshake without one.
+        case required
+    }
+
+    /// The server's certificate and its chain, PEM.
+    package var certificateChainPEM: [UInt8]
+    /// The server's private key, PEM.
+    package var privateKeyPEM: [UInt8]
+    /// The one authority whose certificates are accepted from clients, PEM.
+    ///
+    /// Never the system's roots.
+    package var clientAuthorityPEM: [UInt8]
+    package var clientCertificate: ClientCertificate
+    /// ALPN names offered, most wanted first; a client that negotiates none gets in all the same.
+    package var applicationProtocols: [String]
+
+    package init(
+        certificateChainPEM: [UInt8],
+        privateKeyPEM: [UInt8],
+        clientAuthorityPEM: [UInt8],
+        clientCertificate: ClientCertificate,
+        applicationProtocols: [String]
+    ) {
+        self.certificateChainPEM = certificateChainPEM
+        self.privateKeyPEM = privateKeyPEM
+        self.clientAuthorityPEM = clientAuthorityPEM
+        self.clientCertificate = clientCertificate
+        self.applicationProtocols = applicationProtocols
+    }
+
+    /// A fresh context, with ticket keys of its own: sessions of an earlier context, or of another door, do not resume.
+    ///
+    /// TLS 1.2 is the least (swift-nio-ssl would take 1.0). Chain and dates are BoringSSL's to check; what a certificate
+    /// is allowed is decided after every handshake, resumed ones too, from the certificate itself.
+    /// - Throws: `NIOSSLError` if a certificate or key cannot be read.
+    package func makeContext() throws -> NIOSSLContext {
+        let chain = try NIOSSLCertificate.fromPEMBytes(certificateChainPEM).map {
+            NIOSSLCertificateSource.certificate($0)
+        }
+        let key = try NIOSSLPrivateKey(bytes: privateKeyPEM, format: .pem)
+        var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(key))
+        tls.minimumTLSVersion = .tlsv12
+        tls.applicationProtocols = applicationProtocols
+        tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(clientAuthorityPEM))
+        tls.sendCANameList = true
+        switch clientCertificate {
+        case .optional: tls.certificateVerification = .optionalVerification
+        case .required: tls.certificateVerification = .noHostnameVerification
+        }
+        return try NIOSSLContext(configuration: tls)
+    }
+}

@@ -1,0 +1,209 @@
+package import Logging
+package import NIOCore
+import NIOPosix
+package import NIOSSL
+import NIOTLS
+import Synchronization
+
+/// What is known of a peer once the TLS handshake is over.
+package struct HandshakePeer: Sendable {
+    /// The certificate of this connection, DER; on a resumed session the one that the session was made with.
+    package let certificate: [UInt8]?
+    /// The name that the client asked for (server name indication).
+    package let serverName: String?
+    /// What ALPN settled on.
+    package let negotiatedProtocol: String?
+}
+
+/// A listening socket with TLS, and the limits that hold before any protocol is spoken.
+///
+/// 1. Listens, and closes at once what comes past the connection limit.
+/// 2. Reads the server name, shakes hands, and gives up on peers that take too long.
+/// 3. Hands the channel with its ``HandshakePeer`` to the initializer, which puts the protocol's one handler behind TLS.
+/// 4. Takes a new TLS context at any time, for the connections that come after.
+package final class TLSDoor: Sendable {
+    /// Puts the protocol's handler at the end of the pipeline.
+    ///
+    /// Runs on the channel's event loop; throwing closes.
+    package typealias Initializer = @Sendable (any Channel, HandshakePeer) throws -> Void
+
+    private struct State {
+        var context: NIOSSLContext
+        var listener: (any Channel)?
+        var connections: [ObjectIdentifier: any Channel] = [:]
+    }
+
+    private let configuration: DoorConfiguration
+    private let logger: Logger
+    private let initializer: Initializer
+    private let state: Mutex<State>
+
+    package init(
+        configuration: DoorConfiguration,
+        context: NIOSSLContext,
+        logger: Logger,
+        initializer: @escaping Initializer
+    ) {
+        self.configuration = configuration
+        self.logger = logger
+        self.initializer = initializer
+        state = Mutex(State(context: context))
+    }
+
+    /// Starts to listen.
+    /// - Returns: The port, which is the configured one unless that is 0.
+    /// - Throws: ``DoorError`` if the address is occupied, not this machine's, or not allowed.
+    package func open(on group: any EventLoopGroup) async throws -> Int {
+        let bootstrap = ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: 4096)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 1024, maximum: configuration.readBytes)
+            )
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try self.admit(channel) }
+            }
+        do {
+            let listener = try await bootstrap.bind(host: configuration.host, port: configuration.port).get()
+            state.withLock { $0.listener = listener }
+            return listener.localAddress?.port ?? configuration.port
+        } catch {
+            throw DoorError(cannotOpen: configuration, cause: error)
+        }
+    }
+
+    /// The context for the handshakes from now on.
+    ///
+    /// Sessions of the old one do not resume.
+    package func replaceContext(_ context: NIOSSLContext) {
+        state.withLock { $0.context = context }
+    }
+
+    /// How many connections there are, those in their handshake included.
+    package var connectionCount: Int {
+        state.withLock { $0.connections.count }
+    }
+
+    /// Takes no new connections; those that are there stay.
+    package func stopListening() async {
+        let listener = state.withLock { state in
+            defer { state.listener = nil }
+            return state.listener
+        }
+        // Closed already is as good.
+        try? await listener?.close()
+    }
+
+    /// Closes what is left, without ceremony.
+    package func closeConnections() async {
+        let connections = state.withLock { Array($0.connections.values) }
+        for connection in connections { connection.close(promise: nil) }
+        for connection in connections { try? await connection.closeFuture.get() }
+    }
+
+    private func admit(_ channel: any Channel) throws {
+        let key = ObjectIdentifier(channel)
+        let isFull = state.withLock { state in
+            guard state.connections.count < configuration.maximumConnections else { return true }
+            state.connections[key] = channel
+            return false
+        }
+        guard !isFull else {
+            logger.warning("connection limit reached", metadata: ["door": "\(configuration.name)"])
+            throw DoorError(code: .tooManyConnections, message: "\(configuration.name): connection limit reached")
+        }
+        channel.closeFuture.whenComplete { _ in self.state.withLock { $0.connections[key] = nil } }
+        let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(configuration.handshakeTimeout)) {
+            channel.close(promise: nil)
+        }
+        let sni = ByteToMessageHandler(
+            SNIHandler { result in
+                channel.eventLoop.makeCompletedFuture { try self.shakeHands(channel, result, timeout) }
+            }
+        )
+        try channel.pipeline.syncOperations.addHandlers([sni, SilentErrors()])
+    }
+
+    private func shakeHands(_ channel: any Channel, _ result: SNIResult, _ timeout: Scheduled<Void>) throws {
+        let context = state.withLock { $0.context }
+        var serverName: String?
+        if case .hostname(let name) = result { serverName = name }
+        let tls = NIOSSLServerHandler(context: context)
+        let greeter = HandshakeHandler(
+            tls: tls,
+            serverName: serverName,
+            timeout: timeout,
+            logger: logger,
+            initializer: initializer
+        )
+        let pipeline = channel.pipeline.syncOperations
+        let last = try pipeline.handler(type: SilentErrors.self)
+        try pipeline.addHandlers([tls, greeter], position: .before(last))
+    }
+}
+
+/// Waits for the end of the handshake, then makes way for the protocol's handler.
+private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let tls: NIOSSLServerHandler
+    private let serverName: String?
+    private let timeout: Scheduled<Void>
+    private let logger: Logger
+    private let initializer: TLSDoor.Initializer
+
+    init(
+        tls: NIOSSLServerHandler,
+        serverName: String?,
+        timeout: Scheduled<Void>,
+        logger: Logger,
+        initializer: @escaping TLSDoor.Initializer
+    ) {
+        self.tls = tls
+        self.serverName = serverName
+        self.timeout = timeout
+        self.logger = logger
+        self.initializer = initializer
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case TLSUserEvent.handshakeCompleted(let negotiated) = event else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        timeout.cancel()
+        do {
+            let peer = HandshakePeer(
+                certificate: try tls.peerCertificate?.toDERBytes(),
+                serverName: serverName,
+                negotiatedProtocol: negotiated
+            )
+            try initializer(context.channel, peer)
+            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+        } catch {
+            logger.debug("connection refused after its handshake", metadata: ["error": "\(error)"])
+            context.close(promise: nil)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        timeout.cancel()
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // A failed handshake: random bytes, no certificate, a wrong one. BoringSSL has sent its alert.
+        logger.debug("handshake failed", metadata: ["error": "\(error)"])
+        timeout.cancel()
+        context.close(promise: nil)
+    }
+}
+
+/// The end of every pipeline: an error that nobody handled closes the connection.
+private final class SilentErrors: ChannelInboundHandler {
+    typealias InboundIn = Any
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+}

@@ -1,0 +1,151 @@
+import HeraldModel
+
+/// What the post office is to do, as a ``Desk`` decides it.
+enum DeskOrder {
+    case deliver(any DeviceLink, Delivery)
+    case dismiss(any DeviceLink, DismissalReason)
+    case store(Letter, StoreReason, PutTag?)
+    case remove(Slot, sequence: UInt64, JournalState, Notification)
+    case record(JournalState, Notification)
+    /// A line that the receipt waits for.
+    case recordAndSettle(JournalState, Letter)
+    case settle(Letter, ReceiptOutcome)
+    case read([Slot], fence: UInt64)
+}
+
+/// One share of the devices: their registrations, and the lines of those that are connected.
+///
+/// All decisions about what happens to a notification are made here, in one place and under one lock per share; nothing
+/// here waits, reads a clock or knows a socket or a database. Orders for one slot must be carried out in the order given.
+struct Desk {
+    var registrations: [Slot: Registration] = [:]
+    var lines: [DeviceNumber: Line] = [:]
+    /// Deliveries that have not been stored yet, in two generations: those of the present tick and of the one before.
+    private var fresh: [(DeviceNumber, PutTag)] = []
+    private var ripe: [(DeviceNumber, PutTag)] = []
+    let outstandingLimit: Int
+    /// What has been decided and not yet been carried out.
+    var orders: [DeskOrder] = []
+
+    init(outstandingLimit: Int) {
+        self.outstandingLimit = outstandingLimit
+    }
+
+    /// Whether a delivery waits for its acknowledgement before it is stored.
+    var isAwaitingAcknowledgements: Bool { !fresh.isEmpty || !ripe.isEmpty }
+
+    var connectedCount: Int { lines.count }
+
+    /// The orders have been carried out.
+    mutating func clearOrders() {
+        orders.removeAll(keepingCapacity: true)
+    }
+
+    /// Decides about a notification for a registration of that generation.
+    mutating func post(_ letter: Letter, generation: UInt32) -> PostDecision {
+        let slot = letter.notification.slot
+        guard let registration = registrations[slot] else { return .refused(.badDeviceToken, since: nil) }
+        guard registration.isLive, registration.generation == generation else {
+            return .refused(.unregistered, since: registration.ended)
+        }
+        orders.append(.record(.received, letter.notification))
+        guard registration.isEnabled else {
+            orders.append(.recordAndSettle(.discardedDisabled, letter))
+            return .pending
+        }
+        return letter.notification.storedUntil == nil
+            ? postOnce(letter)
+            : postStorable(letter)
+    }
+
+    /// Not to be stored: sent if the device is there to take it, and forgotten.
+    private mutating func postOnce(_ letter: Letter) -> PostDecision {
+        let slot = letter.notification.slot
+        guard let line = lines[slot.device], let gate = line.gate(slot.app), line.hasRoom,
+            line.permits(letter.notification.priority)
+        else {
+            orders.append(.record(.discardedDeviceOffline, letter.notification))
+            return .accepted
+        }
+        let delivery = line.hand(
+            letter,
+            app: slot.app,
+            state: .once,
+            isFromStorage: false,
+            qualityOfService: gate.qualityOfService
+        )
+        orders.append(.deliver(line.link, delivery))
+        return .accepted
+    }
+
+    private mutating func postStorable(_ letter: Letter) -> PostDecision {
+        let slot = letter.notification.slot
+        guard let line = lines[slot.device], let gate = line.gate(slot.app) else {
+            orders.append(.store(letter, .deviceOffline, nil))
+            return .pending
+        }
+        let isPermitted = line.permits(letter.notification.priority)
+        if case .open = gate.state, isPermitted, line.hasRoom, gate.qualityOfService > 0 {
+            let delivery = line.hand(
+                letter,
+                app: slot.app,
+                state: .unstored,
+                isFromStorage: false,
+                qualityOfService: gate.qualityOfService
+            )
+            fresh.append((slot.device, PutTag(fence: line.fence, delivery: delivery.number)))
+            orders.append(.deliver(line.link, delivery))
+            return .pending
+        }
+        // What is stored now must not be overtaken in the store by what was sent before it.
+        storeUnstored(in: line, app: slot.app)
+        if case .open = gate.state, !isPermitted || !line.hasRoom {
+            line.move(slot.app, to: .behind(forPower: !isPermitted))
+        }
+        orders.append(.store(letter, isPermitted ? .backlog : .power, nil))
+        return .pending
+    }
+
+    mutating func storeUnstored(in line: Line, app: AppNumber?) {
+        for (number, delivery) in line.unended(of: app) {
+            guard case .unstored = delivery.state else { continue }
+            line.setState(number, .storing)
+            orders.append(.store(delivery.letter, .unacknowledged, PutTag(fence: line.fence, delivery: number)))
+        }
+    }
+
+    /// One tick of the grace: what waited through the whole of the last one is stored now.
+    mutating func tick() {
+        let due = ripe
+        ripe = fresh
+        fresh = []
+        for (device, tag) in due {
+            guard let line = lines[device], line.fence == tag.fence, let delivery = line.delivery(tag.delivery),
+                case .unstored = delivery.state
+            else { continue }
+            line.setState(tag.delivery, .storing)
+            orders.append(.store(delivery.letter, .unacknowledged, tag))
+        }
+    }
+
+    func registration(_ slot: Slot) -> Registration? { registrations[slot] }
+
+    /// Takes a registration as the store has it.
+    mutating func setRegistration(_ registration: Registration) {
+        registrations[registration.slot] = registration
+    }
+
+    /// The registration ended: nothing is sent any more, and what was on its way is not stored.
+    mutating func endRegistration(_ slot: Slot, at moment: WallTime) {
+        registrations[slot]?.isLive = false
+        registrations[slot]?.ended = moment
+        guard let line = lines[slot.device] else { return }
+        line.setGate(slot.app, nil)
+        for (number, delivery) in line.unended(of: slot.app) {
+            line.end(number)
+            if case .unstored = delivery.state {
+                orders.append(.recordAndSettle(.discardedUnregistered, delivery.letter))
+            }
+        }
+    }
+}

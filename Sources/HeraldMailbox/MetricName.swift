@@ -1,0 +1,39 @@
+import CoreMetrics
+
+/// Every metric's name, once.
+///
+/// None carries a token, a path or a device as a label.
+package enum MetricName {
+    package static let notificationsReceived = "herald_notifications_received_total"
+    package static let notificationsRefused = "herald_notifications_refused_total"
+    package static let notificationsStored = "herald_notifications_stored_total"
+    package static let notificationsNotStored = "herald_notifications_not_stored_total"
+    package static let deliveries = "herald_deliveries_total"
+    package static let notificationsWaiting = "herald_notifications_waiting"
+    package static let devicesConnected = "herald_devices_connected"
+}
+
+/// The post office's counters.
+struct PostOfficeMetrics: Sendable {
+    let received = Counter(label: MetricName.notificationsReceived)
+    let refused = Counter(label: MetricName.notificationsRefused)
+    let stored = Counter(label: MetricName.notificationsStored)
+    let notStored = Counter(label: MetricName.notificationsNotStored)
+    let waiting = Gauge(label: MetricName.notificationsWaiting)
+    let connected = Gauge(label: MetricName.devicesConnected)
+    private let acknowledged = Counter(label: MetricName.deliveries, dimensions: [("result", "acknowledged")])
+    private let refusedByDevice = Counter(label: MetricName.deliveries, dimensions: [("result", "refused")])
+    private let written = Counter(label: MetricName.deliveries, dimensions: [("result", "written")])
+    private let tooLarge = Counter(label: MetricName.deliveries, dimensions: [("result", "too_large")])
+    private let expired = Counter(label: MetricName.deliveries, dimensions: [("result", "expired")])
+
+    func count(_ result: DeliveryResult) {
+        switch result {
+        case .acknowledged: acknowledged.increment()
+        case .refused: refusedByDevice.increment()
+        case .written: written.increment()
+        case .tooLarge: tooLarge.increment()
+        case .expired: expired.increment()
+        }
+    }
+}

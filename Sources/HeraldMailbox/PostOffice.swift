@@ -1,0 +1,268 @@
+import CoreMetrics
+package import HeraldModel
+package import Logging
+import Synchronization
+
+/// Where providers and devices meet: takes notifications in, hands them to connected devices, and keeps what waits.
+///
+/// 1. Asks the ``Desk`` of the device what is to be done, and does it: every order under the desk's lock, so that
+///    what happens to one slot happens in one order. Nothing that is done there waits.
+/// 2. Stores what a connected device does not acknowledge within the grace, by a tick that runs only while needed.
+/// 3. Reads from the store what waits, as errands.
+/// 4. Sweeps what expired, and trims the journal.
+package final class PostOffice: Sendable {
+    private final class Counter: Sendable {
+        let desk: Mutex<Desk>
+
+        init(outstandingLimit: Int) {
+            desk = Mutex(Desk(outstandingLimit: outstandingLimit))
+        }
+    }
+
+    package typealias Store = MailboxStore & JournalStore
+
+    private let configuration: PostOfficeConfiguration
+    private let clock: any WallClock
+    private let store: any Store
+    private let directory: any ConnectionDirectory
+    private let logger: Logger
+    private let counters: [Counter]
+    private let mask: UInt64
+    private let errands = Errands()
+    private let metrics = PostOfficeMetrics()
+    private let graceSignal: AsyncStream<Void>
+    private let graceContinuation: AsyncStream<Void>.Continuation
+
+    package init(
+        configuration: PostOfficeConfiguration = PostOfficeConfiguration(),
+        clock: any WallClock,
+        store: any Store,
+        directory: any ConnectionDirectory,
+        logger: Logger
+    ) {
+        self.configuration = configuration
+        self.clock = clock
+        self.store = store
+        self.directory = directory
+        self.logger = logger
+        var count: UInt64 = 1
+        while count < configuration.shardCount { count *= 2 }
+        mask = count - 1
+        counters = (0..<count).map { _ in Counter(outstandingLimit: configuration.outstandingPerDevice) }
+        (graceSignal, graceContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// How long a notification may be stored at the longest; the doors cut `apns-expiration` to it.
+    package var longestStorage: Duration { configuration.longestStorage }
+
+    // For the gateway.
+
+    /// Takes a notification for a registration of that generation.
+    ///
+    /// Callable from any thread; never waits. A letter whose decision is `.pending` is settled exactly once.
+    package func post(_ letter: Letter, generation: UInt32) -> PostDecision {
+        guard store.isAccepting else {
+            metrics.refused.increment()
+            return .refused(.serviceUnavailable, since: nil)
+        }
+        let (decision, wakesTick) = at(letter.notification.slot.device) { desk in
+            let wasWaiting = desk.isAwaitingAcknowledgements
+            let decision = desk.post(letter, generation: generation)
+            return (decision, !wasWaiting && desk.isAwaitingAcknowledgements)
+        }
+        if wakesTick { graceContinuation.yield() }
+        if case .refused = decision { metrics.refused.increment() } else { metrics.received.increment() }
+        return decision
+    }
+
+    // For the courier.
+
+    /// A device's connection, in place of an older one, which is dismissed.
+    package func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64) {
+        at(device) { $0.attach(device, link: link, isSavingPower: isSavingPower, fence: fence) }
+    }
+
+    /// The connection is gone; what it had not acknowledged waits in the store.
+    package func detach(_ device: DeviceNumber, fence: UInt64) {
+        at(device) { $0.detach(device, fence: fence) }
+        directory.release(device, fence: fence)
+    }
+
+    /// The connection wants an app's notifications: what waits is delivered, then what arrives.
+    package func open(_ slot: Slot, fence: UInt64, qualityOfService: UInt8) {
+        at(slot.device) { $0.open(slot, fence: fence, qualityOfService: qualityOfService) }
+    }
+
+    /// The connection no longer wants an app's notifications.
+    package func close(_ slot: Slot, fence: UInt64) {
+        at(slot.device) { $0.close(slot, fence: fence) }
+    }
+
+    /// A delivery has ended.
+    package func finished(_ slot: Slot, fence: UInt64, delivery: DeliveryNumber, result: DeliveryResult) {
+        at(slot.device) { $0.finished(slot, fence: fence, delivery: delivery, result: result) }
+        metrics.count(result)
+    }
+
+    /// The device saves power (priorities 5 and 1 wait), or no longer does.
+    package func setSavingPower(_ saving: Bool, device: DeviceNumber, fence: UInt64) {
+        at(device) { $0.setSavingPower(saving, device: device, fence: fence) }
+    }
+
+    /// Ends every connection, or one device's.
+    package func dismiss(_ reason: DismissalReason, only device: DeviceNumber? = nil) {
+        if let device {
+            at(device) { $0.dismiss(reason, only: device) }
+        } else {
+            for counter in counters { at(counter) { $0.dismiss(reason) } }
+        }
+    }
+
+    /// How many devices are connected.
+    package var connectedCount: Int {
+        counters.reduce(0) { $0 + $1.desk.withLock { $0.connectedCount } }
+    }
+
+    // For the registry.
+
+    package func registration(_ slot: Slot) -> Registration? {
+        at(slot.device) { $0.registration(slot) }
+    }
+
+    package func setRegistration(_ registration: Registration) {
+        at(registration.slot.device) { $0.setRegistration(registration) }
+    }
+
+    package func endRegistration(_ slot: Slot, at moment: WallTime) {
+        at(slot.device) { $0.endRegistration(slot, at: moment) }
+    }
+
+    // What runs.
+
+    /// Runs until cancelled: errands, the grace's tick, sweeps.
+    package func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.errands.run() }
+            group.addTask { await self.runTicks() }
+            group.addTask { await self.runSweeps() }
+        }
+    }
+
+    private func runTicks() async {
+        for await _ in graceSignal {
+            repeat {
+                do { try await Task.sleep(for: configuration.acknowledgementGrace) } catch { return }
+            } while tick()
+        }
+    }
+
+    /// One tick of the grace.
+    /// - Returns: Whether anything still waits for its acknowledgement.
+    @discardableResult
+    package func tick() -> Bool {
+        var isWaiting = false
+        for counter in counters {
+            let waits = at(counter) { desk in
+                if desk.isAwaitingAcknowledgements { desk.tick() }
+                return desk.isAwaitingAcknowledgements
+            }
+            isWaiting = isWaiting || waits
+        }
+        return isWaiting
+    }
+
+    private func runSweeps() async {
+        while !Task.isCancelled {
+            await sweep()
+            do { try await Task.sleep(for: configuration.expirySweep) } catch { return }
+        }
+    }
+
+    /// Removes what expired, and the journal's oldest lines.
+    package func sweep() async {
+        do {
+            let now = clock.now()
+            while try await store.removeExpired(at: now, limit: configuration.expirySweepStep)
+                == configuration.expirySweepStep
+            {}
+            try await store.trim(before: now - configuration.journalAge, maximumBytes: configuration.journalBytes)
+        } catch {
+            logger.warning("could not remove what expired; trying again later", metadata: ["error": "\(error)"])
+        }
+        metrics.waiting.record(store.count)
+        metrics.connected.record(connectedCount)
+    }
+
+    // How orders are carried out.
+
+    private func at<Result: Sendable>(_ device: DeviceNumber, _ decide: (inout Desk) -> Result) -> Result {
+        // Fibonacci hashing: device numbers are handed out in sequence.
+        at(counters[Int((device.value &* 0x9E37_79B9_7F4A_7C15) >> 32 & mask)], decide)
+    }
+
+    private func at<Result: Sendable>(_ counter: Counter, _ decide: (inout Desk) -> Result) -> Result {
+        counter.desk.withLock { desk in
+            let result = decide(&desk)
+            if !desk.orders.isEmpty {
+                for order in desk.orders { perform(order) }
+                desk.clearOrders()
+            }
+            return result
+        }
+    }
+
+    private func perform(_ order: DeskOrder) {
+        switch order {
+        case .deliver(let link, let delivery):
+            link.deliver(delivery)
+        case .dismiss(let link, let reason):
+            link.dismiss(reason)
+        case .store(let letter, let reason, let tag):
+            store.put(letter, reason: reason, tag: tag)
+        case .remove(let slot, let sequence, let state, let notification):
+            store.remove(slot, sequence: sequence, event: JournalEvent(state, notification, at: clock.now()))
+        case .record(let state, let notification):
+            let time = state == .received ? notification.received : clock.now()
+            store.record(JournalEvent(state, notification, at: time), settling: nil)
+        case .recordAndSettle(let state, let letter):
+            store.record(JournalEvent(state, letter.notification, at: clock.now()), settling: letter.receipt)
+        case .settle(let letter, let outcome):
+            letter.receipt?.settle(outcome)
+        case .read(let slots, let fence):
+            errands.add { await self.read(slots, fence: fence) }
+        }
+    }
+
+    private func read(_ slots: [Slot], fence: UInt64) async {
+        guard let device = slots.first?.device else { return }
+        do {
+            let found = try await store.waiting(in: slots)
+            let now = clock.now()
+            at(device) { $0.haveRead(slots, found: found, fence: fence, now: now) }
+        } catch {
+            logger.error("could not read what waits for a device", metadata: ["error": "\(error)"])
+            at(device) { $0.couldNotRead(slots, fence: fence) }
+        }
+    }
+}
+
+extension PostOffice: MailboxStoreReporter {
+    package func stored(_ puts: [StoredPut]) {
+        for put in puts {
+            let slot = put.letter.notification.slot
+            let isHere = at(slot.device) { desk in
+                desk.stored(put)
+                return desk.isConnected(slot.device)
+            }
+            if !isHere { directory.ring(slot, sequence: put.sequence) }
+        }
+        metrics.stored.increment(by: puts.count)
+    }
+
+    package func failed(_ letters: [Letter]) {
+        for letter in letters {
+            at(letter.notification.slot.device) { $0.couldNotStore(letter) }
+        }
+        metrics.notStored.increment(by: letters.count)
+    }
+}

@@ -1,0 +1,147 @@
+package import HeraldModel
+import Synchronization
+
+/// Who is registered: the numbers of devices and apps, and the changes that devices make to their registrations.
+///
+/// Registrations themselves live on the post office's desks, where they decide about each notification; here is the way
+/// to change them: first in the store, then, once that is durable, on the desk.
+package final class Registry: Sendable {
+    /// A device that has just been let in.
+    package struct Arrival: Sendable {
+        package let number: DeviceNumber
+        package let record: DeviceRecord
+        /// Tells this connection from every earlier one of the device.
+        package let fence: UInt64
+    }
+
+    private struct Numbers {
+        var devices: [DeviceID: DeviceNumber] = [:]
+        var deviceNames: [DeviceNumber: DeviceID] = [:]
+        var apps: [App: AppNumber] = [:]
+        var appNames: [AppNumber: App] = [:]
+    }
+
+    private let store: any RegistryStore
+    private let postOffice: PostOffice
+    private let directory: any ConnectionDirectory
+    private let clock: any WallClock
+    private let numbers = Mutex(Numbers())
+
+    package init(
+        store: any RegistryStore,
+        postOffice: PostOffice,
+        directory: any ConnectionDirectory,
+        clock: any WallClock
+    ) {
+        self.store = store
+        self.postOffice = postOffice
+        self.directory = directory
+        self.clock = clock
+    }
+
+    /// Takes over all that the store knows; once, before any door opens.
+    /// - Throws: If the store cannot be read.
+    package func load() async throws {
+        let snapshot = try await store.loadRegistry()
+        numbers.withLock { numbers in
+            for (id, number) in snapshot.devices {
+                numbers.devices[id] = number
+                numbers.deviceNames[number] = id
+            }
+            for (app, number) in snapshot.apps {
+                numbers.apps[app] = number
+                numbers.appNames[number] = app
+            }
+        }
+        for registration in snapshot.registrations { postOffice.setRegistration(registration) }
+    }
+
+    /// The app of a number that the service handed out.
+    package func app(_ number: AppNumber) -> App? {
+        numbers.withLock { $0.appNames[number] }
+    }
+
+    /// The number of an app, if any device ever registered it.
+    package func number(of app: App) -> AppNumber? {
+        numbers.withLock { $0.apps[app] }
+    }
+
+    /// The device of a number that the service handed out.
+    package func device(_ number: DeviceNumber) -> DeviceID? {
+        numbers.withLock { $0.deviceNames[number] }
+    }
+
+    /// The number of a device, if it was ever connected.
+    package func number(of device: DeviceID) -> DeviceNumber? {
+        numbers.withLock { $0.devices[device] }
+    }
+
+    /// Lets a device in whose certificate has been checked.
+    /// - Throws: If the store or the directory fails; the device is refused, and tries again.
+    package func arrive(_ id: DeviceID) async throws -> Arrival {
+        let number: DeviceNumber
+        if let known = self.number(of: id) {
+            number = known
+        } else {
+            number = try await store.number(of: id)
+            numbers.withLock { numbers in
+                numbers.devices[id] = number
+                numbers.deviceNames[number] = id
+            }
+        }
+        let fence = try await directory.claim(number)
+        return Arrival(number: number, record: try await store.deviceRecord(number), fence: fence)
+    }
+
+    /// Registers an app on a device, or confirms that it is.
+    /// - Throws: If the store fails; nothing is registered then.
+    package func register(_ device: DeviceNumber, _ app: App) async throws -> Registration {
+        let appNumber: AppNumber
+        if let known = number(of: app) {
+            appNumber = known
+        } else {
+            appNumber = try await store.number(of: app)
+            numbers.withLock { numbers in
+                numbers.apps[app] = appNumber
+                numbers.appNames[appNumber] = app
+            }
+        }
+        let slot = Slot(device: device, app: appNumber)
+        if let known = postOffice.registration(slot), known.isLive { return known }
+        let registration = try await store.register(slot, at: clock.now())
+        postOffice.setRegistration(registration)
+        return registration
+    }
+
+    /// Removes an app from a device: its token is dead from now on.
+    /// - Returns: Whether a registration stood.
+    /// - Throws: If the store fails; the registration stands then.
+    package func unregister(_ slot: Slot) async throws -> Bool {
+        guard let registration = postOffice.registration(slot), registration.isLive else { return false }
+        let now = clock.now()
+        try await store.unregister(slot, at: now)
+        postOffice.endRegistration(slot, at: now)
+        return true
+    }
+
+    /// Keeps whether the user wants an app's notifications; what waits when they are switched off is discarded.
+    /// - Throws: If the store fails; nothing changes then.
+    package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+        guard var registration = postOffice.registration(slot) else { return }
+        try await store.setEnabled(enabled, for: slot)
+        registration.isEnabled = enabled
+        postOffice.setRegistration(registration)
+    }
+
+    /// Keeps whether the device saves power.
+    /// - Throws: If the store fails.
+    package func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
+        try await store.setSavingPower(saving, for: device)
+    }
+
+    /// Keeps a device's session, or drops it with nil.
+    /// - Throws: If the store fails.
+    package func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
+        try await store.setSession(session, for: device)
+    }
+}
