@@ -103,7 +103,10 @@ let package = Package(
         tests("HeraldWireTests", ["HeraldWire", "HeraldModel", nioCore]),
         tests("HeraldTrustTests", ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto]),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport"]),
-        tests("HeraldGatewayTests", ["HeraldGateway", "HeraldTestSupport", nioCore, nioEmbedded]),
+        tests(
+            "HeraldGatewayTests",
+            ["HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport", "CNghttp2", nioCore, nioEmbedded, nioPosix, nioSSL, logging]
+        ),
         tests("HeraldCourierTests", ["HeraldCourier", "HeraldWire", "HeraldTestSupport", nioCore, nioEmbedded]),
         tests("HeraldStoresTests", ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb]),
         tests("HeraldConsoleTests", ["HeraldConsole", "HeraldTestSupport"]),
