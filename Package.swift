@@ -64,7 +64,11 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
     targets: [
-        .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]),
+        .systemLibrary(
+            name: "CNghttp2",
+            pkgConfig: "libnghttp2",
+            providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]
+        ),
 
         herald("HeraldModel", []),
         herald("HeraldWire", ["HeraldModel", nioCore]),
@@ -73,22 +77,33 @@ let package = Package(
         herald("HeraldDoor", ["HeraldModel", "HeraldTrust", nioCore, nioPosix, nioTLS, nioSSL, lifecycle, logging]),
         herald(
             "HeraldGateway",
-            ["HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "CNghttp2", nioCore, nioSSL, logging, metrics, coreMetrics]
+            [
+                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "CNghttp2", nioCore, nioSSL,
+                logging, metrics, coreMetrics,
+            ]
         ),
         herald(
             "HeraldCourier",
-            ["HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", nioCore, nioSSL, logging, metrics, coreMetrics]
+            [
+                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", nioCore, nioSSL, logging,
+                metrics, coreMetrics,
+            ]
         ),
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", grdb, grdbSQLite, logging]),
-        herald("HeraldConsole", ["HeraldModel", "HeraldTrust", "HeraldMailbox", hummingbird, logging, metrics, coreMetrics]),
+        herald(
+            "HeraldConsole",
+            ["HeraldModel", "HeraldTrust", "HeraldMailbox", hummingbird, logging, metrics, coreMetrics]
+        ),
         herald("HeraldProvider", ["HeraldModel", "HeraldTrust", httpClient, nioCore, nioSSL, logging]),
         herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, logging]),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway", "HeraldCourier",
+                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway",
+                "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldProvider", "HeraldDevice",
-                argumentParser, configuration, yams, lifecycle, logging, metrics, coreMetrics, nioCore, nioPosix, httpClient,
+                argumentParser, configuration, yams, lifecycle, logging, metrics, coreMetrics, nioCore, nioPosix,
+                httpClient,
             ],
             swiftSettings: settings
         ),
@@ -103,9 +118,13 @@ let package = Package(
         tests("HeraldWireTests", ["HeraldWire", "HeraldModel", nioCore]),
         tests("HeraldTrustTests", ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto]),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport"]),
+        tests("HeraldDoorTests", ["HeraldDoor", nioCore, nioEmbedded]),
         tests(
             "HeraldGatewayTests",
-            ["HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport", "CNghttp2", nioCore, nioEmbedded, nioPosix, nioSSL, logging]
+            [
+                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport", "CNghttp2",
+                nioCore, nioEmbedded, nioPosix, nioSSL, logging,
+            ]
         ),
         tests("HeraldCourierTests", ["HeraldCourier", "HeraldWire", "HeraldTestSupport", nioCore, nioEmbedded]),
         tests("HeraldStoresTests", ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb]),
@@ -114,3 +133,21 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// The benchmarks are targets of this package, because they use what is not public; they are here only when asked for, so
+// that nobody who uses the libraries builds them.
+if Context.environment["HERALD_BENCHMARKS"] != nil {
+    func benchmark(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+        .executableTarget(
+            name: name,
+            dependencies: dependencies,
+            path: "Benchmarks/\(name)",
+            swiftSettings: settings
+        )
+    }
+
+    package.targets += [
+        .target(name: "LoadKit", path: "Benchmarks/LoadKit", swiftSettings: settings),
+        benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
+    ]
+}

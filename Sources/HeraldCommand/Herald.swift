@@ -1,2 +1,3 @@
 import ArgumentParser
+
 @main struct Herald: ParsableCommand { func run() {} }

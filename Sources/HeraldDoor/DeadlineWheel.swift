@@ -33,7 +33,9 @@ package final class DeadlineWheel {
         buckets = Array(repeating: [], count: max(2, bucketCount))
     }
 
-    /// Watches a holder until its deadline is nil. Holding it twice is harmless: the deadline fires once.
+    /// Watches a holder until its deadline is nil.
+    ///
+    /// Holding it twice is harmless: the deadline fires once.
     package func add(_ holder: any DeadlineHolder) {
         eventLoop.preconditionInEventLoop()
         guard let deadline = holder.deadline else { return }

@@ -8,10 +8,13 @@ package struct DoorConfiguration: Sendable {
     package var host: String
     /// The port; 0 picks a free one.
     package var port: Int
-    /// How long a client may take from the TCP connection to the end of the TLS handshake. 10 s: slow links need a few
-    /// round trips, and everything longer is a held slot.
+    /// How long a client may take from the TCP connection to the end of the TLS handshake.
+    ///
+    /// 10 s: slow links need a few round trips, and everything longer is a held slot.
     package var handshakeTimeout: Duration = .seconds(10)
-    /// The most connections at one time, those in their handshake included. Past it new ones are closed at once.
+    /// The most connections at one time, those in their handshake included.
+    ///
+    /// Past it new ones are closed at once.
     package var maximumConnections = 100_000
     /// The largest piece that is read from a socket at once, in bytes; small for doors with many idle connections.
     package var readBytes = 16 * 1024
@@ -37,7 +40,9 @@ package struct DoorTLS: Sendable {
     package var certificateChainPEM: [UInt8]
     /// The server's private key, PEM.
     package var privateKeyPEM: [UInt8]
-    /// The one authority whose certificates are accepted from clients, PEM. Never the system's roots.
+    /// The one authority whose certificates are accepted from clients, PEM.
+    ///
+    /// Never the system's roots.
     package var clientAuthorityPEM: [UInt8]
     package var clientCertificate: ClientCertificate
     /// ALPN names offered, most wanted first; a client that negotiates none gets in all the same.
@@ -63,7 +68,9 @@ package struct DoorTLS: Sendable {
     /// is allowed is decided after every handshake, resumed ones too, from the certificate itself.
     /// - Throws: `NIOSSLError` if a certificate or key cannot be read.
     package func makeContext() throws -> NIOSSLContext {
-        let chain = try NIOSSLCertificate.fromPEMBytes(certificateChainPEM).map { NIOSSLCertificateSource.certificate($0) }
+        let chain = try NIOSSLCertificate.fromPEMBytes(certificateChainPEM).map {
+            NIOSSLCertificateSource.certificate($0)
+        }
         let key = try NIOSSLPrivateKey(bytes: privateKeyPEM, format: .pem)
         var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(key))
         tls.minimumTLSVersion = .tlsv12

@@ -1,4 +1,5 @@
 import NIOCore
+
 #if canImport(Glibc)
 import Glibc
 #else
@@ -33,11 +34,13 @@ package struct DoorError: Error, Sendable, CustomStringConvertible {
         let address = "\(door.host):\(door.port)"
         switch (cause as? IOError)?.errnoCode {
         case EADDRINUSE:
-            message = "\(door.name): \(address) is in use by another program; stop it, or choose another port (0 picks a free one)"
+            message =
+                "\(door.name): \(address) is in use by another program; stop it, or choose another port (0 picks a free one)"
         case EADDRNOTAVAIL:
             message = "\(door.name): \(door.host) is not an address of this machine; choose another --host"
         case EACCES:
-            message = "\(door.name): not allowed to listen on \(address); ports below 1024 need root or CAP_NET_BIND_SERVICE"
+            message =
+                "\(door.name): not allowed to listen on \(address); ports below 1024 need root or CAP_NET_BIND_SERVICE"
         default:
             message = "\(door.name): cannot listen on \(address): \(cause)"
         }

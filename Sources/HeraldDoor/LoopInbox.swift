@@ -23,8 +23,10 @@ package final class LoopInbox<Item: Sendable>: Sendable {
         self.receive = receive
     }
 
-    /// Leaves an item; callable from any thread, the loop itself included. How many can be left is bounded by those who
-    /// leave them: each stands for a request or a delivery that is counted elsewhere.
+    /// Leaves an item; callable from any thread, the loop itself included.
+    ///
+    /// How many can be left is bounded by those who leave them: each stands for a request or a delivery that is counted
+    /// elsewhere.
     package func leave(_ item: Item) {
         let wakes = state.withLock { state in
             state.items.append(item)

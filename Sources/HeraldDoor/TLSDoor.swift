@@ -22,7 +22,9 @@ package struct HandshakePeer: Sendable {
 /// 3. Hands the channel with its ``HandshakePeer`` to the initializer, which puts the protocol's one handler behind TLS.
 /// 4. Takes a new TLS context at any time, for the connections that come after.
 package final class TLSDoor: Sendable {
-    /// Puts the protocol's handler at the end of the pipeline. Runs on the channel's event loop; throwing closes.
+    /// Puts the protocol's handler at the end of the pipeline.
+    ///
+    /// Runs on the channel's event loop; throwing closes.
     package typealias Initializer = @Sendable (any Channel, HandshakePeer) throws -> Void
 
     private struct State {
@@ -71,7 +73,9 @@ package final class TLSDoor: Sendable {
         }
     }
 
-    /// The context for the handshakes from now on. Sessions of the old one do not resume.
+    /// The context for the handshakes from now on.
+    ///
+    /// Sessions of the old one do not resume.
     package func replaceContext(_ context: NIOSSLContext) {
         state.withLock { $0.context = context }
     }

@@ -1,7 +1,9 @@
 package import HeraldModel
 
-/// One connection of a device, as the post office sees it. Called from any thread, under a lock of the post office: it
-/// notes the order for its own event loop and returns at once.
+/// One connection of a device, as the post office sees it.
+///
+/// Called from any thread, under a lock of the post office: it notes the order for its own event loop and returns at
+/// once.
 package protocol DeviceLink: AnyObject, Sendable {
     /// Send this to the device, when its window allows; order within a topic is the order of the calls.
     func deliver(_ delivery: Delivery)

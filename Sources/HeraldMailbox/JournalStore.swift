@@ -45,7 +45,9 @@ package struct JournalEvent: Hashable, Sendable {
 }
 
 /// What became of a notification: the states that Apple's delivery log shows, and the replacement that it does not
-/// ("Viewing the status of push notifications using metrics and APNs"). The raw values are on disk: never reuse one.
+/// ("Viewing the status of push notifications using metrics and APNs").
+///
+/// The raw values are on disk: never reuse one.
 package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case received = 1
     case delivered = 2
@@ -131,8 +133,11 @@ package protocol JournalStore: Sendable {
     /// Writes one line that a provider's receipt depends on: the receipt is settled once the line is durable.
     func record(_ event: JournalEvent, settling receipt: Receipt?)
 
-    /// The lines that match, oldest first, including all recorded before the call.
-    /// - Parameter limit: The most lines; the newest are kept.
+    /// Looks lines up.
+    /// - Parameters:
+    ///   - query: What to look for.
+    ///   - limit: The most lines; the newest are kept.
+    /// - Returns: The lines that match, oldest first, including all recorded before the call.
     /// - Throws: If the journal cannot be read.
     func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent]
 

@@ -38,8 +38,10 @@ package enum ReceiptOutcome: Hashable, Sendable {
     case refused(Rejection)
 }
 
-/// A door that waits for receipts. Called from any thread, under a lock of the post office: it notes the outcome for its
-/// own event loop and returns at once.
+/// A door that waits for receipts.
+///
+/// Called from any thread, under a lock of the post office: it notes the outcome for its own event loop and returns at
+/// once.
 package protocol ReceiptDesk: AnyObject, Sendable {
     func settle(_ number: UInt64, _ outcome: ReceiptOutcome)
 }

@@ -1,6 +1,8 @@
 import CoreMetrics
 
-/// Every metric's name, once. None carries a token, a path or a device as a label.
+/// Every metric's name, once.
+///
+/// None carries a token, a path or a device as a label.
 package enum MetricName {
     package static let notificationsReceived = "herald_notifications_received_total"
     package static let notificationsRefused = "herald_notifications_refused_total"

@@ -1,6 +1,6 @@
+import CoreMetrics
 package import HeraldModel
 package import Logging
-import CoreMetrics
 import Synchronization
 
 /// Where providers and devices meet: takes notifications in, hands them to connected devices, and keeps what waits.

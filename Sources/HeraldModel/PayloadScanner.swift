@@ -48,7 +48,9 @@ private struct JSONScan {
         return isObject ? .object(hasAps: hasAps) : .notAnObject
     }
 
-    /// Reads one value and all that it holds. After each member it is either deeper, at a comma, or at a close.
+    /// Reads one value and all that it holds.
+    ///
+    /// After each member it is either deeper, at a comma, or at a close.
     private mutating func value() -> Bool {
         var expectsValue = true
         while true {
@@ -237,7 +239,9 @@ private struct JSONScan {
         default: return false
         }
         guard bytes.count - position >= length, second.contains(bytes[position + 1]) else { return false }
-        for offset in stride(from: 2, to: length, by: 1) where !(0x80...0xBF).contains(bytes[position + offset]) { return false }
+        for offset in stride(from: 2, to: length, by: 1) where !(0x80...0xBF).contains(bytes[position + offset]) {
+            return false
+        }
         position += length
         return true
     }

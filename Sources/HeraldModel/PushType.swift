@@ -68,7 +68,9 @@ public enum Expiration: Hashable, Sendable {
     ///
     /// - Returns: nil if it is not a whole number; negative ones are not accepted.
     public init?(_ text: some StringProtocol) {
-        guard !text.isEmpty, text.utf8.count <= 18, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        guard !text.isEmpty, text.utf8.count <= 18, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
         guard let seconds = Int64(text) else { return nil }
         self = seconds == 0 ? .once : .at(WallTime(seconds: seconds))
     }

@@ -10,9 +10,8 @@ public struct Topic: Hashable, Sendable {
     /// The topic as it is written in `apns-topic`.
     public let name: String
 
-    /// Reads a topic.
+    /// Reads a topic; nil if it is empty, too long, or has a character that no topic has.
     /// - Parameter name: The text of `apns-topic`.
-    /// - Returns: nil if it is empty, too long, or has a character that no topic has.
     public init?(_ name: some StringProtocol) {
         self.init(utf8: name.utf8)
     }

@@ -1,6 +1,8 @@
 package import HeraldModel
 
-/// A provider, as its certificate names it. Made by ``PeerVerifier`` only.
+/// A provider, as its certificate names it.
+///
+/// Made by ``PeerVerifier`` only.
 package struct ProviderCertificateIdentity: Hashable, Sendable {
     /// The certificate's serial number, lower-case hex.
     package let serial: String
@@ -30,7 +32,9 @@ package struct ProviderCertificateIdentity: Hashable, Sendable {
     }
 }
 
-/// A device, as its certificate names it. Made by ``PeerVerifier`` only.
+/// A device, as its certificate names it.
+///
+/// Made by ``PeerVerifier`` only.
 package struct DeviceIdentity: Hashable, Sendable {
     package let id: DeviceID
     /// The certificate's serial number, lower-case hex.

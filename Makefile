@@ -1,0 +1,57 @@
+# The commands of the project. `make run` is the first one to try.
+
+CONFIGURATION ?= debug
+BUILD = .build/$(CONFIGURATION)
+PYTHON = .build/venv/bin/python
+SOURCES = Package.swift Sources Tests $(wildcard Benchmarks)
+
+# What Herald links against; what the tests drive it with; what the benchmarks compare it with.
+LIBRARIES = libnghttp2-dev libsqlite3-dev pkg-config
+PEERS = curl openssl mosquitto mosquitto-clients nghttp2-client strace python3 python3-venv
+RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server util-linux
+
+.PHONY: build run test unit interop bench lint format libraries peers rivals clean
+
+build: libraries
+	swift build --configuration $(CONFIGURATION) --product herald
+
+run: build
+	$(BUILD)/herald serve --demo
+
+test: unit interop
+
+unit: libraries
+	swift build --build-tests
+	swift test --skip-build
+
+interop: libraries peers $(PYTHON)
+	swift build --product herald
+	$(PYTHON) -m pytest Tests/Interop
+
+bench: libraries rivals
+	Benchmarks/run
+
+lint: libraries
+	swift format lint --strict --parallel --recursive $(SOURCES)
+	scripts/check-sizes
+	swift build --build-tests --explicit-target-dependency-import-check error
+
+format:
+	swift format --in-place --parallel --recursive $(SOURCES)
+
+libraries:
+	@scripts/install $(LIBRARIES)
+
+peers:
+	@scripts/install $(PEERS)
+
+rivals:
+	@scripts/install $(RIVALS)
+
+$(PYTHON): Tests/Interop/requirements.txt
+	python3 -m venv .build/venv
+	.build/venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+clean:
+	rm -rf .build

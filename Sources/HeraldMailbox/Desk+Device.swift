@@ -1,0 +1,118 @@
+import HeraldModel
+
+/// What a device does: it comes, wants an app's notifications, acknowledges, goes.
+extension Desk {
+    /// A connection, in place of an older one.
+    mutating func attach(
+        _ device: DeviceNumber,
+        link: any DeviceLink,
+        isSavingPower: Bool,
+        fence: UInt64
+    ) {
+        if let old = lines[device] {
+            guard old.fence < fence else {
+                orders.append(.dismiss(link, .takenOver))
+                return
+            }
+            orders.append(.dismiss(old.link, .takenOver))
+            leave(old)
+        }
+        lines[device] = Line(link: link, fence: fence, isSavingPower: isSavingPower, limit: outstandingLimit)
+    }
+
+    /// The connection is gone: what it has not acknowledged waits in the store.
+    mutating func detach(_ device: DeviceNumber, fence: UInt64) {
+        guard let line = lines[device], line.fence == fence else { return }
+        lines[device] = nil
+        leave(line)
+    }
+
+    private mutating func leave(_ line: Line) {
+        for (_, delivery) in line.unended() {
+            switch delivery.state {
+            case .unstored:
+                orders.append(.store(delivery.letter, .unacknowledged, nil))
+            case .once:
+                orders.append(.record(.discardedDeviceOffline, delivery.letter.notification))
+            case .storing, .stored, .endedWhileStoring:
+                // Stored, or about to be. One that ended while it was being stored is delivered again: at least once.
+                break
+            }
+        }
+    }
+
+    /// The connection wants an app's notifications: first what waits.
+    mutating func open(_ slot: Slot, fence: UInt64, qualityOfService: UInt8) {
+        guard let line = lines[slot.device], line.fence == fence else { return }
+        if var gate = line.gate(slot.app) {
+            gate.qualityOfService = qualityOfService
+            line.setGate(slot.app, gate)
+        } else {
+            line.setGate(slot.app, Line.Gate(state: .reading(newest: nil), qualityOfService: qualityOfService))
+            orders.append(.read([slot], fence: fence))
+        }
+    }
+
+    /// The connection no longer wants an app's notifications; what was handed over may still be acknowledged.
+    mutating func close(_ slot: Slot, fence: UInt64) {
+        guard let line = lines[slot.device], line.fence == fence else { return }
+        line.setGate(slot.app, nil)
+        storeUnstored(in: line, app: slot.app)
+    }
+
+    /// A delivery has ended.
+    mutating func finished(
+        _ slot: Slot,
+        fence: UInt64,
+        delivery number: DeliveryNumber,
+        result: DeliveryResult
+    ) {
+        guard let line = lines[slot.device], line.fence == fence, let delivery = line.delivery(number) else { return }
+        let notification = delivery.letter.notification
+        let state = JournalState(result, isFromStorage: delivery.isFromStorage)
+        switch delivery.state {
+        case .unstored:
+            line.end(number)
+            orders.append(.record(state, notification))
+            orders.append(.settle(delivery.letter, .accepted))
+        case .once:
+            line.end(number)
+            orders.append(.record(state, notification))
+        case .storing:
+            line.setState(number, .endedWhileStoring(result))
+        case .stored(let sequence):
+            line.end(number)
+            orders.append(.remove(notification.slot, sequence: sequence, state, notification))
+        case .endedWhileStoring:
+            break
+        }
+        catchUp(line, slot.device)
+    }
+
+    /// Room may be back: what waited for it is read.
+    mutating func catchUp(_ line: Line, _ device: DeviceNumber) {
+        guard line.behindCount > 0, line.isHalfEmpty else { return }
+        readOn(line, device, includingPower: !line.isSavingPower)
+    }
+
+    private mutating func readOn(_ line: Line, _ device: DeviceNumber, includingPower: Bool) {
+        let apps = line.appsBehind(includingPower: includingPower)
+        guard !apps.isEmpty else { return }
+        for app in apps { line.move(app, to: .reading(newest: nil)) }
+        orders.append(.read(apps.map { Slot(device: device, app: $0) }, fence: line.fence))
+    }
+
+    /// The device saves power, or no longer does.
+    mutating func setSavingPower(_ saving: Bool, device: DeviceNumber, fence: UInt64) {
+        guard let line = lines[device], line.fence == fence else { return }
+        line.isSavingPower = saving
+        if !saving { readOn(line, device, includingPower: true) }
+    }
+
+    /// Every connection is to be closed, or one device's.
+    mutating func dismiss(_ reason: DismissalReason, only device: DeviceNumber? = nil) {
+        for (number, line) in lines where device == nil || device == number {
+            orders.append(.dismiss(line.link, reason))
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import HeraldModel
+
+/// What the store reports, and what was read from it.
+extension Desk {
+    /// A put is durable.
+    mutating func stored(_ put: StoredPut) {
+        let slot = put.letter.notification.slot
+        orders.append(.settle(put.letter, .accepted))
+        guard let line = lines[slot.device] else { return }
+        if let tag = put.tag, tag.fence == line.fence {
+            storedOnItsWay(put, tag.delivery, in: line)
+        } else {
+            storedFirst(put, in: line)
+        }
+        catchUp(line, slot.device)
+    }
+
+    private mutating func storedOnItsWay(
+        _ put: StoredPut,
+        _ number: DeliveryNumber,
+        in line: Line
+    ) {
+        guard let delivery = line.delivery(number) else { return }
+        switch delivery.state {
+        case .storing:
+            line.setState(number, .stored(put.sequence))
+            line.noteSequence(put.sequence, app: delivery.app)
+        case .endedWhileStoring(let result):
+            line.end(number)
+            let notification = put.letter.notification
+            let state = JournalState(result, isFromStorage: delivery.isFromStorage)
+            orders.append(.remove(notification.slot, sequence: put.sequence, state, notification))
+        case .unstored, .stored, .once:
+            break
+        }
+    }
+
+    /// Stored before it was sent: now it may be.
+    private mutating func storedFirst(_ put: StoredPut, in line: Line) {
+        let app = put.letter.notification.slot.app
+        guard let gate = line.gate(app), put.sequence > gate.lastSequence else { return }
+        if case .reading(let newest) = gate.state {
+            if put.sequence > newest?.sequence ?? 0 { line.move(app, to: .reading(newest: put)) }
+            return
+        }
+        guard registrations[put.letter.notification.slot]?.isEnabled ?? false else {
+            let notification = put.letter.notification
+            let state = JournalState.discardedDisabledFromStorage
+            orders.append(.remove(notification.slot, sequence: put.sequence, state, notification))
+            return
+        }
+        let isPermitted = line.permits(put.letter.notification.priority)
+        guard line.hasRoom, isPermitted else {
+            line.move(app, to: .behind(forPower: !isPermitted))
+            return
+        }
+        // The newest of the slot by the store's own order, so nothing older waits behind it.
+        line.move(app, to: .open)
+        line.noteSequence(put.sequence, app: app)
+        let delivery = line.hand(
+            Letter(put.letter.notification),
+            app: app,
+            state: .stored(put.sequence),
+            isFromStorage: true,
+            qualityOfService: gate.qualityOfService
+        )
+        orders.append(.deliver(line.link, delivery))
+    }
+
+    /// A put failed: nothing of it is kept.
+    ///
+    /// If the device has acknowledged it all the same, that counts.
+    mutating func couldNotStore(_ letter: Letter) {
+        let slot = letter.notification.slot
+        let line = lines[slot.device]
+        let delivery = line?.unended(of: slot.app).first { _, delivery in delivery.letter === letter }
+        guard let line, let (number, found) = delivery else {
+            orders.append(.settle(letter, .refused(.serviceUnavailable)))
+            return
+        }
+        if case .endedWhileStoring(let result) = found.state {
+            line.end(number)
+            let state = JournalState(result, isFromStorage: found.isFromStorage)
+            orders.append(.record(state, letter.notification))
+            orders.append(.settle(letter, .accepted))
+        } else {
+            line.setState(number, .once)
+            orders.append(.settle(letter, .refused(.serviceUnavailable)))
+        }
+    }
+
+    func isConnected(_ device: DeviceNumber) -> Bool { lines[device] != nil }
+
+    /// What waited in slots has been read.
+    ///
+    /// Empty slots are told of too: their gates open.
+    mutating func haveRead(
+        _ slots: [Slot],
+        found: [StoredNotification],
+        fence: UInt64,
+        now: WallTime
+    ) {
+        var bySlot: [Slot: StoredNotification] = [:]
+        for stored in found { bySlot[stored.notification.slot] = stored }
+        for slot in slots {
+            guard let line = lines[slot.device], line.fence == fence, let gate = line.gate(slot.app),
+                case .reading(let newest) = gate.state
+            else { continue }
+            var candidate = bySlot[slot]
+            if let newest, newest.sequence > candidate?.sequence ?? 0 {
+                candidate = StoredNotification(notification: newest.letter.notification, sequence: newest.sequence)
+            }
+            deliverRead(candidate, slot, gate, in: line, now: now)
+        }
+    }
+
+    private mutating func deliverRead(
+        _ candidate: StoredNotification?,
+        _ slot: Slot,
+        _ gate: Line.Gate,
+        in line: Line,
+        now: WallTime
+    ) {
+        guard let candidate, candidate.sequence > gate.lastSequence, !isOnItsWay(candidate, in: line) else {
+            line.move(slot.app, to: .open)
+            return
+        }
+        let notification = candidate.notification
+        let isEnabled = registrations[slot]?.isEnabled ?? false
+        guard isEnabled, !notification.isExpired(at: now) else {
+            line.move(slot.app, to: .open)
+            let state: JournalState = isEnabled ? .discardedExpiredFromStorage : .discardedDisabledFromStorage
+            orders.append(.remove(slot, sequence: candidate.sequence, state, notification))
+            return
+        }
+        let isPermitted = line.permits(notification.priority)
+        guard line.hasRoom, isPermitted else {
+            line.move(slot.app, to: .behind(forPower: !isPermitted))
+            return
+        }
+        line.move(slot.app, to: .open)
+        line.noteSequence(candidate.sequence, app: slot.app)
+        let delivery = line.hand(
+            Letter(notification),
+            app: slot.app,
+            state: .stored(candidate.sequence),
+            isFromStorage: true,
+            qualityOfService: gate.qualityOfService
+        )
+        orders.append(.deliver(line.link, delivery))
+    }
+
+    /// Read from the store before the store's report of it came: it was sent already, under no sequence yet.
+    private func isOnItsWay(_ stored: StoredNotification, in line: Line) -> Bool {
+        line.unended(of: stored.notification.slot.app).contains { _, delivery in
+            delivery.letter.notification.uniqueID == stored.notification.uniqueID
+        }
+    }
+
+    /// Reading what waits failed; it is tried again with the next chance.
+    mutating func couldNotRead(_ slots: [Slot], fence: UInt64) {
+        for slot in slots {
+            guard let line = lines[slot.device], line.fence == fence, case .reading? = line.gate(slot.app)?.state
+            else { continue }
+            line.move(slot.app, to: .behind(forPower: false))
+        }
+    }
+}

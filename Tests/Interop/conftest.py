@@ -1,0 +1,31 @@
+import pytest
+
+from service import HERALD, Service
+
+
+def pytest_configure(config):
+    if not HERALD.exists():
+        raise pytest.UsageError(f"{HERALD} is not there; run `make build` first")
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory):
+    """One running service for all tests that leave it as they found it."""
+    service = Service(tmp_path_factory.mktemp("shared") / "data").start()
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """Makes services that a test has for itself: `fresh("--environment", "sandbox")`, not started yet."""
+    services = []
+
+    def make(*options, prefix=(), data=None):
+        service = Service(data or tmp_path / f"data{len(services)}", *options, prefix=prefix)
+        services.append(service)
+        return service
+
+    yield make
+    for service in services:
+        service.close()

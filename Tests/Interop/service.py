@@ -1,0 +1,139 @@
+"""Starts the real binary on free loopback ports, and stops it again."""
+
+import json
+import os
+import pathlib
+import queue
+import signal
+import subprocess
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERALD = pathlib.Path(os.environ.get("HERALD_BINARY", ROOT / ".build" / "debug" / "herald"))
+TOPIC = "com.example.chat"
+TEAM = "TEAM123456"
+
+
+def herald(*arguments, check=True, **options):
+    """Runs one command of the binary to its end."""
+    result = subprocess.run(
+        [str(HERALD), *map(str, arguments)], capture_output=True, text=True, timeout=60, **options
+    )
+    if check and result.returncode != 0:
+        raise AssertionError(f"herald {' '.join(map(str, arguments))}: exit {result.returncode}\n{result.stderr}")
+    return result
+
+
+class Service:
+    """One `herald serve` on a data folder of its own; `start` and `kill` as often as a test likes."""
+
+    def __init__(self, data: pathlib.Path, *options, prefix=()):
+        self.data = data
+        self.options = list(options)
+        self.prefix = list(prefix)
+        self.process = None
+        self.doors = {}
+        self.lines = []
+        self._serial = 0
+
+    def start(self, *more):
+        command = [
+            *self.prefix, str(HERALD), "serve", "--data", str(self.data),
+            "--api-port", "0", "--device-port", "0", "--console-port", "0",
+            *self.options, *more,
+        ]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        ready = queue.Queue()
+
+        def read(stream, is_output):
+            for line in stream:
+                self.lines.append(line.rstrip("\n"))
+                if is_output and line.strip() == "ready":
+                    ready.put(True)
+            if is_output:
+                ready.put(False)
+
+        self._readers = [
+            threading.Thread(target=read, args=(self.process.stdout, True), daemon=True),
+            threading.Thread(target=read, args=(self.process.stderr, False), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+        if not ready.get(timeout=60):
+            self.process.wait(timeout=10)
+            raise AssertionError("herald serve ended before it was ready:\n" + "\n".join(self.lines))
+        self.doors = json.loads((self.data / "run" / "doors.json").read_text())
+        return self
+
+    @property
+    def pid(self):
+        return self.doors["pid"]
+
+    def stop(self, timeout=30):
+        """Asks it to stop, as an operator does, and returns its exit code."""
+        if self.process and self.process.poll() is None:
+            os.kill(self.pid, signal.SIGTERM)
+        return self.process.wait(timeout=timeout) if self.process else None
+
+    def kill(self):
+        """Ends it as a crash does."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.process.wait(timeout=30)
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(timeout=30)
+
+    @property
+    def ca(self):
+        return self.data / "ca.pem"
+
+    def _file(self, stem):
+        self._serial += 1
+        return self.data.parent / f"{self.data.name}-{stem}-{self._serial}.pem"
+
+    def provider_certificate(self, *topics, environment=None):
+        """A provider's certificate, chain and key in one PEM file."""
+        path = self._file("provider")
+        options = [part for topic in (topics or (TOPIC,)) for part in ("--topic", topic)]
+        if environment:
+            options += ["--environment", environment]
+        herald("provider", "certificate", "--data", self.data, *options, "--out", path)
+        return path
+
+    def provider_key(self, *topics, team=TEAM, environment=None):
+        """A provider token key: (path of the .p8 file, key identifier, team)."""
+        folder = self.data.parent / f"{self.data.name}-keys"
+        folder.mkdir(exist_ok=True)
+        before = set(folder.iterdir())
+        options = [part for topic in topics for part in ("--topic", topic)]
+        if environment:
+            options += ["--environment", environment]
+        herald("provider", "key", "--data", self.data, "--team", team, *options, "--out", folder)
+        (path,) = set(folder.iterdir()) - before
+        return path, path.stem.removeprefix("AuthKey_"), team
+
+    def device(self, name="device"):
+        """An enrolled device: (path of its PEM file, its identifier)."""
+        path = self._file("device")
+        result = herald("device", "enroll", "--data", self.data, "--name", name, "--out", path, "--json")
+        return path, json.loads(result.stdout)["id"]
+
+    def journal(self, *query):
+        """The journal's answer, as the command gives it."""
+        return json.loads(herald("journal", "--data", self.data, *query, "--json").stdout)
+
+
+def eventually(condition, timeout=15, what="the condition"):
+    """Waits until a condition of another process holds; for what announces itself in no other way."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"{what} did not come about within {timeout} s")
