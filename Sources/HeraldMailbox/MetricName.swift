@@ -11,6 +11,9 @@ package enum MetricName {
     package static let deliveries = "herald_deliveries_total"
     package static let notificationsWaiting = "herald_notifications_waiting"
     package static let devicesConnected = "herald_devices_connected"
+    package static let providerConnections = "herald_provider_connections_total"
+    package static let providerConnectionsCutOff = "herald_provider_connections_cut_off_total"
+    package static let providerRequests = "herald_provider_requests_total"
 }
 
 /// The post office's counters.

@@ -1,5 +1,3 @@
-package import NIOCore
-
 /// The limits of one HTTP/2 session.
 ///
 /// Each is there because a peer can otherwise make us hold or do something without end.
@@ -50,11 +48,11 @@ package struct HTTP2Limits: Sendable {
     package var resetsSent = 200
     package var resetsSentPerSecond = 20
     /// From the head of a request to its end.
-    package var bodyTimeout: TimeAmount = .seconds(10)
+    package var bodyTimeout: Duration = .seconds(10)
     /// From the answer to its last byte being taken, and to the end of a request answered before its end.
-    package var replyTimeout: TimeAmount = .seconds(30)
+    package var replyTimeout: Duration = .seconds(30)
     /// From the first byte of a header block to its last.
-    package var headerBlockTimeout: TimeAmount = .seconds(10)
+    package var headerBlockTimeout: Duration = .seconds(10)
 
     package init() {}
 }

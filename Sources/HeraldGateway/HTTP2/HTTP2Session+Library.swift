@@ -167,7 +167,7 @@ extension HTTP2Session {
         block = nil
         guard UInt32(frame.headers.cat.rawValue) == NGHTTP2_HCAT_REQUEST.rawValue else {
             // Trailers: counted, and ignored.
-            blockDeadline = now + limits.headerBlockTimeout
+            blockDeadline = now + headerBlockTimeout
             return proceed
         }
         guard let slot = open(streamID: frame.hd.stream_id) else {
@@ -176,7 +176,7 @@ extension HTTP2Session {
         }
         control.earn(blockCharge + limits.controlFramesPerRequest)
         block = slot
-        blockDeadline = now + limits.headerBlockTimeout
+        blockDeadline = now + headerBlockTimeout
         return proceed
     }
 

@@ -15,6 +15,16 @@ enum SessionEnd: Equatable {
     case resetFlood
     /// The peer sends what it may not, or the library has no memory; its own error code.
     case failed(Int32)
+
+    /// The end as a metric's label has it.
+    var metricReason: String {
+        switch self {
+        case .notHTTP2, .failed: "protocol"
+        case .headerBlockTooLarge: "header_block"
+        case .controlFlood: "control_flood"
+        case .resetFlood: "reset_flood"
+        }
+    }
 }
 
 /// The server's end of one HTTP/2 connection: bytes in, requests out; answers in, bytes out.
@@ -31,6 +41,9 @@ final class HTTP2Session {
     let limits: HTTP2Limits
     private var library: OpaquePointer?
     private let fields: UnsafeMutablePointer<nghttp2_nv>
+    private let bodyTimeout: TimeAmount
+    private let replyTimeout: TimeAmount
+    let headerBlockTimeout: TimeAmount
     var table: RequestTable
     private var complete: [Int] = []
     private var completeRead = 0
@@ -59,6 +72,9 @@ final class HTTP2Session {
     init(limits: HTTP2Limits, streams: Int, now: NIODeadline) throws {
         self.limits = limits
         self.now = now
+        bodyTimeout = TimeAmount(limits.bodyTimeout)
+        replyTimeout = TimeAmount(limits.replyTimeout)
+        headerBlockTimeout = TimeAmount(limits.headerBlockTimeout)
         table = RequestTable(limit: limits.requestsInHand)
         control = TokenBucket(capacity: limits.controlFrames, perSecond: limits.controlFramesPerSecond, now: now)
         resets = TokenBucket(capacity: limits.resetsSent, perSecond: limits.resetsSentPerSecond, now: now)
@@ -120,7 +136,7 @@ final class HTTP2Session {
     func reply(to slot: RequestSlot, _ reply: Reply) {
         guard slot.isStreamOpen else { return table.giveBack(slot) }
         slot.phase = .answered
-        slot.deadline = now + limits.replyTimeout
+        slot.deadline = now + replyTimeout
         if !slot.isEnded { answersBeforeEnd += 1 }
         slot.replyBody = reply.body
         if submit(slot, reply) != 0 {
@@ -186,6 +202,18 @@ final class HTTP2Session {
         nghttp2_submit_goaway(library, 0, last, code.rawValue, json, json.count)
     }
 
+    /// Writes a last GOAWAY by hand, past the library, whose state may be anything after a failure.
+    ///
+    /// The peer is to send less (RFC 9113 §7, ENHANCE_YOUR_CALM).
+    func writeLastFrame(into buffer: inout ByteBuffer) {
+        let last = nghttp2_session_get_last_proc_stream_id(library)
+        buffer.writeInteger(UInt32(8) << 8 | UInt32(NGHTTP2_GOAWAY.rawValue))
+        buffer.writeInteger(UInt8(0))
+        buffer.writeInteger(UInt32(0))
+        buffer.writeInteger(last)
+        buffer.writeInteger(GoAwayCode.enhanceYourCalm.rawValue)
+    }
+
     // What happens with time.
 
     /// How many requests are in hand.
@@ -212,7 +240,7 @@ final class HTTP2Session {
     func open(streamID: Int32) -> RequestSlot? {
         guard streams.admits(), let slot = table.take() else { return nil }
         streams.open += 1
-        slot.open(streamID: streamID, deadline: now + limits.bodyTimeout)
+        slot.open(streamID: streamID, deadline: now + bodyTimeout)
         nghttp2_session_set_stream_user_data(library, streamID, UnsafeMutableRawPointer(bitPattern: slot.index + 1))
         return slot
     }

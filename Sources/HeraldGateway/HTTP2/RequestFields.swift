@@ -130,9 +130,23 @@ struct RequestFields {
     /// Whether the field came with exactly this value.
     func value(of field: RequestField, is text: StaticString) -> Bool {
         withValue(of: field) { value in
-            guard value.count == text.utf8CodeUnitCount else { return false }
-            guard let start = value.baseAddress, !value.isEmpty else { return true }
-            return memcmp(start, text.utf8Start, value.count) == 0
+            value.hasBytes(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
         } ?? false
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether these are the same bytes.
+    ///
+    /// In one call, since tokens have hundreds.
+    func hasBytes(_ other: UnsafeRawBufferPointer) -> Bool {
+        guard count == other.count else { return false }
+        guard let start = baseAddress, let otherStart = other.baseAddress, count > 0 else { return true }
+        return memcmp(start, otherStart, count) == 0
+    }
+
+    /// Whether these are the same bytes.
+    func hasBytes(_ other: [UInt8]) -> Bool {
+        other.withUnsafeBytes { hasBytes($0) }
     }
 }
