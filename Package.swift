@@ -10,6 +10,7 @@ let settings: [SwiftSetting] = [
 
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
 let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
@@ -24,6 +25,8 @@ let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "sw
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
@@ -53,6 +56,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.0"),
         .package(url: "https://github.com/apple/swift-configuration.git", from: "1.4.0", traits: [.defaults, "YAML"]),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
@@ -92,9 +96,12 @@ let package = Package(
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", grdb, grdbSQLite, logging]),
         herald(
             "HeraldConsole",
-            ["HeraldModel", "HeraldTrust", "HeraldMailbox", hummingbird, logging, metrics, coreMetrics]
+            [
+                "HeraldModel", "HeraldMailbox", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging,
+                coreMetrics, nioCore,
+            ]
         ),
-        herald("HeraldProvider", ["HeraldModel", "HeraldTrust", httpClient, nioCore, nioSSL, logging]),
+        herald("HeraldProvider", ["HeraldModel", "HeraldTrust", httpClient, nioCore, nioHTTP1, nioSSL, logging]),
         herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, logging]),
         .executableTarget(
             name: "HeraldCommand",
@@ -102,8 +109,8 @@ let package = Package(
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway",
                 "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldProvider", "HeraldDevice",
-                argumentParser, configuration, yams, lifecycle, logging, metrics, coreMetrics, nioCore, nioPosix,
-                httpClient,
+                argumentParser, configuration, yams, lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1,
+                nioPosix, httpClient,
             ],
             swiftSettings: settings
         ),
@@ -128,8 +135,22 @@ let package = Package(
         ),
         tests("HeraldCourierTests", ["HeraldCourier", "HeraldWire", "HeraldTestSupport", nioCore, nioEmbedded]),
         tests("HeraldStoresTests", ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb]),
-        tests("HeraldConsoleTests", ["HeraldConsole", "HeraldTestSupport"]),
-        tests("HeraldCommandTests", ["HeraldCommand", "HeraldTestSupport"]),
+        tests(
+            "HeraldConsoleTests",
+            [
+                "HeraldConsole", "HeraldModel", "HeraldTestSupport", httpClient, lifecycle, logging, coreMetrics,
+                nioCore, nioHTTP1,
+            ]
+        ),
+        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldWire"]),
+        tests(
+            "HeraldCommandTests",
+            [
+                "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldMailbox", "HeraldModel", "HeraldProvider",
+                "HeraldTestSupport",
+                argumentParser, httpClient, logging, nioCore,
+            ]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -14,7 +14,8 @@ import NIOSSL
 
     @Option(help: "The server's port on 127.0.0.1.") var port: Int
     @Option(help: "The authority of the server's certificate.") var ca: String
-    @Option(help: "A folder of device identities, <n>.pem, from 0; their client identifiers are bench-<n>.") var identities: String
+    @Option(help: "A folder of device identities, <n>.pem, from 0; their client identifiers are bench-<n>.")
+    var identities: String
     @Option(help: "How many devices.") var devices: Int
     @Option(help: "The filter to subscribe to; {n} stands for the device's number. Empty: none.") var subscribe: String
     @Option(help: "How many connections publish (QoS 1).") var publishers = 0
@@ -23,6 +24,7 @@ import NIOSSL
     @Option(help: "Publishes per second in all; 0: as fast as the windows allow.") var rate = 0
     @Option(help: "Seconds to measure, after a second of warming up.") var seconds = 5.0
     @Option(help: "Payload bytes.") var payload = 300
+    @Flag(help: "Only connect, and print the device token that each receives.") var tokens = false
     @Flag(help: "Only connect, say so, and hold the connections until standard input ends.") var hold = false
 
     func run() async throws {
@@ -37,6 +39,10 @@ import NIOSSL
                 }
                 try await tasks.waitForAll()
             }
+        }
+        if tokens {
+            for token in statistics.tokens { print(token) }
+            return
         }
         say(["connected": Double(devices)])
         if hold {
@@ -75,7 +81,8 @@ import NIOSSL
             devices: devices,
             window: window,
             rate: publishers > 0 ? Double(rate) / Double(publishers) : 0,
-            payload: payload
+            payload: payload,
+            awaitsToken: tokens
         )
         let ready = group.next().makePromise(of: Void.self)
         _ = try await ClientBootstrap(group: group)

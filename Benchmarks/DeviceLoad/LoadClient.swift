@@ -21,6 +21,8 @@ final class LoadClient: ChannelInboundHandler {
         let window: Int
         let rate: Double
         let payload: Int
+        /// Ready once a device token came, not with the acknowledged subscription.
+        let awaitsToken: Bool
     }
 
     private let settings: Settings
@@ -95,9 +97,14 @@ final class LoadClient: ChannelInboundHandler {
                 send(.subscribe(MQTTSubscribe(packetIdentifier: 1, subscriptions: [subscription])), context)
             }
         case .suback:
-            isReady()
+            if !settings.awaitsToken { isReady() }
         case .publish(let publish):
-            statistics.received(publish.payload)
+            if settings.awaitsToken, publish.topic.hasSuffix("/token") {
+                statistics.received(token: String(decoding: publish.payload, as: UTF8.self))
+                isReady()
+            } else {
+                statistics.received(publish.payload)
+            }
             if let identifier = publish.packetIdentifier {
                 out.writeInteger(0x4002 as UInt16)
                 out.writeInteger(identifier)

@@ -8,6 +8,7 @@ final class Statistics: Sendable {
         var received = 0
         /// Nanoseconds from send to receipt.
         var latencies: [UInt64] = []
+        var tokens: [String] = []
     }
 
     private let state = Mutex(State())
@@ -15,6 +16,12 @@ final class Statistics: Sendable {
     func begin() {
         state.withLock { $0 = State(began: .now) }
     }
+
+    func received(token: String) {
+        state.withLock { $0.tokens.append(token) }
+    }
+
+    var tokens: [String] { state.withLock { $0.tokens } }
 
     func received(_ payload: [UInt8]) {
         let now = MonotonicTime.now.nanoseconds

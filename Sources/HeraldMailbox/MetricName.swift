@@ -14,6 +14,9 @@ package enum MetricName {
     package static let providerConnections = "herald_provider_connections_total"
     package static let providerConnectionsCutOff = "herald_provider_connections_cut_off_total"
     package static let providerRequests = "herald_provider_requests_total"
+    package static let deviceConnections = "herald_device_connections_total"
+    package static let deviceRefusals = "herald_device_refusals_total"
+    package static let deviceTakeovers = "herald_device_takeovers_total"
 }
 
 /// The post office's counters.

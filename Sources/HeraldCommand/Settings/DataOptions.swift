@@ -1,0 +1,26 @@
+import ArgumentParser
+import Configuration
+import Foundation
+
+/// The options of every command that works on a service's folder.
+struct DataOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The service's data folder. (default: ./herald-data)", valueName: "folder"))
+    var data: String?
+
+    @Option(help: ArgumentHelp("The service's configuration file, which may name the folder.", valueName: "file"))
+    var config: String?
+
+    /// The folder's path, by the command line, `HERALD_DATA`, the configuration file, or the default.
+    /// - Throws: ``CommandError/Code/configuration``.
+    func path(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> String {
+        let typed: [SettingKey: ConfigContent] = data.map { [.data: .string($0)] } ?? [:]
+        let settings = try Settings(commandLine: typed, environment: environment, file: config)
+        return try settings.text(.data) ?? DataFolder.defaultPath
+    }
+
+    /// The folder itself.
+    /// - Throws: ``CommandError`` if it is not a folder of Herald's.
+    func folder(mayCreate: Bool = false) throws -> DataFolder {
+        try DataFolder.open(path(), mayCreate: mayCreate)
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import HeraldModel
+import Hummingbird
+import NIOCore
+
+/// The admin API's requests, each a few lines to ``Administration``.
+struct AdminRoutes: Sendable {
+    /// The most lines of the journal that one answer has, and how many it has if nothing is asked.
+    static let journalLimit = 1...10_000
+    static let journalDefault = 1000
+    /// The longest body of a request, in bytes: a certificate request is far shorter.
+    static let maximumBodyBytes = 1 << 16
+
+    let administration: any Administration
+
+    func add(to routes: RouterGroup<BasicRequestContext>) {
+        routes.get("status") { _, _ in try AdminReply.json(administration.status) }
+        routes.get("journal") { request, _ in
+            let (question, limit) = try journalQuestion(request)
+            return try AdminReply.json(await administration.journal(question, limit: limit))
+        }
+        routes.get("credentials") { _, _ in try AdminReply.json(await administration.credentials()) }
+        routes.post("credentials/:id/revoke") { _, context in
+            try AdminReply.json(await administration.revokeCredential(try context.parameters.require("id")))
+        }
+        routes.get("devices") { _, _ in try AdminReply.json(await administration.devices()) }
+        routes.post("devices/:id/revoke") { _, context in
+            try AdminReply.json(await administration.revokeDevice(try context.parameters.require("id")))
+        }
+        routes.post("trust/reload") { _, _ in
+            try await administration.reloadTrust()
+            return try AdminReply.json(administration.status)
+        }
+        routes.get("clock") { _, _ in try AdminReply.json(administration.clock) }
+        routes.post("clock/advance") { request, _ in
+            let advance = try await AdminRoutes.body(of: request, as: ClockAdvance.self)
+            // A century is more than any test needs, and keeps the arithmetic far from its limits.
+            guard advance.seconds.isFinite, abs(advance.seconds) <= 3_155_760_000 else {
+                throw AdminError(.badRequest, "seconds must be a number within a hundred years")
+            }
+            return try AdminReply.json(administration.advanceClock(by: .milliseconds(Int64(advance.seconds * 1000))))
+        }
+    }
+
+    func add(_ control: [ControlRoute], to routes: RouterGroup<BasicRequestContext>) {
+        for route in control {
+            routes.post("control/\(route.name)") { request, _ in
+                AdminReply.json(bytes: try await route.answer(try await AdminRoutes.bytes(of: request)))
+            }
+        }
+    }
+
+    /// `?notification=ID`, `?device=ID` or `?topic=ID`, and `&limit=N`.
+    private func journalQuestion(_ request: Request) throws -> (JournalQuestion, Int) {
+        let parameters = request.uri.queryParameters
+        var limit = AdminRoutes.journalDefault
+        if let text = parameters["limit"] {
+            guard let number = Int(text), AdminRoutes.journalLimit.contains(number) else {
+                throw AdminError(.badRequest, "limit must be a number from 1 to \(AdminRoutes.journalLimit.upperBound)")
+            }
+            limit = number
+        }
+        var questions: [JournalQuestion] = []
+        if let text = parameters["notification"] {
+            guard let id = NotificationID(text) else {
+                throw AdminError(.badRequest, "notification must be an apns-id: a UUID like 2f7ca8f4-….")
+            }
+            questions.append(.notification(id))
+        }
+        if let text = parameters["device"] {
+            guard let device = DeviceID(text) else {
+                throw AdminError(.badRequest, "device must be a device's identifier")
+            }
+            questions.append(.device(device))
+        }
+        if let text = parameters["topic"] {
+            guard let topic = Topic(text) else {
+                throw AdminError(.badRequest, "topic must be a topic like com.example.app")
+            }
+            questions.append(.topic(topic))
+        }
+        guard questions.count == 1, let question = questions.first else {
+            throw AdminError(.badRequest, "ask by one of notification, device and topic")
+        }
+        return (question, limit)
+    }
+
+    static func bytes(of request: Request) async throws -> [UInt8] {
+        do {
+            let buffer = try await request.body.collect(upTo: maximumBodyBytes)
+            return Array(buffer.readableBytesView)
+        } catch is NIOTooManyBytesError {
+            throw AdminError(.tooLong, "the body is longer than \(maximumBodyBytes) bytes")
+        }
+    }
+
+    static func body<Value: Decodable>(of request: Request, as type: Value.Type) async throws -> Value {
+        let bytes = try await bytes(of: request)
+        do {
+            return try JSONDecoder().decode(type, from: Data(bytes))
+        } catch {
+            throw AdminError(.badRequest, "the body is not the JSON that this request takes")
+        }
+    }
+}

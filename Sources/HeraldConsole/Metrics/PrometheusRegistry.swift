@@ -1,0 +1,99 @@
+package import CoreMetrics
+import Synchronization
+
+/// All metrics of the process, and their text for Prometheus.
+///
+/// Counters and gauges are one atomic each; histograms have fixed buckets. A name belongs to the first kind of metric
+/// that asks for it, and the number of time series is bounded: what comes past either rule is counted nowhere.
+package final class PrometheusRegistry: MetricsFactory {
+    /// The most time series, which only a label with too many values could reach.
+    package static let maximumSeries = 2000
+
+    private let families = Mutex<[String: MetricFamily]>([:])
+
+    package init() {}
+
+    package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+        instrument(label, dimensions, kind: .counter) { MetricCounter() } ?? NOOPMetricsHandler.instance
+    }
+
+    package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+        instrument(label, dimensions, kind: .gauge) { MetricGauge() } ?? NOOPMetricsHandler.instance
+    }
+
+    package func makeRecorder(
+        label: String,
+        dimensions: [(String, String)],
+        aggregate: Bool
+    ) -> any RecorderHandler {
+        guard aggregate else {
+            return instrument(label, dimensions, kind: .gauge) { MetricGauge() } ?? NOOPMetricsHandler.instance
+        }
+        return instrument(label, dimensions, kind: .histogram) {
+            MetricHistogram(bounds: MetricHistogram.sizes)
+        } ?? NOOPMetricsHandler.instance
+    }
+
+    package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+        instrument(label, dimensions, kind: .histogram) {
+            MetricHistogram(bounds: MetricHistogram.seconds)
+        } ?? NOOPMetricsHandler.instance
+    }
+
+    // A series that was there once stays: a counter that vanishes and comes back looks like a restart.
+    package func destroyCounter(_ handler: any CounterHandler) {}
+    package func destroyMeter(_ handler: any MeterHandler) {}
+    package func destroyRecorder(_ handler: any RecorderHandler) {}
+    package func destroyTimer(_ handler: any TimerHandler) {}
+
+    /// All metrics as Prometheus reads them (text exposition format 0.0.4), by name.
+    package var text: String {
+        let families = families.withLock { $0 }
+        return families.sorted { $0.key < $1.key }.map { $0.value.text(name: $0.key) }.joined()
+    }
+
+    /// Finds or makes the instrument of a series.
+    private func instrument<Instrument: MetricInstrument>(
+        _ label: String,
+        _ dimensions: [(String, String)],
+        kind: MetricFamily.Kind,
+        _ make: () -> Instrument
+    ) -> Instrument? {
+        let name = MetricText.name(label)
+        let labels = MetricText.labels(dimensions)
+        return families.withLock { families in
+            if let known = families[name] {
+                guard known.kind == kind else { return nil }
+                if let series = known.series[labels] { return series as? Instrument }
+            }
+            guard families.values.reduce(0, { $0 + $1.series.count }) < PrometheusRegistry.maximumSeries else {
+                return nil
+            }
+            let made = make()
+            families[name, default: MetricFamily(kind: kind)].series[labels] = made
+            return made
+        }
+    }
+}
+
+/// All series of one name.
+struct MetricFamily: Sendable {
+    enum Kind: String, Sendable {
+        case counter
+        case gauge
+        case histogram
+    }
+
+    let kind: Kind
+    /// The labels' text, without braces → what is measured.
+    var series: [String: any MetricInstrument] = [:]
+
+    init(kind: Kind) {
+        self.kind = kind
+    }
+
+    func text(name: String) -> String {
+        let lines = series.sorted { $0.key < $1.key }.map { $0.value.lines(name: name, labels: $0.key) }
+        return "# TYPE \(name) \(kind.rawValue)\n" + lines.joined()
+    }
+}

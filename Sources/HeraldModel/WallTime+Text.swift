@@ -1,0 +1,82 @@
+extension WallTime {
+    /// The moment as people and JSON read it, in UTC with milliseconds: `2026-11-21T02:34:56.789Z` (RFC 3339).
+    ///
+    /// Years beyond 9999, which RFC 3339 cannot say, are written as the last moment that it can.
+    package var rfc3339: String {
+        let last: Int64 = 253_402_300_799_999
+        let first: Int64 = -62_167_219_200_000
+        let total = min(max(milliseconds, first), last)
+        let (day, inDay) = WallTime.floorDivide(total, 86_400_000)
+        let (year, month, dayOfMonth) = WallTime.civil(day)
+        func digits(_ value: Int64, _ width: Int) -> String {
+            let text = String(value)
+            return String(repeating: "0", count: max(0, width - text.count)) + text
+        }
+        let date = "\(digits(year, 4))-\(digits(month, 2))-\(digits(dayOfMonth, 2))"
+        let time = "\(digits(inDay / 3_600_000, 2)):\(digits(inDay / 60_000 % 60, 2)):\(digits(inDay / 1000 % 60, 2))"
+        return "\(date)T\(time).\(digits(inDay % 1000, 3))Z"
+    }
+
+    /// Reads `2026-11-21T02:34:56Z`, with or without a fraction of a second, in UTC (RFC 3339 §5.6 with the offset `Z`).
+    /// - Returns: nil for every other text, and for a day that no month has.
+    package init?(rfc3339 text: some StringProtocol) {
+        let bytes = Array(text.utf8)
+        let shape = Array("dddd-dd-ddTdd:dd:dd".utf8)
+        guard bytes.count > shape.count, bytes.last == UInt8(ascii: "Z") || bytes.last == UInt8(ascii: "z") else {
+            return nil
+        }
+        let separators: [Int: UInt8] = [
+            4: UInt8(ascii: "-"), 7: UInt8(ascii: "-"), 13: UInt8(ascii: ":"), 16: UInt8(ascii: ":"),
+        ]
+        guard separators.allSatisfy({ bytes[$0.key] == $0.value }), bytes[10] | 0x20 == UInt8(ascii: "t") else {
+            return nil
+        }
+        func number(_ range: Range<Int>) -> Int64? {
+            guard bytes[range].allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+            return bytes[range].reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+        }
+        guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10), let hour = number(11..<13),
+            let minute = number(14..<16), let second = number(17..<19),
+            (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second < 60
+        else { return nil }
+        let days = WallTime.days(year, month, day)
+        guard WallTime.civil(days) == (year, month, day) else { return nil }
+        var fraction: Int64 = 0
+        if bytes.count > 20 {
+            guard bytes[19] == UInt8(ascii: "."), bytes.count > 21, bytes.count <= 30,
+                number(20..<(bytes.count - 1)) != nil
+            else { return nil }
+            for index in 20..<23 {
+                fraction = fraction * 10 + (index < bytes.count - 1 ? Int64(bytes[index] - 0x30) : 0)
+            }
+        }
+        self.init(milliseconds: ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + fraction)
+    }
+
+    private static func floorDivide(_ value: Int64, _ divisor: Int64) -> (Int64, Int64) {
+        let (quotient, remainder) = value.quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+    }
+
+    /// The days from 1970-01-01 to a date of the Gregorian calendar: years begin in March, so that the leap day is the
+    /// last of a year, and 146,097 days are 400 years.
+    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+        let shifted = month <= 2 ? year - 1 : year
+        let (era, yearOfEra) = floorDivide(shifted, 400)
+        let monthFromMarch = (month + 9) % 12
+        let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * 146_097 + dayOfEra - 719_468
+    }
+
+    /// The date that is so many days after 1970-01-01: the inverse of ``days(_:_:_:)``.
+    private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        let (era, dayOfEra) = floorDivide(days + 719_468, 146_097)
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
+    }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import SwiftASN1
+import X509
+
+/// A name by which clients reach the service: a host name, or an address.
+package enum ServerName: Hashable, Sendable {
+    /// Lower-case; its first label may be `*`.
+    case host(String)
+    /// 4 or 16 bytes.
+    case address([UInt8])
+
+    /// Reads a name as an operator types it.
+    /// - Returns: nil if it is neither an address nor a host name (RFC 1123 §2.1; underscores are let through, since
+    ///   container networks have them).
+    package init?(_ text: String) {
+        if let bytes = ServerName.addressBytes(text) {
+            self = .address(bytes)
+            return
+        }
+        guard !text.isEmpty, text.utf8.count <= 253 else { return nil }
+        let lowered = text.lowercased()
+        let labels = lowered.split(separator: ".", omittingEmptySubsequences: false)
+        for (index, label) in labels.enumerated() {
+            if index == 0, label == "*", labels.count > 1 { continue }
+            guard (1...63).contains(label.utf8.count), label.first != "-", label.last != "-",
+                label.utf8.allSatisfy(ServerName.isLetterDigitOrMark)
+            else { return nil }
+        }
+        self = .host(lowered)
+    }
+
+    init?(_ name: GeneralName) {
+        switch name {
+        case .dnsName(let name): self = .host(name.lowercased())
+        case .ipAddress(let octets): self = .address(Array(octets.bytes))
+        default: return nil
+        }
+    }
+
+    var generalName: GeneralName {
+        switch self {
+        case .host(let name): .dnsName(name)
+        case .address(let bytes): .ipAddress(ASN1OctetString(contentBytes: bytes[...]))
+        }
+    }
+
+    /// The names that every service has: the local ones, a local one that asks for sandbox, and the machine's.
+    static func local() -> [ServerName] {
+        let machine = ServerName(ProcessInfo.processInfo.hostName)
+        let names = [ServerName("localhost"), ServerName("127.0.0.1"), ServerName("::1"), ServerName("sandbox.localhost")]
+        return names.compactMap { $0 } + [machine].compactMap { $0 }
+    }
+
+    /// The names of Apple's push services, for clients that cannot be told another address.
+    package static let apple: [ServerName] = [
+        "api.push.apple.com", "api.sandbox.push.apple.com", "api.development.push.apple.com",
+        "api-broadcast.push.apple.com", "api-broadcast.sandbox.push.apple.com",
+        "api-manage-broadcast.push.apple.com", "api-manage-broadcast.sandbox.push.apple.com",
+        "gateway.push.apple.com", "gateway.sandbox.push.apple.com",
+        "feedback.push.apple.com", "feedback.sandbox.push.apple.com",
+    ].map { .host($0) }
+
+    private static func isLetterDigitOrMark(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+            UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
+    private static func addressBytes(_ text: String) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, text, &bytes) == 1 { return Array(bytes[..<4]) }
+        if inet_pton(AF_INET6, text, &bytes) == 1 { return bytes }
+        return nil
+    }
+}
+
+extension ServerName: CustomStringConvertible {
+    /// The name as it is typed; addresses of version 6 in full.
+    package var description: String {
+        switch self {
+        case .host(let name): name
+        case .address(let bytes) where bytes.count == 4: bytes.map(String.init).joined(separator: ".")
+        case .address(let bytes):
+            stride(from: 0, to: bytes.count - 1, by: 2)
+                .map { String(UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]), radix: 16) }
+                .joined(separator: ":")
+        }
+    }
+}

@@ -1,0 +1,70 @@
+package import HeraldModel
+
+/// What a provider proves itself with, as operators see it: a certificate, or a key for provider tokens.
+package struct Credential: Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable, Codable {
+        case certificate
+        case key
+    }
+
+    package let id: String
+    package let kind: Kind
+    /// Lower-case hex; nil for keys.
+    package let serial: String?
+    package let team: String?
+    /// Empty for a key that is good for its whole team.
+    package let topics: [Topic]
+    package let environments: Set<PushEnvironment>
+    package let created: WallTime
+    /// Nil for keys, which live until they are revoked.
+    package let expires: WallTime?
+    package var revoked: WallTime?
+}
+
+/// A device that was given a certificate, as operators see it.
+package struct EnrolledDevice: Hashable, Sendable {
+    package let id: DeviceID
+    package let name: String?
+    /// Lower-case hex.
+    package let serial: String
+    package let created: WallTime
+    package let expires: WallTime
+    package var revoked: WallTime?
+}
+
+// Every member is always there, as null where there is nothing to say; times are ISO 8601 in UTC.
+
+extension Credential: Encodable {
+    private enum CodingKeys: String, CodingKey {
+        case id, kind, serial, team, topics, environments, created, expires, revoked
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(id, forKey: .id)
+        try container.encode(kind, forKey: .kind)
+        try container.encode(serial, forKey: .serial)
+        try container.encode(team, forKey: .team)
+        try container.encode(topics, forKey: .topics)
+        try container.encode(environments.map(\.rawValue).sorted(), forKey: .environments)
+        try container.encode(created.isoText, forKey: .created)
+        try container.encode(expires?.isoText, forKey: .expires)
+        try container.encode(revoked?.isoText, forKey: .revoked)
+    }
+}
+
+extension EnrolledDevice: Encodable {
+    private enum CodingKeys: String, CodingKey {
+        case id, name, serial, created, expires, revoked
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(id.name, forKey: .id)
+        try container.encode(name, forKey: .name)
+        try container.encode(serial, forKey: .serial)
+        try container.encode(created.isoText, forKey: .created)
+        try container.encode(expires.isoText, forKey: .expires)
+        try container.encode(revoked?.isoText, forKey: .revoked)
+    }
+}

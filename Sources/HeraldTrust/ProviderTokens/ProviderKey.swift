@@ -1,0 +1,49 @@
+package import Crypto
+package import HeraldModel
+
+/// A key with which a team signs its provider tokens; the private half never stays with the service.
+package struct ProviderKey: Sendable {
+    /// Ten of `A`-`Z` and `0`-`9`: the `kid` of tokens.
+    package let id: String
+    /// Ten of `A`-`Z` and `0`-`9`: the `iss` of tokens.
+    package let team: String
+    /// The topics as they were given; none means the whole team's.
+    package let topics: [Topic]
+    package let environments: Set<PushEnvironment>
+    package let publicKey: P256.Signing.PublicKey
+    package let created: WallTime
+    /// When it was revoked, which is for ever.
+    package var revoked: WallTime?
+
+    package init(
+        id: String,
+        team: String,
+        topics: [Topic],
+        environments: Set<PushEnvironment>,
+        publicKey: P256.Signing.PublicKey,
+        created: WallTime,
+        revoked: WallTime? = nil
+    ) {
+        self.id = id
+        self.team = team
+        self.topics = topics
+        self.environments = environments
+        self.publicKey = publicKey
+        self.created = created
+        self.revoked = revoked
+    }
+
+    /// Whether a text has the form of a key identifier, and of a team's: ten of `A`-`Z` and `0`-`9`.
+    package static func isIdentifier(_ text: String) -> Bool {
+        text.utf8.count == 10
+            && text.utf8.allSatisfy {
+                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+            }
+    }
+
+    /// A new identifier of that form.
+    static func randomIdentifier() -> String {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789".utf8)
+        return String(decoding: (0..<10).map { _ in alphabet[Int.random(in: alphabet.indices)] }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,190 @@
+import HeraldModel
+
+/// One JSON object of a provider token: the header, or the claims.
+///
+/// Read strictly: UTF-8, no member twice, nothing after the object, no more than 32 levels. What two readers of one
+/// token could take for two different things is refused (RFC 8725 §2.4).
+struct TokenObject {
+    /// What a member holds, as far as a provider token is concerned.
+    enum Value: Hashable {
+        case string(String)
+        /// A number without fraction and exponent that fits.
+        case integer(Int64)
+        /// Anything else; well-formed, and not kept.
+        case other
+    }
+
+    static let maximumDepth = 32
+    static let maximumMembers = 64
+
+    private var members: [String: Value] = [:]
+
+    subscript(name: String) -> Value? { members[name] }
+
+    /// Reads an object.
+    /// - Returns: nil if the bytes are not exactly one, with white space around it at most.
+    init?(_ bytes: [UInt8]) {
+        var reader = Reader(bytes: bytes)
+        guard reader.take(UInt8(ascii: "{")) else { return nil }
+        if !reader.take(UInt8(ascii: "}")) {
+            repeat {
+                guard members.count < TokenObject.maximumMembers, let name = reader.string(),
+                    reader.take(UInt8(ascii: ":")), let value = reader.value(depth: 1),
+                    members.updateValue(value, forKey: name) == nil
+                else { return nil }
+            } while reader.take(UInt8(ascii: ","))
+            guard reader.take(UInt8(ascii: "}")) else { return nil }
+        }
+        guard reader.isAtEnd() else { return nil }
+    }
+}
+
+private struct Reader {
+    let bytes: [UInt8]
+    var position = 0
+
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    mutating func isAtEnd() -> Bool {
+        skipSpace()
+        return position == bytes.count
+    }
+
+    /// Takes one byte, after white space, if it is the next.
+    mutating func take(_ byte: UInt8) -> Bool {
+        skipSpace()
+        guard position < bytes.count, bytes[position] == byte else { return false }
+        position += 1
+        return true
+    }
+
+    mutating func value(depth: Int) -> TokenObject.Value? {
+        guard depth <= TokenObject.maximumDepth else { return nil }
+        skipSpace()
+        guard position < bytes.count else { return nil }
+        switch bytes[position] {
+        case UInt8(ascii: "\""): return string().map { .string($0) }
+        case UInt8(ascii: "{"): return object(depth: depth)
+        case UInt8(ascii: "["): return array(depth: depth)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return number()
+        default: return literal("true") || literal("false") || literal("null") ? .other : nil
+        }
+    }
+
+    /// Reads a string, its escapes resolved.
+    mutating func string() -> String? {
+        guard take(UInt8(ascii: "\"")) else { return nil }
+        var text: [UInt8] = []
+        while position < bytes.count {
+            let byte = bytes[position]
+            position += 1
+            switch byte {
+            case UInt8(ascii: "\""): return String(validating: text, as: UTF8.self)
+            case UInt8(ascii: "\\"):
+                guard let scalar = escape() else { return nil }
+                text += Array(String(scalar).utf8)
+            case 0..<0x20: return nil
+            default: text.append(byte)
+            }
+        }
+        return nil
+    }
+
+    private mutating func object(depth: Int) -> TokenObject.Value? {
+        position += 1
+        if take(UInt8(ascii: "}")) { return .other }
+        var names: Set<String> = []
+        repeat {
+            guard names.count < TokenObject.maximumMembers, let name = string(), names.insert(name).inserted,
+                take(UInt8(ascii: ":")), value(depth: depth + 1) != nil
+            else { return nil }
+        } while take(UInt8(ascii: ","))
+        return take(UInt8(ascii: "}")) ? .other : nil
+    }
+
+    private mutating func array(depth: Int) -> TokenObject.Value? {
+        position += 1
+        if take(UInt8(ascii: "]")) { return .other }
+        repeat {
+            guard value(depth: depth + 1) != nil else { return nil }
+        } while take(UInt8(ascii: ","))
+        return take(UInt8(ascii: "]")) ? .other : nil
+    }
+
+    private mutating func number() -> TokenObject.Value? {
+        let start = position
+        if peek() == UInt8(ascii: "-") { position += 1 }
+        let first = position
+        guard digits() > 0, bytes[first] != UInt8(ascii: "0") || position == first + 1 else { return nil }
+        let end = position
+        if peek() == UInt8(ascii: ".") {
+            position += 1
+            guard digits() > 0 else { return nil }
+        }
+        if peek() == UInt8(ascii: "e") || peek() == UInt8(ascii: "E") {
+            position += 1
+            if peek() == UInt8(ascii: "+") || peek() == UInt8(ascii: "-") { position += 1 }
+            guard digits() > 0 else { return nil }
+        }
+        guard position == end else { return .other }
+        return Int64(String(decoding: bytes[start..<end], as: UTF8.self)).map { .integer($0) } ?? .other
+    }
+
+    private mutating func digits() -> Int {
+        let start = position
+        while let byte = peek(), (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { position += 1 }
+        return position - start
+    }
+
+    private mutating func literal(_ text: StaticString) -> Bool {
+        let end = position + text.utf8CodeUnitCount
+        guard end <= bytes.count, text.withUTF8Buffer({ $0.elementsEqual(bytes[position..<end]) }) else { return false }
+        position = end
+        return true
+    }
+
+    /// What follows a backslash.
+    private mutating func escape() -> Unicode.Scalar? {
+        guard let byte = peek() else { return nil }
+        position += 1
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(byte)
+        case UInt8(ascii: "b"): return "\u{8}"
+        case UInt8(ascii: "f"): return "\u{c}"
+        case UInt8(ascii: "n"): return "\n"
+        case UInt8(ascii: "r"): return "\r"
+        case UInt8(ascii: "t"): return "\t"
+        case UInt8(ascii: "u"): return unicodeEscape()
+        default: return nil
+        }
+    }
+
+    private mutating func unicodeEscape() -> Unicode.Scalar? {
+        guard let first = fourHexDigits() else { return nil }
+        guard (0xD800..<0xE000).contains(first) else { return Unicode.Scalar(first) }
+        // A high surrogate, and its low one in a second escape; alone neither is a character.
+        guard first < 0xDC00, peek() == UInt8(ascii: "\\") else { return nil }
+        position += 1
+        guard peek() == UInt8(ascii: "u") else { return nil }
+        position += 1
+        guard let second = fourHexDigits(), (0xDC00..<0xE000).contains(second) else { return nil }
+        return Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00))
+    }
+
+    private mutating func fourHexDigits() -> UInt32? {
+        guard bytes.count - position >= 4 else { return nil }
+        let digits = bytes[position..<position + 4]
+        position += 4
+        return Hex.bytes(String(decoding: digits, as: UTF8.self)).map { UInt32($0[0]) << 8 | UInt32($0[1]) }
+    }
+
+    private func peek() -> UInt8? {
+        position < bytes.count ? bytes[position] : nil
+    }
+
+    private mutating func skipSpace() {
+        while let byte = peek(), byte == 0x20 || (0x9...0xA).contains(byte) || byte == 0xD { position += 1 }
+    }
+}

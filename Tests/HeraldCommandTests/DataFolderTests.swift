@@ -1,0 +1,112 @@
+import Foundation
+import Testing
+
+@testable import HeraldCommand
+
+@Suite struct DataFolderTests {
+    let temporary: TemporaryFolder
+
+    init() throws {
+        temporary = try TemporaryFolder()
+    }
+
+    private func complaint(_ path: String, mayCreate: Bool = true) throws -> CommandError {
+        try #require(throws: CommandError.self) { try DataFolder.open(path, mayCreate: mayCreate) }
+    }
+
+    @Test func `a new folder gets its parts with their modes`() throws {
+        let folder = try DataFolder.open(temporary.path + "/deep/data", mayCreate: true)
+        #expect(folder.path == temporary.path + "/deep/data")
+        for part in ["trust", "store", "run"] { #expect(try temporary.mode(of: "deep/data/\(part)") == 0o700) }
+        #expect(try temporary.text(of: "deep/data/format") == "herald 1\n")
+    }
+
+    @Test func `an empty folder becomes a data folder`() throws {
+        _ = try DataFolder.open(temporary.path, mayCreate: true)
+        _ = try DataFolder.open(temporary.path, mayCreate: false)
+    }
+
+    @Test func `a missing folder is not made by a command that only looks`() throws {
+        #expect(try complaint(temporary.path + "/none", mayCreate: false).message.contains("herald init"))
+        #expect(!FileManager.default.fileExists(atPath: temporary.path + "/none"))
+    }
+
+    @Test func `a foreign folder is refused and left alone`() throws {
+        _ = try temporary.write("mine", to: "letter.txt")
+        #expect(try complaint(temporary.path).message.contains("is not a data folder of Herald's"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == ["letter.txt"])
+    }
+
+    @Test func `a file in place of the folder is refused`() throws {
+        let path = try temporary.write("", to: "file")
+        #expect(try complaint(path).message.contains("is not a folder"))
+    }
+
+    @Test func `a folder of a newer version is refused`() throws {
+        _ = try temporary.write("herald 2\n", to: "format")
+        #expect(try complaint(temporary.path).message.contains("made by a newer Herald (format 2)"))
+    }
+
+    @Test(arguments: ["", "herald", "herald x\n", "\0\0\0\0"])
+    func `a damaged format file is refused`(text: String) throws {
+        _ = try temporary.write(text, to: "format")
+        #expect(try complaint(temporary.path).message.contains("format is damaged"))
+    }
+
+    @Test func `a folder that lost a part after use is refused`() throws {
+        let folder = try DataFolder.open(temporary.path, mayCreate: true)
+        _ = try temporary.write("pem", to: "ca.pem")
+        try FileManager.default.removeItem(atPath: folder.storePath)
+        #expect(try complaint(temporary.path).message.contains("store is missing"))
+        #expect(!FileManager.default.fileExists(atPath: folder.storePath))
+    }
+
+    @Test func `an interrupted first start is completed`() throws {
+        _ = try temporary.write("herald 1\n", to: "format")
+        let folder = try DataFolder.open(temporary.path, mayCreate: true)
+        #expect(FileManager.default.fileExists(atPath: folder.trustPath))
+    }
+
+    @Test(arguments: [0o750, 0o705, 0o777])
+    func `a private part that others may enter is refused`(mode: Int) throws {
+        let folder = try DataFolder.open(temporary.path, mayCreate: true)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: folder.trustPath)
+        #expect(try complaint(temporary.path).message.contains("run `chmod 700 \(folder.trustPath)`"))
+    }
+
+    @Test func `a link in place of a part is refused`() throws {
+        let folder = try DataFolder.open(temporary.path, mayCreate: true)
+        try FileManager.default.removeItem(atPath: folder.runPath)
+        try FileManager.default.createSymbolicLink(atPath: folder.runPath, withDestinationPath: "/tmp")
+        #expect(try complaint(temporary.path).message.contains("is not a folder"))
+    }
+
+    @Test func `a second holder of the lock is told who has it`() throws {
+        let folder = try DataFolder.open(temporary.path, mayCreate: true)
+        let lock = try FolderLock.take(folder)
+        let error = try #require(throws: CommandError.self) { try FolderLock.take(folder) }
+        #expect(error.code == .folderInUse)
+        #expect(error.message.contains("process \(getpid()) is working on \(folder.path)"))
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test func `the lock is free when its holder is gone`() throws {
+        let folder = try DataFolder.open(temporary.path, mayCreate: true)
+        do { _ = try FolderLock.take(folder) }
+        _ = try FolderLock.take(folder)
+        #expect(try temporary.mode(of: "run/lock") == 0o600)
+    }
+
+    @Test func `a file is replaced whole and leaves no draft`() throws {
+        let path = try temporary.write("old", to: "file")
+        try SafeFile.write(Array("new".utf8), to: path, mode: 0o600)
+        #expect(try temporary.text(of: "file") == "new")
+        #expect(try temporary.mode(of: "file") == 0o600)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == ["file"])
+    }
+
+    @Test func `a file that is too large is not read`() throws {
+        let path = try temporary.write(String(repeating: "x", count: SafeFile.maximumBytes + 1), to: "file")
+        #expect(throws: CommandError.self) { try SafeFile.read(path) }
+    }
+}

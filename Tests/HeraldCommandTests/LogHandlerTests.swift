@@ -1,0 +1,76 @@
+import HeraldModel
+import Logging
+import Synchronization
+import Testing
+
+@testable import HeraldCommand
+
+@Suite struct LogHandlerTests {
+    private final class Lines: LogSink {
+        let held = Mutex<[String]>([])
+
+        func write(_ line: [UInt8]) {
+            held.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+        }
+    }
+
+    private struct StandingClock: WallClock {
+        func now() -> WallTime { WallTime(milliseconds: 1_700_000_000_123) }
+    }
+
+    private func line(_ format: HeraldLogHandler.Format, _ log: (Logger) -> Void) -> String {
+        let lines = Lines()
+        let logger = Logger(label: "herald.test") { label in
+            HeraldLogHandler(label: label, format: format, sink: lines, clock: StandingClock(), logLevel: .info)
+        }
+        log(logger)
+        return lines.held.withLock { $0.joined() }
+    }
+
+    @Test func `a line of text has time, level, logger, message and sorted metadata`() {
+        let line = line(.text) {
+            $0.warning("door closed", metadata: ["port": "2197", "door": "provider API", "empty": ""])
+        }
+        #expect(
+            line
+                == "2023-11-14T22:13:20.123Z warning herald.test: door closed door=\"provider API\" empty=\"\" port=2197\n"
+        )
+    }
+
+    @Test func `a line of JSON has the same`() {
+        let line = line(.json) { $0.error("door closed", metadata: ["door": "provider API", "level": "x"]) }
+        #expect(
+            line
+                == #"{"time":"2023-11-14T22:13:20.123Z","level":"error","logger":"herald.test","message":"door closed","#
+                + #""door":"provider API","metadata.level":"x"}"# + "\n"
+        )
+    }
+
+    @Test func `what is below the level is not written`() {
+        #expect(line(.text) { $0.debug("quiet") }.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("a\nb", "a\\nb"), ("\u{1b}[31m", "\\u{1b}[31m"), ("a\"b\\", "a\\\"b\\\\"), ("\u{202e}x", "\\u{202e}x"),
+        ("\u{2028}", "\\u{2028}"),
+        ("\u{0}", "\\u{0}"), ("\u{85}", "\\u{85}"), ("grüß", "grüß"), ("k=v", "\"k=v\""),
+    ])
+    func `foreign text is one word without control characters`(value: String, expected: String) {
+        #expect(LogText.value(value) == expected)
+    }
+
+    @Test func `foreign text in JSON is escaped as JSON has it`() {
+        let line = line(.json) { $0.info("m", metadata: ["a": "\u{1b}\n\"\u{E0001}"]) }
+        #expect(line.contains(#""a":"\u001b\n\"\udb40\udc01""#))
+    }
+
+    @Test func `a long value is cut between characters`() {
+        let cut = LogText.escaped(String(repeating: "ü", count: 1000), limit: 255)
+        #expect(cut == String(repeating: "ü", count: 127) + "…")
+    }
+
+    @Test func `an error is a fact of the line`() {
+        let line = line(.text) { $0.info("failed", error: CommandError(.file, "no such file")) }
+        #expect(line.hasSuffix("failed error=\"no such file\"\n"))
+    }
+}

@@ -1,0 +1,189 @@
+import ArgumentParser
+import HeraldModel
+import Logging
+import Testing
+
+@testable import HeraldCommand
+
+@Suite struct ServerConfigurationTests {
+    private func configuration(
+        _ arguments: [String] = [],
+        environment: [String: String] = [:],
+        file: String? = nil
+    ) throws -> ServerConfiguration {
+        var arguments = arguments
+        let folder = try TemporaryFolder()
+        if let file { arguments += ["--config", try folder.write(file, to: "herald.yaml")] }
+        return try ServeOptions.parse(arguments).configuration(environment: environment)
+    }
+
+    private func complaint(
+        _ arguments: [String] = [],
+        environment: [String: String] = [:],
+        file: String? = nil
+    ) throws -> String {
+        let error = try #require(throws: CommandError.self) {
+            try configuration(arguments, environment: environment, file: file)
+        }
+        #expect(error.code == .configuration)
+        #expect(!error.message.contains("\n"))
+        return error.message
+    }
+
+    @Test func `nothing said means the defaults`() throws {
+        #expect(try configuration() == ServerConfiguration())
+    }
+
+    @Test func `the file sets every key`() throws {
+        let read = try configuration(
+            file: """
+                data: /srv/herald
+                hostname: [push.example.com, "10.0.0.1"]
+                host: 0.0.0.0
+                console-host: "::1"
+                environment: sandbox
+                api-port: 1
+                binary-port: 2
+                feedback-port: 3
+                device-port: 4
+                activation-port: 5
+                console-port: 0
+                store: sqlite
+                demo: true
+                storage-days: 3
+                journal-days: 14
+                journal-size: 1
+                unique-id: always
+                accept-non-json: yes
+                keep-alive: 5m
+                grace-period: 3s
+                log-format: json
+                log-level: debug
+                clock: +1h
+                """
+        )
+        var expected = ServerConfiguration()
+        expected.data = "/srv/herald"
+        expected.hostnames = ["push.example.com", "10.0.0.1"]
+        (expected.host, expected.consoleHost) = ("0.0.0.0", "::1")
+        expected.environment = .sandbox
+        (expected.apiPort, expected.binaryPort, expected.feedbackPort) = (1, 2, 3)
+        (expected.devicePort, expected.activationPort, expected.consolePort) = (4, 5, 0)
+        expected.demo = true
+        expected.longestStorage = .seconds(3 * 86_400)
+        expected.journalAge = .seconds(14 * 86_400)
+        expected.journalBytes = 1 << 20
+        expected.uniqueID = .always
+        expected.acceptsNonJSON = true
+        expected.longestKeepAlive = .seconds(300)
+        expected.gracePeriod = .seconds(3)
+        expected.logFormat = .json
+        expected.logLevel = .debug
+        expected.clock = .shifted(by: .seconds(3600))
+        #expect(read == expected)
+    }
+
+    @Test func `the environment wins over the file`() throws {
+        let read = try configuration(
+            environment: ["HERALD_API_PORT": "4000"],
+            file: "api-port: 3000\nbinary-port: 3001"
+        )
+        #expect(read.apiPort == 4000)
+        #expect(read.binaryPort == 3001)
+    }
+
+    @Test func `the command line wins over the environment`() throws {
+        let read = try configuration(
+            ["--api-port", "5000", "--no-demo"],
+            environment: ["HERALD_API_PORT": "4000", "HERALD_DEMO": "true"]
+        )
+        #expect(read.apiPort == 5000)
+        #expect(!read.demo)
+    }
+
+    @Test func `a list in the environment is separated by commas`() throws {
+        let read = try configuration(environment: ["HERALD_HOSTNAME": "a.example, b.example"])
+        #expect(read.hostnames == ["a.example", "b.example"])
+    }
+
+    @Test func `the environment may name the file`() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("api-port: 7", to: "other.yaml")
+        #expect(try configuration(environment: ["HERALD_CONFIG": path]).apiPort == 7)
+    }
+
+    @Test(arguments: ["", "# nothing yet\n", "---\n"])
+    func `an empty file is a configuration`(text: String) throws {
+        #expect(try configuration(file: text) == ServerConfiguration())
+    }
+
+    @Test func `an unknown key is refused with its line and the likely one`() throws {
+        let message = try complaint(file: "# ports\napi-prot: 2197\n")
+        #expect(message.contains("herald.yaml:2: unknown key `api-prot`: did you mean `api-port`?"))
+    }
+
+    @Test func `an unknown key that resembles nothing is refused`() throws {
+        #expect(try complaint(file: "colour: blue").contains("unknown key `colour`: remove it"))
+    }
+
+    @Test(arguments: [
+        ("api-port: often", "herald.yaml:1: `api-port` must be a whole number: write for example `api-port: 2197`"),
+        ("api-port: [1]", "must be a whole number"),
+        ("demo: perhaps", "must be true or false"),
+        ("hostname: push.example.com", "must be a list of texts: write for example `hostname: [push.example.com]`"),
+        ("host: {a: b}", "must be a text"),
+        ("- api-port", "does not hold keys and values"),
+        ("just words", "does not hold keys and values"),
+        ("api-port: [1", "this is not YAML"),
+        ("\tapi-port: 1", "this is not YAML"),
+        ("? [a, b]\n: 1", "unknown key"),
+    ])
+    func `a file of the wrong form is refused`(text: String, words: String) throws {
+        #expect(try complaint(file: text).contains(words))
+    }
+
+    @Test(arguments: [
+        ("HERALD_API_PORT", "often", "the environment variable HERALD_API_PORT: `api-port` must be a whole number"),
+        ("HERALD_DEMO", "perhaps", "HERALD_DEMO"),
+        ("HERALD_API_PORT", "", "HERALD_API_PORT"),
+    ])
+    func `a variable of the wrong type is refused`(name: String, value: String, words: String) throws {
+        #expect(try complaint(environment: [name: value]).contains(words))
+    }
+
+    @Test(arguments: [
+        ("api-port: 65536", "api-port cannot be \"65536\": write a number from 0 to 65535"),
+        ("api-port: -1", "api-port"), ("environment: both", "write production or sandbox"),
+        ("store: postgres", "store cannot be"), ("store: nats://a,b", "NATS is not built into this version"),
+        ("clock: later", "clock cannot be"), ("storage-days: 0", "storage-days"), ("journal-size: 0", "journal-size"),
+        ("keep-alive: 0s", "keep-alive"), ("keep-alive: 70000", "keep-alive"), ("grace-period: long", "grace-period"),
+        ("log-level: loud", "log-level"), ("log-format: xml", "write text or json"), ("host: ''", "host cannot be"),
+        ("hostname: ['a b']", "hostname cannot be"), ("hostname: ['https://a']", "hostname cannot be"),
+        ("unique-id: never", "write sandbox or always"), ("data: ''", "data cannot be"),
+    ])
+    func `an impossible value is refused`(text: String, words: String) throws {
+        #expect(try complaint(file: text).contains(words))
+    }
+
+    @Test func `a file that cannot be read is refused`() throws {
+        let message = try complaint(["--config", "/nowhere/herald.yaml"])
+        #expect(message.contains("cannot read /nowhere/herald.yaml: No such file or directory"))
+    }
+
+    @Test func `a folder in place of the file is refused`() throws {
+        #expect(try complaint(["--config", "/tmp"]).contains("cannot read /tmp"))
+    }
+
+    @Test func `what a file says is escaped before it is repeated`() throws {
+        let message = try complaint(file: "\"a\\e[31m\": 1")
+        #expect(message.contains("a\\u{1b}[31m"))
+        #expect(!message.contains("\u{1b}"))
+    }
+
+    @Test func `misspelt variables are found`() {
+        let unknown = Settings.unknownVariables(in: [
+            "HERALD_API_PROT": "1", "HERALD_API_PORT": "1", "HERALD_CONFIG": "x", "HOME": "/",
+        ])
+        #expect(unknown == ["HERALD_API_PROT"])
+    }
+}

@@ -1,0 +1,67 @@
+import HeraldMailbox
+import HeraldModel
+import Testing
+
+@testable import HeraldCommand
+
+@Suite struct TextTests {
+    @Test(arguments: [
+        ("push.example.com:2197", HostPort(host: "push.example.com", port: 2197)),
+        ("127.0.0.1", HostPort(host: "127.0.0.1", port: 99)),
+        ("[::1]:7", HostPort(host: "::1", port: 7)),
+        ("[::1]", HostPort(host: "::1", port: 99)),
+    ])
+    func `a host and a port are read`(text: String, expected: HostPort) {
+        #expect(HostPort(text, defaultPort: 99) == expected)
+    }
+
+    @Test(arguments: [
+        "", ":1", "a:", "a:0", "a:65536", "a:1:2", "::1", "a b:1", "[a]:1", "[::1", "[::1]x", "https://a:1", "a:+1",
+        "a:١",
+    ])
+    func `what is no host and port is refused`(text: String) {
+        #expect(HostPort(text, defaultPort: 99) == nil)
+    }
+
+    @Test func `an address of version 6 is written in brackets`() {
+        #expect(HostPort(host: "::1", port: 1).description == "[::1]:1")
+    }
+
+    @Test(arguments: [
+        ("0", Duration.zero), ("90", .seconds(90)), ("90s", .seconds(90)), ("250ms", .milliseconds(250)),
+        ("30m", .seconds(1800)), ("1h", .seconds(3600)), ("7d", .seconds(604_800)),
+    ])
+    func `a span of time is read`(text: String, expected: Duration) {
+        #expect(DurationText.read(text) == expected)
+    }
+
+    @Test(arguments: ["", "s", "-1s", "1.5h", "1w", "1 h", "99999999999999", "40000d", "1h30m"])
+    func `what is no span of time is refused`(text: String) {
+        #expect(DurationText.read(text) == nil)
+    }
+
+    @Test(arguments: [
+        ("system", ClockSetting.system), ("adjustable", .shifted(by: .zero)),
+        ("+1h", .shifted(by: .seconds(3600))),
+        ("-7d", .shifted(by: .seconds(-604_800))), ("1700000000", .beginning(at: WallTime(seconds: 1_700_000_000))),
+        ("2023-11-14T22:13:20Z", .beginning(at: WallTime(seconds: 1_700_000_000))),
+    ])
+    func `a clock is read`(text: String, expected: ClockSetting) {
+        #expect(ClockSetting(text) == expected)
+    }
+
+    @Test(arguments: ["", "+", "-", "+1y", "soon", "2023-11-14", "2023-02-30T00:00:00Z", "2023-11-14T22:13:20+01:00"])
+    func `what is no clock is refused`(text: String) {
+        #expect(ClockSetting(text) == nil)
+    }
+
+    @Test func `a clock that begins at a moment runs on from there and can be moved`() {
+        let clock = ClockSetting.beginning(at: WallTime(seconds: 100)).makeClock()
+        #expect(clock.advance(by: .seconds(1000)))
+        #expect(clock.now() >= WallTime(seconds: 1100) && clock.now() < WallTime(seconds: 1200))
+    }
+
+    @Test func `the system's clock is not moved`() {
+        #expect(!ClockSetting.system.makeClock().advance(by: .seconds(1)))
+    }
+}

@@ -1,0 +1,161 @@
+import AsyncHTTPClient
+import Foundation
+import HeraldConsole
+import HeraldMailbox
+import HeraldModel
+import Logging
+import NIOCore
+import NIOHTTP1
+import ServiceLifecycle
+import Synchronization
+
+/// A service that answers operators from memory.
+final class StandInAdministration: Administration {
+    let problemsHeld = Mutex<[String]>([])
+    let questions = Mutex<[JournalQuestion]>([])
+    let offset = Mutex<Duration>(.zero)
+    let reloads = Mutex(0)
+
+    static let entry = JournalEntry(
+        JournalEvent(
+            time: WallTime(milliseconds: 1_700_000_000_123),
+            id: NotificationID(high: 1, low: 2),
+            uniqueID: NotificationID(high: 3, low: 4),
+            slot: Slot(device: DeviceNumber(5), app: AppNumber(6)),
+            state: .storedDeviceOffline
+        ),
+        device: DeviceID("phone"),
+        app: Topic("com.example.app").map { App(topic: $0, environment: .sandbox) }
+    )
+
+    static let credential = CredentialEntry(
+        id: "c1",
+        kind: .certificate,
+        serial: "0a",
+        team: "TEAM000001",
+        topics: [],
+        environments: [.production],
+        created: "2026-01-01T00:00:00.000Z",
+        expires: nil,
+        revoked: nil
+    )
+
+    static let device = DeviceEntry(id: "phone", name: "Phone", serial: "0b", created: "x", expires: "y", revoked: nil)
+
+    var problems: [String] { problemsHeld.withLock { $0 } }
+
+    var status: ServiceStatus {
+        ServiceStatus(
+            version: "1",
+            pid: 7,
+            started: WallTime(seconds: 0),
+            devicesConnected: 2,
+            notificationsWaiting: 3
+        )
+    }
+
+    func journal(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry] {
+        questions.withLock { $0.append(question) }
+        return Array(repeating: Self.entry, count: min(limit, 2))
+    }
+
+    func credentials() async throws -> [CredentialEntry] { [Self.credential] }
+
+    func revokeCredential(_ id: String) async throws -> CredentialEntry {
+        guard id == "c1" else { throw AdminError(.notFound, "there is no credential \(id)") }
+        return Self.credential
+    }
+
+    func devices() async throws -> [DeviceEntry] { [Self.device] }
+
+    func revokeDevice(_ id: String) async throws -> DeviceEntry {
+        struct Broken: Error {}
+        throw Broken()
+    }
+
+    func reloadTrust() async throws { reloads.withLock { $0 += 1 } }
+
+    var clock: ClockReading { ClockReading(now: WallTime(seconds: 100) + offset.withLock { $0 }, adjustable: true) }
+
+    func advanceClock(by duration: Duration) throws -> ClockReading {
+        offset.withLock { $0 += duration }
+        return clock
+    }
+}
+
+/// A console that listens while a test asks it things.
+struct ConsoleHarness {
+    let administration = StandInAdministration()
+    let metrics = PrometheusRegistry()
+    let token = "secret-token"
+    let socketPath = "/tmp/herald-\(UUID().uuidString.prefix(8)).sock"
+
+    /// An answer: its status, and its body as text.
+    struct Answer {
+        let status: UInt
+        let body: String
+
+        func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+            try JSONDecoder().decode(type, from: Data(body.utf8))
+        }
+    }
+
+    func withPort<Result: Sendable>(_ body: @Sendable (_ base: String) async throws -> Result) async throws -> Result {
+        let (opened, open) = AsyncStream.makeStream(of: Int.self)
+        return try await run(console().port { open.yield($0) }) {
+            for await port in opened { return try await body("http://127.0.0.1:\(port)") }
+            throw CancellationError()
+        }
+    }
+
+    func withSocket<Result: Sendable>(_ body: @Sendable (_ base: String) async throws -> Result) async throws -> Result
+    {
+        let (opened, open) = AsyncStream.makeStream(of: Void.self)
+        return try await run(console().socket { open.yield() }) {
+            for await _ in opened {
+                let host = socketPath.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
+                return try await body("http+unix://\(host)")
+            }
+            throw CancellationError()
+        }
+    }
+
+    func console(port: Int = 0) -> Console {
+        Console(
+            configuration: ConsoleConfiguration(host: "127.0.0.1", port: port, socketPath: socketPath, token: token),
+            administration: administration,
+            metrics: metrics,
+            control: [ControlRoute("echo") { $0 }],
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    func ask(
+        _ method: String,
+        _ url: String,
+        token: String? = nil,
+        body: String? = nil
+    ) async throws -> Answer {
+        var request = HTTPClientRequest(url: url)
+        request.method = .RAW(value: method)
+        if let token { request.headers.add(name: "authorization", value: token) }
+        if let body { request.body = .bytes(ByteBuffer(string: body)) }
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(20))
+        let bytes = try await response.body.collect(upTo: 1 << 20)
+        return Answer(status: response.status.code, body: String(buffer: bytes))
+    }
+
+    private func run<Result: Sendable>(
+        _ door: ConsoleDoor,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await door.run() }
+            let result = try await body()
+            group.cancelAll()
+            // How the door ends when it is cancelled is not what is tested.
+            while await group.nextResult() != nil {}
+            return result
+        }
+    }
+}
