@@ -22,6 +22,7 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
@@ -101,7 +102,7 @@ let package = Package(
                 coreMetrics, nioCore,
             ]
         ),
-        herald("HeraldProvider", ["HeraldModel", "HeraldTrust", httpClient, nioCore, nioHTTP1, nioSSL, logging]),
+        herald("HeraldProvider", ["HeraldModel", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioSSL]),
         herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, logging]),
         .executableTarget(
             name: "HeraldCommand",
@@ -109,7 +110,7 @@ let package = Package(
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway",
                 "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldProvider", "HeraldDevice",
-                argumentParser, configuration, yams, lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1,
+                argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1,
                 nioPosix, httpClient,
             ],
             swiftSettings: settings
@@ -126,16 +127,24 @@ let package = Package(
         tests("HeraldTrustTests", ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto]),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport"]),
         tests("HeraldDoorTests", ["HeraldDoor", nioCore, nioEmbedded]),
-        tests("HeraldGatewayTests", ["HeraldGateway", "HeraldTestSupport", nioCore, nioEmbedded]),
+        tests(
+            "HeraldGatewayTests",
+            [
+                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport", "CNghttp2",
+                nioCore, nioEmbedded, nioPosix, nioSSL, logging,
+            ]
+        ),
         tests(
             "HeraldCourierTests",
             [
                 "HeraldCourier", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor",
-                "HeraldTestSupport",
-                logging, nioCore, nioEmbedded,
+                "HeraldTestSupport", logging, nioCore, nioEmbedded, nioPosix, nioSSL,
             ]
         ),
-        tests("HeraldStoresTests", ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb]),
+        tests(
+            "HeraldStoresTests",
+            ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb, grdbSQLite, logging]
+        ),
         tests(
             "HeraldConsoleTests",
             [
@@ -143,7 +152,8 @@ let package = Package(
                 nioCore, nioHTTP1,
             ]
         ),
-        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldWire"]),
+        tests("HeraldProviderTests", ["HeraldProvider", "HeraldModel", crypto]),
+        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldWire", nioCore]),
         tests(
             "HeraldCommandTests",
             [

@@ -18,7 +18,9 @@ package struct TokenKey: Sendable {
 /// A rotation adds a key; devices are given tokens of the new one as they connect, and the old one is retired when its
 /// use count (``TokenSeal/usage``) stays at rest. The ring is a file, `token.keys`, in JSON.
 package struct TokenKeyRing: Sendable {
-    /// How many keys may open tokens at once. A forged token is tried against each of them, at some 4 µs a key.
+    /// How many keys may open tokens at once.
+    ///
+    /// A forged token is tried against each of them, at some 4 µs a key.
     package static let maximumOpenKeys = 8
 
     /// In order of age, the oldest first; the last one mints and is never retired.

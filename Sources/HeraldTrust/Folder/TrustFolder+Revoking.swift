@@ -52,7 +52,10 @@ extension TrustFolder {
     package func revokeDevice(_ id: String, now: WallTime) throws -> EnrolledDevice {
         try TrustLock.with(layout) {
             guard var device = try enrolledDevices().first(where: { $0.id.name == id }) else {
-                throw TrustError(.unknownID, "there is no device \(id.debugDescription): `herald device list` shows them")
+                throw TrustError(
+                    .unknownID,
+                    "there is no device \(id.debugDescription): `herald device list` shows them"
+                )
             }
             try publishRevocations(now: now)
             if let since = device.revoked {
@@ -65,7 +68,9 @@ extension TrustFolder {
         }
     }
 
-    /// Sees to it that the revocation lists say what the ledger says. Called under the lock.
+    /// Sees to it that the revocation lists say what the ledger says.
+    ///
+    /// Called under the lock.
     ///
     /// The ledger is written first: what stands there and not yet in a list (the power went in between, or a list was
     /// lost) is put there by the next command or start. The list of an authority whose key is elsewhere comes from
