@@ -136,6 +136,7 @@ let package = Package(
                 nioCore, nioHTTP1,
             ]
         ),
+        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldWire"]),
         tests(
             "HeraldCommandTests",
             [
