@@ -134,7 +134,14 @@ let package = Package(
                 nioCore, nioEmbedded, nioPosix, nioSSL, logging,
             ]
         ),
-        tests("HeraldCourierTests", ["HeraldCourier", "HeraldWire", "HeraldTestSupport", nioCore, nioEmbedded]),
+        tests(
+            "HeraldCourierTests",
+            [
+                "HeraldCourier", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor",
+                "HeraldTestSupport",
+                logging, nioCore, nioEmbedded,
+            ]
+        ),
         tests(
             "HeraldStoresTests",
             ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb, grdbSQLite, logging]
