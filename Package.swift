@@ -180,6 +180,13 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
 
     package.targets += [
         .target(name: "LoadKit", path: "Benchmarks/LoadKit", swiftSettings: settings),
+        benchmark(
+            "CourierBench",
+            [
+                "LoadKit", "HeraldCourier", "HeraldDoor", "HeraldMailbox", "HeraldModel", "HeraldStores", "HeraldTrust",
+                argumentParser, logging, nioCore, nioPosix,
+            ]
+        ),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
     ]
 }

@@ -16,6 +16,7 @@ final class ScriptedPostOffice: LetterBox {
         var letters: [Letter] = []
         var discarded: [JournalState] = []
         var decision = PostDecision.accepted
+        var settles: (@Sendable (Letter) -> Void)?
     }
 
     private let state = Mutex(State())
@@ -28,11 +29,21 @@ final class ScriptedPostOffice: LetterBox {
         state.withLock { $0.decision = decision }
     }
 
-    func post(_ letter: Letter, generation: UInt32) -> PostDecision {
+    /// Decides to wait, and has `settle` called for each letter.
+    func settle(_ settle: @escaping @Sendable (Letter) -> Void) {
         state.withLock { state in
-            state.letters.append(letter)
-            return state.decision
+            state.decision = .pending
+            state.settles = settle
         }
+    }
+
+    func post(_ letter: Letter, generation: UInt32) -> PostDecision {
+        let (decision, settle) = state.withLock { state in
+            state.letters.append(letter)
+            return (state.decision, state.settles)
+        }
+        settle?(letter)
+        return decision
     }
 
     func discard(_ letter: Letter, generation: UInt32, as journalState: JournalState) -> PostDecision {

@@ -26,8 +26,8 @@ struct CredentialLedgerTests {
         #expect(shown["kind"] as? String == "certificate")
         #expect(shown["topics"] as? [String] == ["com.example.chat"])
         #expect(shown["environments"] as? [String] == ["sandbox"])
-        #expect(shown["created"] as? String == "2026-03-01T12:00:00Z")
-        #expect(shown["expires"] as? String == "2027-03-01T12:00:00Z")
+        #expect(shown["created"] as? String == "2026-03-01T12:00:00.000Z")
+        #expect(shown["expires"] as? String == "2027-03-01T12:00:00.000Z")
         #expect(shown["revoked"] is NSNull)
         let serial = try #require(shown["serial"] as? String)
         #expect(serial.utf8.count == 32 && serial == serial.lowercased())
@@ -50,7 +50,7 @@ struct CredentialLedgerTests {
         #expect(shown["id"] as? String == "k1")
         #expect(shown["name"] as? String == "Küche \"1\"")
         #expect(shown["serial"] as? String == device.serial)
-        #expect(shown["revoked"] as? String == "2026-03-01T12:01:00Z")
+        #expect(shown["revoked"] as? String == "2026-03-01T12:01:00.000Z")
     }
 
     @Test func `every event is one line`() throws {
@@ -61,7 +61,7 @@ struct CredentialLedgerTests {
         try trust.folder.revokeDevice("k1", now: trust.now)
         let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
         #expect(lines.count == 5)
-        for line in lines { #expect(line.hasPrefix("{\"at\":\"2026-03-01T12:00:00Z\"")) }
+        for line in lines { #expect(line.hasPrefix("{\"at\":\"2026-03-01T12:00:00.000Z\"")) }
     }
 
     @Test func `a torn last line is passed over, and cut off before the next is written`() throws {

@@ -98,7 +98,7 @@ struct RevocationTests {
         draft.entries = [([0x42], []), ([0x00, 0xFF, 0x01], []), ([0x01, 0x00], [])]
         let list = try RevocationList(der: try draft.der(key), authority: authority)
         #expect(list.count == 3)
-        #expect(list.revoked(.init(bytes: [0x42])) == WallTime(isoText: "2026-02-28T12:00:00Z"))
+        #expect(list.revoked(.init(bytes: [0x42])) == WallTime(rfc3339: "2026-02-28T12:00:00Z"))
         #expect(
             list.revoked(.init(bytes: [0xFF, 0x01])) != nil,
             "a number is the same with and without a leading zero"
@@ -106,8 +106,8 @@ struct RevocationTests {
         #expect(list.revoked(.init(bytes: [0x00, 0x42])) != nil)
         #expect(list.revoked(serial: "ff01") != nil)
         #expect(list.revoked(.init(bytes: [0x43])) == nil)
-        #expect(list.thisUpdate == WallTime(isoText: "2026-03-01T12:00:00Z"))
-        #expect(list.nextUpdate == WallTime(isoText: "2036-03-01T12:00:00Z"))
+        #expect(list.thisUpdate == WallTime(rfc3339: "2026-03-01T12:00:00Z"))
+        #expect(list.nextUpdate == WallTime(rfc3339: "2036-03-01T12:00:00Z"))
         #expect(list.number == RevocationListNumber(5))
     }
 

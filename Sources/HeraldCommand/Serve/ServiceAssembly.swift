@@ -74,7 +74,11 @@ struct ServiceAssembly: Sendable {
             clock: clock,
             logger: logger
         )
-        let office = ServiceOffice(postOffice: postOffice, registry: registry, seal: trust.seal)
+        let office = ServiceOffice(
+            postOffice: postOffice,
+            registry: registry,
+            seal: trust.seal
+        )
         let courier = Courier(
             configuration: configuration.courier,
             door: DoorConfiguration(name: "devices", host: configuration.host, port: configuration.devicePort),

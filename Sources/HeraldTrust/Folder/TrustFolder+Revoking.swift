@@ -28,7 +28,7 @@ extension TrustFolder {
             }
             try publishRevocations(now: now)
             if let since = credential.revoked {
-                throw TrustError(.alreadyRevoked, "\(id) was revoked at \(since.isoText)")
+                throw TrustError(.alreadyRevoked, "\(id) was revoked at \(since.rfc3339)")
             }
             credential.revoked = now
             if credential.kind == .key {
@@ -59,7 +59,7 @@ extension TrustFolder {
             }
             try publishRevocations(now: now)
             if let since = device.revoked {
-                throw TrustError(.alreadyRevoked, "\(id) was revoked at \(since.isoText)")
+                throw TrustError(.alreadyRevoked, "\(id) was revoked at \(since.rfc3339)")
             }
             device.revoked = now
             try ledger.append(.deviceRevoked(device.id, at: now))
