@@ -103,14 +103,15 @@ let package = Package(
             ]
         ),
         herald("HeraldProvider", ["HeraldModel", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioSSL]),
-        herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, logging]),
+        herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, x509]),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway",
                 "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldProvider", "HeraldDevice",
-                argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1,
+                argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
+                nioHTTP1,
                 nioPosix, httpClient,
             ],
             swiftSettings: settings
@@ -153,7 +154,7 @@ let package = Package(
             ]
         ),
         tests("HeraldProviderTests", ["HeraldProvider", "HeraldModel", crypto]),
-        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldWire", nioCore]),
+        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire"]),
         tests(
             "HeraldCommandTests",
             [
