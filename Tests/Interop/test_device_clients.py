@@ -1,4 +1,4 @@
-"""The device contract with MQTT clients that are not ours: mosquitto_sub, mosquitto_pub and paho-mqtt, in 3.1.1 and 5."""
+"""The device contract with clients that are not ours: mosquitto_sub, mosquitto_pub and paho-mqtt, in 3.1.1 and 5."""
 
 import contextlib
 import queue

@@ -124,6 +124,17 @@ def test_a_certificate_with_one_fault_does_not_get_in(shared, authority, tmp_pat
     assert not gets_in(shared, pem, NOBODY, context)
 
 
+@pytest.mark.slow
+def test_a_certificate_that_expires_ends_its_connection(shared, authority, tmp_path):
+    pem = authority.issue(
+        tmp_path / "short.pem", subject=NOBODY, names=device_name(), ends=datetime.timedelta(seconds=3)
+    )
+    with mqtt_wire.Wire(shared.doors["device"], mqtt_wire.tls_context(shared.ca, pem)) as wire:
+        wire.send(mqtt.connect(NOBODY))
+        assert wire.expect(Kind.CONNACK).reason == 0
+        wire.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE, timeout=15)
+
+
 ODD = ["a/b", "a+b", "a#b", "../a", "a b", "a\tb", "$SYS", "a.*", "a>b", "x" * 300, "%61", "a%00b"]
 
 
