@@ -128,7 +128,10 @@ let package = Package(
         tests("HeraldDoorTests", ["HeraldDoor", nioCore, nioEmbedded]),
         tests("HeraldGatewayTests", ["HeraldGateway", "HeraldTestSupport", nioCore, nioEmbedded]),
         tests("HeraldCourierTests", ["HeraldCourier", "HeraldWire", "HeraldTestSupport", nioCore, nioEmbedded]),
-        tests("HeraldStoresTests", ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb]),
+        tests(
+            "HeraldStoresTests",
+            ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb, grdbSQLite, logging]
+        ),
         tests(
             "HeraldConsoleTests",
             [
