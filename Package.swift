@@ -128,9 +128,24 @@ let package = Package(
         tests("HeraldTrustTests", ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto]),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport"]),
         tests("HeraldDoorTests", ["HeraldDoor", nioCore, nioEmbedded]),
-        tests("HeraldGatewayTests", ["HeraldGateway", "HeraldTestSupport", nioCore, nioEmbedded]),
-        tests("HeraldCourierTests", ["HeraldCourier", "HeraldWire", "HeraldTestSupport", nioCore, nioEmbedded]),
-        tests("HeraldStoresTests", ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb]),
+        tests(
+            "HeraldGatewayTests",
+            [
+                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport", "CNghttp2",
+                nioCore, nioEmbedded, nioPosix, nioSSL, logging,
+            ]
+        ),
+        tests(
+            "HeraldCourierTests",
+            [
+                "HeraldCourier", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor",
+                "HeraldTestSupport", logging, nioCore, nioEmbedded, nioPosix, nioSSL,
+            ]
+        ),
+        tests(
+            "HeraldStoresTests",
+            ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb, grdbSQLite, logging]
+        ),
         tests(
             "HeraldConsoleTests",
             [
@@ -166,6 +181,13 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
 
     package.targets += [
         .target(name: "LoadKit", path: "Benchmarks/LoadKit", swiftSettings: settings),
+        benchmark(
+            "CourierBench",
+            [
+                "LoadKit", "HeraldCourier", "HeraldDoor", "HeraldMailbox", "HeraldModel", "HeraldStores", "HeraldTrust",
+                argumentParser, logging, nioCore, nioPosix,
+            ]
+        ),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
     ]
 }

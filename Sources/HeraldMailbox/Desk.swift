@@ -58,6 +58,19 @@ struct Desk {
             : postStorable(letter)
     }
 
+    /// Takes a notification that goes on record and nowhere else, if its token is good.
+    mutating func discard(_ letter: Letter, generation: UInt32, as state: JournalState) -> PostDecision {
+        guard let registration = registrations[letter.notification.slot] else {
+            return .refused(.badDeviceToken, since: nil)
+        }
+        guard registration.isLive, registration.generation == generation else {
+            return .refused(.unregistered, since: registration.ended)
+        }
+        orders.append(.record(.received, letter.notification))
+        orders.append(.recordAndSettle(state, letter))
+        return .pending
+    }
+
     /// Not to be stored: sent if the device is there to take it, and forgotten.
     private mutating func postOnce(_ letter: Letter) -> PostDecision {
         let slot = letter.notification.slot

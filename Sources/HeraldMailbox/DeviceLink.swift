@@ -28,6 +28,13 @@ package struct Delivery: Sendable {
     package let app: AppNumber
     /// 1: wait for the device's acknowledgement; 0: done once written.
     package let qualityOfService: UInt8
+
+    package init(number: DeliveryNumber, letter: Letter, app: AppNumber, qualityOfService: UInt8) {
+        self.number = number
+        self.letter = letter
+        self.app = app
+        self.qualityOfService = qualityOfService
+    }
 }
 
 /// Names a delivery on one connection; reused only after the delivery has ended, with another stamp.

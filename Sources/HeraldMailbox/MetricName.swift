@@ -11,6 +11,12 @@ package enum MetricName {
     package static let deliveries = "herald_deliveries_total"
     package static let notificationsWaiting = "herald_notifications_waiting"
     package static let devicesConnected = "herald_devices_connected"
+    package static let providerConnections = "herald_provider_connections_total"
+    package static let providerConnectionsCutOff = "herald_provider_connections_cut_off_total"
+    package static let providerRequests = "herald_provider_requests_total"
+    package static let deviceConnections = "herald_device_connections_total"
+    package static let deviceRefusals = "herald_device_refusals_total"
+    package static let deviceTakeovers = "herald_device_takeovers_total"
 }
 
 /// The post office's counters.

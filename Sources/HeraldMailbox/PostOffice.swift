@@ -75,6 +75,11 @@ package final class PostOffice: Sendable {
         return decision
     }
 
+    /// Takes a notification that no app could read: it goes on record, and nowhere else.
+    package func discard(_ letter: Letter, generation: UInt32, as state: JournalState) -> PostDecision {
+        at(letter.notification.slot.device) { $0.discard(letter, generation: generation, as: state) }
+    }
+
     // For the courier.
 
     /// A device's connection, in place of an older one, which is dismissed.

@@ -105,12 +105,20 @@ package struct SessionRecord: Hashable, Sendable, Codable {
     package var subscriptions: [String: UInt8]
     /// Seconds that the session outlives its connection (MQTT 5 §3.1.2.11.2); `UInt32.max` for ever.
     package var expiryInterval: UInt32
+    /// The environment of the apps that it subscribed to; a connection by the name of another one has no part in it.
+    package var environment: PushEnvironment
     /// Milliseconds of wall time at which the last connection ended; nil while one is there, or if the service died.
     package var disconnected: Int64?
 
-    package init(subscriptions: [String: UInt8] = [:], expiryInterval: UInt32, disconnected: WallTime? = nil) {
+    package init(
+        subscriptions: [String: UInt8] = [:],
+        expiryInterval: UInt32,
+        environment: PushEnvironment = .production,
+        disconnected: WallTime? = nil
+    ) {
         self.subscriptions = subscriptions
         self.expiryInterval = expiryInterval
+        self.environment = environment
         self.disconnected = disconnected?.milliseconds
     }
 

@@ -2,6 +2,8 @@ import pytest
 
 from service import HERALD, Service
 
+pytest_plugins = ("parties", "mqtt_fixtures")
+
 
 def pytest_configure(config):
     if not HERALD.exists():

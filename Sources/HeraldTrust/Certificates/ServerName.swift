@@ -47,7 +47,9 @@ package enum ServerName: Hashable, Sendable {
     /// The names that every service has: the local ones, a local one that asks for sandbox, and the machine's.
     static func local() -> [ServerName] {
         let machine = ServerName(ProcessInfo.processInfo.hostName)
-        let names = [ServerName("localhost"), ServerName("127.0.0.1"), ServerName("::1"), ServerName("sandbox.localhost")]
+        let names = [
+            ServerName("localhost"), ServerName("127.0.0.1"), ServerName("::1"), ServerName("sandbox.localhost"),
+        ]
         return names.compactMap { $0 } + [machine].compactMap { $0 }
     }
 

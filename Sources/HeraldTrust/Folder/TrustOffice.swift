@@ -1,13 +1,16 @@
 package import HeraldModel
 import Synchronization
 
-/// Trust as a running service needs it: who a peer is, what a provider token and a device token are worth. For all
-/// doors, from any thread.
+/// Trust as a running service needs it: who a peer is, what a provider token and a device token are worth.
+///
+/// For all doors, from any thread.
 package final class TrustOffice: Sendable {
     /// What came of reading the folder again.
     package struct Reloaded: Sendable {
-        /// The peers whose revocation list is another now. Their door makes its TLS context anew, so that no session
-        /// from before is resumed, and looks its open connections over (``TrustOffice/isRevoked(serial:of:)``).
+        /// The peers whose revocation list is another now.
+        ///
+        /// Their door makes its TLS context anew, so that no session from before is resumed, and looks its open
+        /// connections over (``TrustOffice/isRevoked(serial:of:)``).
         package var revocations: Set<PeerKind> = []
         /// Whether provider keys or claims to topics changed; connections ask anew by themselves
         /// (``ProviderTokenVerifier/generation``).
@@ -37,7 +40,11 @@ package final class TrustOffice: Sendable {
     private let revocations: RevocationBook
     private let state: Mutex<State>
 
-    /// - Parameter unmarkedEnvironments: See ``PeerVerifier/unmarkedEnvironments``.
+    /// Reads all of it.
+    /// - Parameters:
+    ///   - folder: The folder, as ``TrustFolder/create(at:hostnames:asApple:now:)`` opened it.
+    ///   - revocationPolicy: What is done without a current revocation list.
+    ///   - unmarkedEnvironments: See ``PeerVerifier/unmarkedEnvironments``.
     /// - Throws: ``TrustError`` if anything in the folder cannot be read; at run time that is no reason to stop any more.
     package init(
         folder: TrustFolder,
@@ -68,13 +75,14 @@ package final class TrustOffice: Sendable {
         )
     }
 
-    /// Whether the holder of an open connection is revoked meanwhile.
-    /// - Parameter serial: As its identity has it.
+    /// Whether the holder of an open connection is revoked meanwhile; `serial` is as its identity has it.
     package func isRevoked(serial: String, of kind: PeerKind) -> Bool {
         revocations.isRevoked(serial: serial, of: kind)
     }
 
-    /// Reads what changed in the folder. Cheap where nothing did: fit to be called every second. Not for event loops.
+    /// Reads what changed in the folder.
+    ///
+    /// Cheap where nothing did: fit to be called every second. Not for event loops.
     package func reload() -> Reloaded {
         // One at a time, or of two the one that read first might have the last word.
         state.withLock { state in

@@ -2,7 +2,9 @@ import Crypto
 package import HeraldModel
 import Synchronization
 
-/// A provider, as its token names it. Made by ``ProviderTokenVerifier`` only.
+/// A provider, as its token names it.
+///
+/// Made by ``ProviderTokenVerifier`` only.
 package struct ProviderTokenIdentity: Hashable, Sendable {
     package let keyID: String
     package let team: String
@@ -61,8 +63,7 @@ package final class ProviderTokenVerifier: Sendable {
         shards = (0..<Self.shardCount).map { _ in Shard(capacity: Self.cacheCapacity / Self.shardCount) }
     }
 
-    /// Judges a token.
-    /// - Parameter token: What follows `bearer ` in the field `authorization`.
+    /// Judges a token: what follows `bearer ` in the field `authorization`.
     package func verify(_ token: UnsafeRawBufferPointer, now: WallTime) -> ProviderTokenVerdict {
         let hash = ProviderTokenVerifier.hash(token)
         let shard = shards[Int(truncatingIfNeeded: hash >> 61)]

@@ -1,0 +1,54 @@
+package import HeraldMailbox
+package import HeraldModel
+package import HeraldTrust
+
+/// What the courier asks of the rest of the service: registry, post office and token seal behind one counter.
+package protocol DeviceOffice: AnyObject, Sendable {
+    // The registry: every change is durable when the call returns.
+
+    /// Lets in a device whose certificate has been checked.
+    /// - Throws: If the store fails.
+    func arrive(_ id: DeviceID) async throws -> Registry.Arrival
+    /// Registers an app on a device, or confirms that it is.
+    /// - Throws: If the store fails.
+    func register(_ device: DeviceNumber, _ app: App) async throws -> Registration
+    /// Removes an app from a device.
+    /// - Returns: Whether a registration stood.
+    /// - Throws: If the store fails; the registration stands then.
+    func unregister(_ slot: Slot) async throws -> Bool
+    /// Keeps whether the user wants the app's notifications.
+    /// - Throws: If the store fails.
+    func setEnabled(_ enabled: Bool, for slot: Slot) async throws
+    /// Keeps whether the device saves power.
+    /// - Throws: If the store fails.
+    func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws
+    /// Keeps a session, or drops it with nil.
+    /// - Throws: If the store fails.
+    func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws
+    func app(_ number: AppNumber) -> App?
+    func number(of app: App) -> AppNumber?
+    func registration(_ slot: Slot) -> Registration?
+
+    // Device tokens.
+
+    func token(for registration: Registration) -> DeviceToken
+    func open(_ token: DeviceToken) -> TokenContents?
+
+    // The post office; called from event loops, and never waits.
+
+    func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64)
+    func detach(_ device: DeviceNumber, fence: UInt64)
+    func open(_ slot: Slot, fence: UInt64, qualityOfService: UInt8)
+    func close(_ slot: Slot, fence: UInt64)
+    func finished(_ slot: Slot, fence: UInt64, delivery: DeliveryNumber, result: DeliveryResult)
+    func setSavingPower(_ saving: Bool, device: DeviceNumber, fence: UInt64)
+}
+
+/// How the courier tells devices from strangers.
+package protocol DeviceTrust: Sendable {
+    /// Who shows this certificate, DER. Called after every handshake, resumed sessions included.
+    /// - Throws: If the certificate is no device's, or is not accepted (any more); the text is for the log.
+    func device(certificate: [UInt8], now: WallTime) throws -> DeviceIdentity
+    /// Whether a device that was let in is still welcome: its certificate is neither revoked nor expired.
+    func isWelcome(_ identity: DeviceIdentity, now: WallTime) -> Bool
+}

@@ -1,0 +1,84 @@
+package import HeraldMailbox
+package import HeraldModel
+package import HeraldTrust
+
+/// The ``DeviceOffice`` of a running service.
+package final class ServiceOffice: DeviceOffice {
+    private let postOffice: PostOffice
+    private let registry: Registry
+    private let seal: TokenSeal
+
+    package init(postOffice: PostOffice, registry: Registry, seal: TokenSeal) {
+        self.postOffice = postOffice
+        self.registry = registry
+        self.seal = seal
+    }
+
+    package func arrive(_ id: DeviceID) async throws -> Registry.Arrival {
+        try await registry.arrive(id)
+    }
+
+    package func register(_ device: DeviceNumber, _ app: App) async throws -> Registration {
+        try await registry.register(device, app)
+    }
+
+    package func unregister(_ slot: Slot) async throws -> Bool {
+        try await registry.unregister(slot)
+    }
+
+    package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+        try await registry.setEnabled(enabled, for: slot)
+    }
+
+    package func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
+        try await registry.setSavingPower(saving, for: device)
+    }
+
+    package func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
+        try await registry.setSession(session, for: device)
+    }
+
+    package func app(_ number: AppNumber) -> App? {
+        registry.app(number)
+    }
+
+    package func number(of app: App) -> AppNumber? {
+        registry.number(of: app)
+    }
+
+    package func registration(_ slot: Slot) -> Registration? {
+        postOffice.registration(slot)
+    }
+
+    package func token(for registration: Registration) -> DeviceToken {
+        seal.seal(TokenContents(slot: registration.slot, generation: registration.generation))
+    }
+
+    package func open(_ token: DeviceToken) -> TokenContents? {
+        seal.open(token)
+    }
+
+    package func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64) {
+        postOffice.attach(device, link: link, isSavingPower: isSavingPower, fence: fence)
+    }
+
+    package func detach(_ device: DeviceNumber, fence: UInt64) {
+        postOffice.detach(device, fence: fence)
+    }
+
+    package func open(_ slot: Slot, fence: UInt64, qualityOfService: UInt8) {
+        postOffice.open(slot, fence: fence, qualityOfService: qualityOfService)
+    }
+
+    package func close(_ slot: Slot, fence: UInt64) {
+        postOffice.close(slot, fence: fence)
+    }
+
+    package func finished(_ slot: Slot, fence: UInt64, delivery: DeliveryNumber, result: DeliveryResult) {
+        postOffice.finished(slot, fence: fence, delivery: delivery, result: result)
+    }
+
+    package func setSavingPower(_ saving: Bool, device: DeviceNumber, fence: UInt64) {
+        postOffice.setSavingPower(saving, device: device, fence: fence)
+    }
+}

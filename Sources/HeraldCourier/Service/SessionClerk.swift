@@ -1,0 +1,192 @@
+import CoreMetrics
+import HeraldMailbox
+import HeraldModel
+import HeraldTrust
+import HeraldWire
+import Logging
+import Synchronization
+
+/// Carries out what sessions ask of the registry, as errands, and brings the answers back to their event loops.
+final class SessionClerk: Sendable {
+    /// Who asks.
+    struct Client: Sendable {
+        let link: CourierLink
+        let environment: PushEnvironment
+        /// nil until the device is let in.
+        let device: DeviceNumber?
+    }
+
+    let office: any DeviceOffice
+    let limits: SessionLimits
+    let clock: any WallClock
+    let logger: Logger
+    let table: ConnectionTable
+    let metrics = CourierMetrics()
+    private let errands = DeviceErrands()
+    private let limiter: Mutex<TakeoverLimiter>
+
+    init(office: any DeviceOffice, limits: SessionLimits, clock: any WallClock, logger: Logger) {
+        self.office = office
+        self.limits = limits
+        self.clock = clock
+        self.logger = logger
+        table = ConnectionTable(remnantLimit: limits.configuration.rememberedDuplicates)
+        limiter = Mutex(TakeoverLimiter(limit: limits.configuration.takeoversPerMinute))
+    }
+
+    func run() async {
+        await errands.run()
+    }
+
+    func finish() {
+        errands.finish()
+    }
+
+    /// Does what a session asks for; the answer is left for its loop.
+    func perform(_ request: SessionRequest, for client: Client) {
+        errands.add(client.link.identity.id) {
+            client.link.complete(await self.result(of: request, for: client))
+        }
+    }
+
+    /// A connection of a device that was let in is gone.
+    func depart(_ departure: SessionDeparture, _ link: CourierLink, remnants: [DeliveryWindow.Remnant]) {
+        let id = link.identity.id
+        if case .keep = departure.record { table.remember(remnants, of: departure.device) }
+        office.detach(departure.device, fence: departure.fence)
+        errands.add(id) {
+            guard self.table.clearFence(departure.fence, of: id) else { return }
+            do {
+                switch departure.record {
+                case .untouched: break
+                case .keep(let record): try await self.office.setSession(record, for: departure.device)
+                case .drop: try await self.office.setSession(nil, for: departure.device)
+                }
+            } catch {
+                // The record of the connected session stays: the session lasts longer than it should, nothing is lost.
+                self.logger.warning(
+                    "could not keep a device's session",
+                    metadata: ["device": "\(id)", "error": "\(error)"]
+                )
+            }
+        }
+    }
+
+    private func result(of request: SessionRequest, for client: Client) async -> SessionResult {
+        let id = client.link.identity.id
+        do {
+            switch request {
+            case .arrive:
+                return try await arrive(client)
+            case .register(let topics):
+                return .registered(await register(topics, client))
+            case .unregister(let topics):
+                return .unregistered(await unregister(topics, client))
+            case .keep(let record):
+                guard let device = client.device else { return .failed }
+                try await office.setSession(record, for: device)
+                return .done
+            case .setEnabled(let isEnabled, let topic):
+                guard let slot = slot(topic, client), office.registration(slot)?.isLive == true else {
+                    return .notRegistered
+                }
+                try await office.setEnabled(isEnabled, for: slot)
+                return .done
+            case .setSavingPower(let isSaving):
+                guard let device = client.device else { return .failed }
+                try await office.setSavingPower(isSaving, for: device)
+                return .done
+            case .examine(let tokens, let topic):
+                return .examined(tokens.map { examine($0, for: topic, client) })
+            }
+        } catch {
+            logger.error("could not do what a device asked for", metadata: ["device": "\(id)", "error": "\(error)"])
+            return .failed
+        }
+    }
+
+    private func arrive(_ client: Client) async throws -> SessionResult {
+        let id = client.link.identity.id
+        if table.isLetIn(id) {
+            let decision = limiter.withLock { $0.takesOver(id, now: .now) }
+            if case .refused(let isFirst) = decision {
+                if isFirst {
+                    logger.warning(
+                        "two connections with one device certificate evict each other; revoke it and enroll each device",
+                        metadata: ["device": "\(id)", "serial": "\(client.link.identity.serial)"]
+                    )
+                }
+                return .tooManyTakeovers
+            }
+            metrics.takeovers.increment()
+        }
+        let arrival = try await office.arrive(id)
+        table.setFence(arrival.fence, of: id)
+        let topics = Set((arrival.record.session?.subscriptions ?? [:]).keys.compactMap { CourierFilter($0)?.app })
+        let apps = topics.compactMap { topic -> RegisteredApp? in
+            let app = App(topic: topic, environment: client.environment)
+            guard let number = office.number(of: app) else { return nil }
+            let slot = Slot(device: arrival.number, app: number)
+            guard let registration = office.registration(slot), registration.isLive else { return nil }
+            return registered(registration, number, topic)
+        }
+        return .arrived(
+            SessionArrival(device: arrival.number, fence: arrival.fence, record: arrival.record, apps: apps)
+        )
+    }
+
+    private func register(_ topics: [Topic], _ client: Client) async -> [RegisteredApp?] {
+        guard let device = client.device else { return topics.map { _ in nil } }
+        var apps: [RegisteredApp?] = []
+        for topic in topics {
+            do {
+                let registration = try await office.register(device, App(topic: topic, environment: client.environment))
+                apps.append(registered(registration, registration.slot.app, topic))
+            } catch {
+                logger.error("could not register an app", metadata: ["topic": "\(topic)", "error": "\(error)"])
+                apps.append(nil)
+            }
+        }
+        return apps
+    }
+
+    private func registered(_ registration: Registration, _ number: AppNumber, _ topic: Topic) -> RegisteredApp {
+        // The registry's own copy of the name, so that sessions share it.
+        RegisteredApp(topic: office.app(number)?.topic ?? topic, number: number, token: office.token(for: registration))
+    }
+
+    private func unregister(_ topics: [Topic], _ client: Client) async -> [Bool?] {
+        var answers: [Bool?] = []
+        for topic in topics {
+            guard let slot = slot(topic, client) else {
+                answers.append(false)
+                continue
+            }
+            do {
+                answers.append(try await office.unregister(slot))
+            } catch {
+                logger.error("could not remove an app", metadata: ["topic": "\(topic)", "error": "\(error)"])
+                answers.append(nil)
+            }
+        }
+        return answers
+    }
+
+    private func examine(_ token: DeviceToken, for topic: Topic?, _ client: Client) -> PresentedToken {
+        guard let contents = office.open(token), contents.slot.device == client.device else { return .foreign }
+        let app = office.app(contents.slot.app)
+        let isRightApp = app?.environment == client.environment && (topic == nil || app?.topic == topic)
+        guard isRightApp, let registration = office.registration(contents.slot), registration.isLive,
+            registration.generation == contents.generation
+        else { return .stale(contents.slot.app) }
+        return .current(contents.slot.app)
+    }
+
+    /// The place of an app on the device; nil if no device ever registered such an app.
+    private func slot(_ topic: Topic, _ client: Client) -> Slot? {
+        guard let device = client.device else { return nil }
+        return office.number(of: App(topic: topic, environment: client.environment)).map {
+            Slot(device: device, app: $0)
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import HeraldMailbox
+import HeraldModel
+import HeraldWire
+
+// SUBSCRIBE: apps are registered, the session's record is kept, and only then SUBACK says so.
+extension OpenSession {
+    mutating func beginSubscribe(_ subscribe: MQTTSubscribe, _ limits: CourierConfiguration) -> Reaction {
+        let presented = subscribe.properties.userProperties(named: "token")
+        guard !presented.isEmpty else { return beginRegistering(subscribe, stale: [], limits) }
+        let tokens = presented.compactMap { DeviceToken($0) }
+        guard tokens.count == presented.count else { return .end(.notAuthorized, note: .foreignToken) }
+        return request(.examine(tokens, for: nil), .examining(subscribe))
+    }
+
+    mutating func haveExamined(
+        _ subscribe: MQTTSubscribe,
+        _ result: SessionResult,
+        _ limits: CourierConfiguration
+    ) -> Reaction {
+        guard case .examined(let tokens) = result else {
+            return answer(subscribe, subscribe.subscriptions.map { _ in .unspecifiedError })
+        }
+        guard !tokens.contains(.foreign) else { return .end(.notAuthorized, note: .foreignToken) }
+        let stale = tokens.compactMap { token -> AppNumber? in
+            if case .stale(let app) = token { app } else { nil }
+        }
+        return beginRegistering(subscribe, stale: stale, limits)
+    }
+
+    private mutating func beginRegistering(
+        _ subscribe: MQTTSubscribe,
+        stale: [AppNumber],
+        _ limits: CourierConfiguration
+    ) -> Reaction {
+        var topics: [Topic] = []
+        if subscribe.properties.subscriptionIdentifier == nil {
+            for subscription in subscribe.subscriptions {
+                guard let topic = CourierFilter(subscription.filter)?.app, !topics.contains(topic) else { continue }
+                guard subscriptions.entry(topic) != nil || topics.count < roomForApps(limits) else { continue }
+                topics.append(topic)
+            }
+        }
+        // Apps subscribed to earlier, of whose stale tokens the device is to be told.
+        for entry in subscriptions.entries where stale.contains(entry.number) && !topics.contains(entry.topic) {
+            topics.append(entry.topic)
+        }
+        guard !topics.isEmpty else {
+            return haveRegistered(subscribe, [], stale, .registered([]), limits)
+        }
+        return request(.register(topics), .registering(subscribe, topics, stale: stale))
+    }
+
+    private func roomForApps(_ limits: CourierConfiguration) -> Int {
+        max(0, limits.subscriptionsPerSession - subscriptions.count)
+    }
+
+    mutating func haveRegistered(
+        _ subscribe: MQTTSubscribe,
+        _ topics: [Topic],
+        _ stale: [AppNumber],
+        _ result: SessionResult,
+        _ limits: CourierConfiguration
+    ) -> Reaction {
+        var apps: [RegisteredApp?] = topics.map { _ in nil }
+        if case .registered(let registered) = result, registered.count == topics.count { apps = registered }
+        let before = subscriptions
+        var codes: [MQTTReasonCode] = []
+        var touched: [RegisteredApp] = []
+        var wantToken: [RegisteredApp] = []
+        for subscription in subscribe.subscriptions {
+            let filter = CourierFilter(subscription.filter)
+            let index = filter?.app.flatMap { topics.firstIndex(of: $0) }
+            let code = grant(subscription, filter, index.flatMap { apps[$0] }, isTried: index != nil, subscribe, limits)
+            codes.append(code)
+            guard !code.isFailure, let filter, let index, let app = apps[index] else { continue }
+            if filter.matchesNotifications, !touched.contains(app) { touched.append(app) }
+            if filter.matchesToken, !wantToken.contains(app) { wantToken.append(app) }
+        }
+        for number in stale {
+            // A stale token for which nothing is subscribed is refused as a foreign one.
+            guard subscriptions.entry(number)?.tokenQoS != nil,
+                let app = apps.first(where: { $0?.number == number }) ?? nil
+            else {
+                subscriptions = before
+                return .end(.notAuthorized, note: .foreignToken)
+            }
+            if !wantToken.contains(app) { wantToken.append(app) }
+        }
+        return keep(
+            MQTTSuback(packetIdentifier: subscribe.packetIdentifier, reasonCodes: codes),
+            before,
+            touched,
+            wantToken
+        )
+    }
+
+    /// One filter's reason code; a granted one is subscribed to, at QoS 1 at the most ([MQTT-3.2.2-9], [MQTT-3.8.4-8]).
+    private mutating func grant(
+        _ subscription: MQTTSubscription,
+        _ filter: CourierFilter?,
+        _ app: RegisteredApp?,
+        isTried: Bool,
+        _ subscribe: MQTTSubscribe,
+        _ limits: CourierConfiguration
+    ) -> MQTTReasonCode {
+        guard subscribe.properties.subscriptionIdentifier == nil else { return .subscriptionIdentifiersNotSupported }
+        guard let filter else {
+            switch CourierFilterFault(subscription.filter) {
+            case .malformed: return .topicFilterInvalid
+            case .shared: return .sharedSubscriptionsNotSupported
+            case .foreign: return .notAuthorized
+            }
+        }
+        let qualityOfService = min(subscription.maximumQoS.rawValue, 1)
+        if filter.app == nil {
+            guard subscriptions.contains(filter) || roomForApps(limits) > 0 else { return .quotaExceeded }
+            subscriptions.add(channel: filter, qualityOfService: qualityOfService)
+        } else {
+            guard isTried else { return .quotaExceeded }
+            guard let app else { return .unspecifiedError }
+            subscriptions.add(filter, of: app, qualityOfService: qualityOfService)
+        }
+        return qualityOfService == 0 ? .grantedQoS0 : .grantedQoS1
+    }
+
+    /// Keeps the session's record, if it has one and the subscriptions changed, and answers.
+    private mutating func keep(
+        _ suback: MQTTSuback,
+        _ before: SessionSubscriptions,
+        _ touched: [RegisteredApp],
+        _ wantToken: [RegisteredApp]
+    ) -> Reaction {
+        var then: [SessionAction] = []
+        // The token first: it is small, and what waits may be much.
+        for app in wantToken {
+            guard let qualityOfService = subscriptions.entry(app.number)?.tokenQoS else { continue }
+            then.append(.sendToken(app.number, app.token, qualityOfService: qualityOfService))
+        }
+        for app in touched {
+            guard let qualityOfService = subscriptions.entry(app.number)?.notificationQoS else { continue }
+            then.append(.open(app.number, qualityOfService: qualityOfService))
+        }
+        guard isStored, subscriptions != before else {
+            return Reaction(actions: [.send(.suback(suback))] + then)
+        }
+        return request(.keep(record), .keepingSubscriptions(suback, then: then, before: before))
+    }
+
+    mutating func haveKept(
+        _ suback: MQTTSuback,
+        _ then: [SessionAction],
+        _ before: SessionSubscriptions,
+        _ result: SessionResult
+    ) -> Reaction {
+        guard result == .done else {
+            subscriptions = before
+            var suback = suback
+            suback.reasonCodes = suback.reasonCodes.map { $0.isFailure ? $0 : .unspecifiedError }
+            return Reaction(actions: [.send(.suback(suback))])
+        }
+        return Reaction(actions: [.send(.suback(suback))] + then)
+    }
+
+    private func answer(_ subscribe: MQTTSubscribe, _ codes: [MQTTReasonCode]) -> Reaction {
+        Reaction(actions: [.send(.suback(MQTTSuback(packetIdentifier: subscribe.packetIdentifier, reasonCodes: codes)))]
+        )
+    }
+}

@@ -1,0 +1,265 @@
+"""Clients that others wrote, unmodified: curl, nghttp, h2load, aioapns; TLS 1.2 and 1.3, with and without ALPN."""
+
+import json
+import os
+import re
+import ssl
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from parties import UPPER_UUID, assert_accepted, new_id
+from provider import HELLO, away_device, listening_device, provider_token
+from service import TOPIC, Service, herald
+
+PAYLOAD = json.dumps(HELLO)
+
+
+@pytest.fixture(scope="module")
+def device(shared):
+    with listening_device(shared) as device:
+        yield device
+
+
+def curl(service, token, *options, payload=PAYLOAD):
+    """curl as Apple's page shows it: (exit code, HTTP version, status, headers, body)."""
+    result = subprocess.run(
+        [
+            "curl", "--silent", "--show-error", "--max-time", "20", "--cacert", str(service.ca), "--include",
+            "--header", f"apns-topic: {TOPIC}", "--header", "apns-push-type: alert", "--data", payload,
+            "--write-out", "\n%{http_version} %{http_code}", *map(str, options),
+            f"https://127.0.0.1:{service.doors['api']}/3/device/{token}",
+        ],
+        capture_output=True, text=True, timeout=60,
+    )
+    text, _, summary = result.stdout.rpartition("\n")
+    head, _, body = text.replace("\r", "").partition("\n\n")
+    version, _, status = summary.partition(" ")
+    return result.returncode, version, status, head, body
+
+
+class TestCurl:
+    def test_a_certificate_sends_a_notification(self, shared, parties, device):
+        code, version, status, head, body = curl(shared, device.token, "--http2", "--cert", parties.certificate)
+        assert (code, version, status, body) == (0, "2", "200", "")
+        assert UPPER_UUID.fullmatch(re.search(r"^apns-id: (.*)$", head, re.M)[1])
+        assert device.next().payload.decode() == PAYLOAD
+
+    def test_a_provider_token_sends_a_notification(self, shared, parties, device):
+        id = new_id()
+        code, version, status, head, body = curl(
+            shared, device.token, "--http2", "--header", f"authorization: bearer {provider_token(parties.key, der=True)}",
+            "--header", f"apns-id: {id}",
+        )
+        assert (code, version, status, body) == (0, "2", "200", "")
+        assert f"\napns-id: {id}\n" in head + "\n"
+        assert device.next().id == id
+
+    def test_a_refusal_is_shown(self, shared, parties):
+        code, version, status, head, body = curl(shared, "00", "--http2", "--cert", parties.certificate)
+        assert (code, version, status, body) == (0, "2", "400", '{"reason":"BadDeviceToken"}')
+        assert "\ncontent-type: application/json" in head
+
+    def test_two_requests_share_a_connection(self, shared, parties, device):
+        result = subprocess.run(
+            [
+                "curl", "--silent", "--http2", "--cacert", str(shared.ca), "--cert", str(parties.certificate),
+                "--data", PAYLOAD, "--write-out", "%{http_code} %{num_connects}\n",
+                *[f"https://127.0.0.1:{shared.doors['api']}/3/device/{device.token}"] * 2,
+            ],
+            capture_output=True, text=True, timeout=60,
+        )
+        assert result.stdout == "200 1\n200 0\n"
+
+    @pytest.mark.parametrize("option", ["--http1.1", "--http1.0"])
+    def test_http_1_is_refused_cleanly(self, shared, parties, option):
+        code, _, status, _, _ = curl(shared, parties.token, option, "--cert", parties.certificate)
+        # Either a failed connection or an answer that says no; never a success, never silence until the time-out.
+        assert status != "200"
+        assert code not in (0, 28) or status.startswith(("4", "5"))
+
+    def test_http_1_without_alpn_is_refused_cleanly(self, shared, parties):
+        code, _, status, _, _ = curl(shared, parties.token, "--no-alpn", "--cert", parties.certificate)
+        assert status != "200"
+        assert code not in (0, 28) or status.startswith(("4", "5"))
+
+    def test_a_service_under_a_foreign_name_is_not_spoken_to(self, shared):
+        """The name in the server's certificate is checked by the client."""
+        result = subprocess.run(
+            [
+                "curl", "--silent", "--http2", "--cacert", str(shared.ca), "--data", PAYLOAD,
+                "--connect-to", f"::127.0.0.1:{shared.doors['api']}", "https://api.push.apple.com/3/device/00",
+            ],
+            capture_output=True, timeout=60,
+        )
+        assert result.returncode == 60
+
+
+class TestHandshakes:
+    @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+    @pytest.mark.parametrize("alpn", [("h2",), (), ("http/1.1", "h2"), ("spdy/3",)], ids=str)
+    @pytest.mark.parametrize("kind", ["certificate", "key"])
+    def test_http_2_is_spoken_whatever_was_negotiated(self, parties, version, alpn, kind):
+        with parties.provider(kind, version=version, alpn=alpn) as provider:
+            assert provider.socket.version() == {771: "TLSv1.2", 772: "TLSv1.3"}[version]
+            assert provider.socket.selected_alpn_protocol() == ("h2" if "h2" in alpn else None)
+            assert_accepted(provider.push(parties.token))
+
+    def test_older_versions_of_tls_are_refused(self, shared):
+        result = subprocess.run(
+            [
+                "openssl", "s_client", "-connect", f"127.0.0.1:{shared.doors['api']}", "-tls1_1",
+                "-cipher", "DEFAULT@SECLEVEL=0",
+            ],
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30,
+        )
+        assert result.returncode != 0
+        assert "Cipher is (NONE)" in result.stdout
+
+    def test_a_request_with_host_in_place_of_authority_is_served(self, parties):
+        with parties.provider() as provider:
+            assert_accepted(provider.push(parties.token, authority=False, headers=[("host", "api.push.apple.com")]))
+            assert_accepted(provider.push(parties.token, headers=[("host", "api.push.apple.com")]))
+
+    def test_a_request_with_neither_is_a_stream_error(self, parties):
+        with parties.provider() as provider:
+            answer = provider.push(parties.token, authority=False)
+            assert (answer.reset, answer.status) == (1, 0)
+            assert_accepted(provider.push(parties.token))
+
+
+class TestNghttp2:
+    def test_nghttp_sends_a_notification(self, shared, parties, device, tmp_path):
+        body = tmp_path / "payload.json"
+        body.write_text(PAYLOAD)
+        result = subprocess.run(
+            [
+                "nghttp", "--verbose", "--no-verify-peer", "--timeout=20", f"--cert={parties.certificate}",
+                f"--key={parties.certificate}", f"--data={body}", f"--header=apns-topic: {TOPIC}",
+                f"https://127.0.0.1:{shared.doors['api']}/3/device/{device.token}",
+            ],
+            capture_output=True, text=True, timeout=60,
+        )
+        assert result.returncode == 0, result.stderr
+        assert ":status: 200" in result.stdout
+        assert device.next().payload.decode() == PAYLOAD
+
+    def test_h2load_gets_a_success_for_every_request(self, shared, parties, tmp_path):
+        body = tmp_path / "payload.json"
+        body.write_text(PAYLOAD)
+        result = subprocess.run(
+            [
+                "h2load", "--requests=1000", "--clients=4", "--max-concurrent-streams=50", f"--data={body}",
+                f"--header=apns-topic: {TOPIC}", f"--header=authorization: bearer {provider_token(parties.key)}",
+                f"https://127.0.0.1:{shared.doors['api']}/3/device/{parties.token}",
+            ],
+            capture_output=True, text=True, timeout=110,
+        )
+        assert result.returncode == 0, result.stderr
+        assert "1000 succeeded, 0 failed, 0 errored, 0 timeout" in result.stdout
+        assert "status codes: 1000 2xx" in result.stdout
+
+
+AIOAPNS = textwrap.dedent(
+    """
+    import asyncio, json, sys
+    from aioapns import APNs, NotificationRequest, PushType
+
+    async def main():
+        order = json.load(sys.stdin)
+        client = APNs(max_connection_attempts=1, **order["client"])
+        requests = [NotificationRequest(push_type=PushType.ALERT, **request) for request in order["requests"]]
+        results = await asyncio.gather(*[client.send_notification(request) for request in requests])
+        json.dump(
+            [[r.notification_id, r.status, r.description, r.timestamp] for r in results], sys.stdout
+        )
+        client.pool.close()
+
+    asyncio.run(main())
+    """
+)
+
+
+@pytest.fixture(scope="module")
+def apple(tmp_path_factory):
+    """A service under Apple's names: in a network of its own, where these names lead to the loopback.
+
+    Processes enter that network with `apple.inside`.
+    """
+    folder = tmp_path_factory.mktemp("apple")
+    names = ["api.push.apple.com", "api.sandbox.push.apple.com", "api.development.push.apple.com"]
+    hosts = folder / "hosts"
+    hosts.write_text("127.0.0.1 localhost\n" + "".join(f"127.0.0.1 {name}\n" for name in names))
+    data = folder / "data"
+    herald("init", "--data", data, "--as-apple")
+    own = ["unshare", "--mount", "--net", *(["--map-root-user"] if os.geteuid() else [])]
+    enter = f'ip link set lo up && mount --bind {hosts} /etc/hosts && exec "$@"'
+    service = Service(data, prefix=[*own, "sh", "-c", enter, "sh"])
+    service.start("--api-port", "443")
+    namespaces = ["--mount", "--net", *(["--user", "--preserve-credentials"] if os.geteuid() else [])]
+    service.inside = ["nsenter", "--target", str(service.pid), *namespaces]
+    yield service
+    service.close()
+
+
+def run_aioapns(service, client, requests):
+    result = subprocess.run(
+        [*service.inside, sys.executable, "-c", AIOAPNS],
+        input=json.dumps({"client": client, "requests": requests}),
+        env={**os.environ, "SSL_CERT_FILE": str(service.ca)}, capture_output=True, text=True, timeout=100,
+    )
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+class TestAioapns:
+    """It cannot be told another host, offers no ALPN, sends `host` for `:authority`, and opens 1,000 streams at once."""
+
+    @staticmethod
+    def by_key(service, **more):
+        path, kid, team = service.provider_key()
+        return {"key": path.read_text(), "key_id": kid, "team_id": team, "topic": TOPIC} | more
+
+    def test_a_notification_arrives_by_certificate(self, apple):
+        with listening_device(apple, prefix=apple.inside) as device:
+            request = {"device_token": device.token, "message": HELLO, "notification_id": new_id()}
+            (result,) = run_aioapns(apple, {"client_cert": str(apple.provider_certificate())}, [request])
+            assert result == [request["notification_id"], "200", None, None]
+            assert device.next().id == request["notification_id"]
+
+    def test_many_at_once_on_a_new_connection_by_token_all_arrive(self, apple):
+        devices = [away_device(apple, prefix=apple.inside) for _ in range(3)]
+        requests = [
+            {"device_token": devices[n % 3].token, "message": {"aps": {"alert": f"número {n} 👋"}}, "notification_id": new_id()}
+            for n in range(900)
+        ]
+        results = run_aioapns(apple, self.by_key(apple, max_connections=1), requests)
+        assert [result[:2] for result in results] == [[request["notification_id"], "200"] for request in requests]
+        for device in devices:
+            with device.start():
+                device.next()
+
+    def test_more_at_once_than_streams_are_served_too(self, apple):
+        device = away_device(apple, prefix=apple.inside)
+        requests = [{"device_token": device.token, "message": HELLO} for _ in range(2500)]
+        results = run_aioapns(apple, self.by_key(apple, max_connections=1), requests)
+        assert {status for _, status, _, _ in results} == {"200"}
+
+    def test_refusals_find_their_requests(self, apple):
+        device = away_device(apple, prefix=apple.inside)
+        requests = [
+            {"device_token": device.token if n % 2 else f"{n:064x}", "message": HELLO, "notification_id": new_id()}
+            for n in range(100)
+        ]
+        results = run_aioapns(apple, self.by_key(apple), requests)
+        for n, (request, result) in enumerate(zip(requests, results, strict=True)):
+            wanted = ["200", None] if n % 2 else ["400", "BadDeviceToken"]
+            assert result[:3] == [request["notification_id"], *wanted]
+
+    def test_the_name_of_the_sandbox_leads_to_the_sandbox(self, apple):
+        device = away_device(apple, prefix=apple.inside)
+        request = {"device_token": device.token, "message": HELLO}
+        (result,) = run_aioapns(apple, self.by_key(apple, use_sandbox=True), [request])
+        assert result[1:3] == ["400", "BadDeviceToken"]

@@ -1,0 +1,236 @@
+"""The HTTP/2 connection of a provider: how many streams, how it ends, and what is between."""
+
+import h2.settings
+import hpack
+import pytest
+
+from parties import assert_accepted, assert_refused, new_id
+from provider import Disconnected, Provider, away_device, listening_device, provider_token
+from service import TOPIC, eventually, herald
+
+STREAMS = h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS
+
+
+class TestStreams:
+    def test_a_certificate_gets_hundreds_of_streams_at_once(self, parties):
+        with parties.provider() as provider:
+            settings = provider.wait_for_settings()
+            assert 100 <= settings[STREAMS] <= 1500
+            assert settings[h2.settings.SettingCodes.HEADER_TABLE_SIZE] == 4096
+            assert settings[h2.settings.SettingCodes.MAX_FRAME_SIZE] == 16384
+
+    def test_a_provider_without_certificate_gets_one_until_its_token_is_seen_to_be_valid(self, parties):
+        with parties.provider("key") as provider:
+            assert provider.wait_for_settings()[STREAMS] == 1
+            assert provider.push(parties.token, authorization="bearer x.y.z").status == 403
+            assert provider.push(parties.token, authorization=None).status == 403
+            assert len(provider.settings) == 1
+            assert_accepted(provider.push(parties.token))
+            assert 100 <= provider.wait_for_settings(2)[STREAMS] <= 1500
+
+    def test_a_valid_token_counts_whatever_else_is_wrong(self, parties):
+        with parties.provider("key") as provider:
+            assert provider.push("00").status == 400
+            assert provider.wait_for_settings(2)[STREAMS] >= 100
+
+    @pytest.mark.parametrize("kind", ["certificate", "key"])
+    def test_streams_opened_before_the_settings_were_read_are_served(self, parties, kind):
+        with parties.provider(kind) as provider:
+            # Nothing has been read yet: h2 knows of no limit, as aioapns at its start.
+            streams = [provider.send(parties.token) for _ in range(400)]
+            assert [provider.answer(stream).status for stream in streams] == [200] * 400
+
+    def test_all_the_welcome_streams_may_be_open_together(self, parties):
+        with parties.provider() as provider:
+            count = provider.wait_for_settings()[STREAMS]
+            streams = [provider.send(parties.token, b'{"aps":', end=False) for _ in range(count)]
+            provider.ping()
+            assert not any(provider.answers[stream].ended for stream in streams)
+            for stream in streams:
+                provider.send_body(stream, b"{}}")
+            assert {provider.answer(stream).status for stream in streams} == {200}
+
+    def test_a_stream_too_many_is_refused_alone(self, parties):
+        with parties.provider() as provider:
+            count = provider.wait_for_settings()[STREAMS]
+            streams = [provider.send(parties.token, b'{"aps":', end=False) for _ in range(count)]
+            provider.ping()
+            # The client forgets the limit that it has acknowledged.
+            provider.h2.remote_settings.max_concurrent_streams = 10_000
+            surplus = provider.answer(provider.send(parties.token))
+            assert surplus.reset == 7
+            for stream in streams:
+                provider.send_body(stream, b"{}}")
+            assert {provider.answer(stream).status for stream in streams} == {200}
+
+    def test_a_connection_is_used_a_thousand_times(self, parties):
+        with parties.provider("key") as provider:
+            assert_accepted(provider.push(parties.token))
+            answers = provider.push_many([parties.token] * 500 + ["00"] * 100 + [parties.token] * 400)
+            assert [answer.status for answer in answers] == [200] * 500 + [400] * 100 + [200] * 400
+            assert len({answer.id for answer in answers}) == 1000
+            assert provider.goaways == []
+
+    def test_two_hundred_connections_at_once_are_served(self, parties):
+        providers = [parties.provider() for _ in range(200)]
+        streams = [provider.send(parties.token) for provider in providers]
+        for provider, stream in zip(providers, streams, strict=True):
+            assert_accepted(provider.answer(stream))
+            provider.close()
+
+
+class TestFrames:
+    def test_pings_are_answered_as_often_as_clients_send_them(self, parties):
+        with parties.provider() as provider:
+            # Five minutes of the most eager client known, which pings each second.
+            for count in range(300):
+                provider.ping(count.to_bytes(8, "big"))
+            assert provider.pongs == [count.to_bytes(8, "big") for count in range(300)]
+            assert_accepted(provider.push(parties.token))
+
+    def test_a_ping_is_answered_while_requests_are_under_way(self, parties):
+        with parties.provider() as provider:
+            streams = [provider.send(parties.token) for _ in range(100)]
+            provider.ping()
+            assert {provider.answer(stream).status for stream in streams} == {200}
+
+    def test_header_compression_in_all_its_forms_is_understood(self, parties):
+        with parties.provider() as provider:
+            for size in (4096, 0, 100, 4096):
+                provider.h2.encoder.header_table_size = size
+                assert_accepted(provider.push(parties.token))
+            id = new_id()
+            fields = [
+                (b":method", b"POST"), (b":scheme", b"https"), (b":path", f"/3/device/{parties.token}".encode()),
+                (b":authority", b"localhost"), (b"apns-topic", TOPIC.encode()), (b"apns-id", id.encode()),
+            ]
+            stream = provider.h2.get_next_available_stream_id()
+            provider.request([hpack.NeverIndexedHeaderTuple(*field) for field in fields], b"{}")
+            assert_accepted(provider.answer(stream), id)
+
+    def test_padding_priorities_and_trailers_are_no_obstacle(self, parties):
+        with parties.provider() as provider:
+            provider.h2.prioritize(1, weight=17, depends_on=0)
+            id = new_id()
+            stream = provider.send(parties.token, None, id=id, end=False)
+            provider.h2.send_data(stream, b'{"aps":', pad_length=200)
+            provider.h2.send_data(stream, b"{}}", pad_length=0)
+            provider.h2.send_headers(stream, [(b"x-trailer", b"1")], end_stream=True)
+            provider.flush()
+            assert_accepted(provider.answer(stream), id)
+
+    def test_headers_in_pieces_are_put_together(self, parties):
+        with parties.provider() as provider:
+            headers = [(f"x-filler-{n}", "y" * 3000) for n in range(2)]
+            provider.h2.max_outbound_frame_size = 2048
+            assert_accepted(provider.push(parties.token, headers=headers))
+
+    def test_a_request_taken_back_disturbs_no_other(self, parties):
+        with parties.provider() as provider:
+            for _ in range(50):
+                stream = provider.send(parties.token, b"{", end=False)
+                provider.h2.reset_stream(stream, error_code=8)
+                provider.answers[stream].ended = True
+            assert_accepted(provider.push(parties.token))
+
+    def test_an_upper_case_header_name_ends_its_stream_alone(self, parties):
+        with parties.provider() as provider:
+            answer = provider.push(parties.token, headers=[("Apns-Priority", "10")])
+            assert answer.status == 400 or answer.reset == 1
+            assert_accepted(provider.push(parties.token))
+
+
+class TestTheEnd:
+    def test_a_stop_answers_what_was_sent_and_says_goodbye(self, fresh):
+        service = fresh().start()
+        device = away_device(service)
+        certificate = service.provider_certificate()
+        with Provider(service, certificate) as busy, Provider(service, certificate) as idle:
+            idle.wait_for_settings()
+            assert_accepted(busy.push(device.token))
+            half = busy.send(device.token, b'{"aps":', end=False, id=new_id())
+            streams = [busy.send(device.token) for _ in range(300)]
+            busy.ping()
+            service.process.send_signal(15)
+            idle.pump(lambda: any(goaway.additional_data for goaway in idle.goaways), what="the GOAWAY")
+            assert idle.goaways[-1].additional_data == b'{"reason":"Shutdown"}'
+            assert idle.goaways[-1].error_code == 0
+            idle.wait_for_close()
+            busy.send_body(half, b"{}}")
+            for stream in streams:
+                answer = busy.answer(stream)
+                if answer.status != 200:
+                    assert_refused(answer, 503, "Shutdown")
+            answer = busy.answer(half)
+            assert (answer.status, answer.reason) in ((200, None), (503, "Shutdown"))
+            busy.pump(lambda: any(goaway.additional_data for goaway in busy.goaways), what="the GOAWAY")
+            assert busy.goaways[-1].additional_data == b'{"reason":"Shutdown"}'
+            busy.wait_for_close()
+        assert service.process.wait(timeout=20) == 0
+
+    def test_a_request_that_never_ends_does_not_hold_a_stop(self, fresh):
+        service = fresh("--grace-period", "1s").start()
+        device = away_device(service)
+        with Provider(service, service.provider_certificate()) as provider:
+            provider.send(device.token, b"{", end=False)
+            provider.ping()
+            assert service.stop(timeout=8) == 0
+
+    def test_a_stop_loses_nothing_that_was_accepted(self, fresh):
+        service = fresh().start()
+        devices = [away_device(service) for _ in range(4)]
+        certificate = service.provider_certificate()
+        accepted = {}
+        with Provider(service, certificate) as provider:
+            sent = [(device, new_id()) for _ in range(50) for device in devices]
+            streams = [(provider.send(device.token, id=id), device, id) for device, id in sent]
+            service.process.send_signal(15)
+            for stream, device, id in streams:
+                try:
+                    answer = provider.answer(stream)
+                except (Disconnected, TimeoutError):
+                    break
+                if answer.status == 200:
+                    accepted[device.id] = id
+        assert service.process.wait(timeout=20) == 0
+        service.start()
+        for device in devices:
+            if device.id in accepted:
+                with device.start():
+                    waiting = [id for owner, id in sent if owner is device]
+                    assert waiting.index(device.next().id) >= waiting.index(accepted[device.id])
+
+    def test_a_protocol_error_ends_the_connection_with_a_goaway(self, parties):
+        with parties.provider() as provider:
+            provider.wait_for_settings()
+            # DATA on stream 0 (RFC 9113, section 6.1).
+            provider.socket.sendall(bytes.fromhex("000001000000000000") + b"x")
+            goaway = provider.wait_for_goaway()
+            assert int(goaway.error_code) == 1
+            provider.wait_for_close()
+
+    def test_a_device_stays_connected_when_its_provider_goes(self, shared, parties):
+        with listening_device(shared) as device:
+            for _ in range(3):
+                with parties.provider("key") as provider:
+                    assert_accepted(provider.push(device.token))
+                device.next()
+
+    def test_a_provider_revoked_is_served_no_more(self, shared):
+        key = shared.provider_key("com.example.revoked", team="REVOKED001")
+        token = away_device(shared, "com.example.revoked").token
+        with Provider(shared, key=key, topic="com.example.revoked") as provider:
+            assert_accepted(provider.push(token))
+            herald("provider", "revoke", "--data", shared.data, key[1])
+
+            def is_refused():
+                try:
+                    answer = provider.push(token)
+                except Disconnected:
+                    return True
+                return (answer.status, answer.reason) == (403, "InvalidProviderToken")
+
+            eventually(is_refused, timeout=2, what="the refusal")
+        with Provider(shared) as provider:
+            answer = provider.push(token, topic="com.example.revoked", authorization=f"bearer {provider_token(key)}")
+            assert_refused(answer, 403, "InvalidProviderToken")

@@ -1,0 +1,309 @@
+"""Kills the service at random moments under load and shows by a ledger of all 200s that none was forgotten.
+
+HERALD_CRASH_CYCLES says how often (25 unless set), HERALD_CRASH_SEED repeats a run.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import itertools
+import json
+import os
+import random
+import ssl
+import threading
+import time
+
+import paho.mqtt.client as mqtt
+import pytest
+
+from parties import new_id
+from provider import Device, Disconnected, Provider, away_device, tls_context
+from service import TOPIC, eventually
+
+CYCLES = int(os.environ.get("HERALD_CRASH_CYCLES", "25"))
+SEED = int(os.environ.get("HERALD_CRASH_SEED", random.randrange(1 << 32)))
+SECOND_TOPIC = f"{TOPIC}.voip"
+
+
+@dataclasses.dataclass(eq=False)
+class Entry:
+    """One request: when it was begun and, if it was, answered, on a clock that only counts."""
+
+    id: str
+    slot: tuple
+    sent: int
+    #: UNIX seconds after which it need not be delivered; None for never.
+    expires: int = None
+    answered: int = None
+    status: int = None
+
+
+class Ledger:
+    """All requests of all cycles, and what the devices saw."""
+
+    def __init__(self):
+        self._clock = itertools.count()
+        self.entries = {}
+        self.seen = set()
+
+    def begin(self, id, slot, expires=None):
+        self.entries[id] = Entry(id, slot, next(self._clock), expires)
+
+    def end(self, id, status):
+        entry = self.entries[id]
+        entry.answered, entry.status = next(self._clock), status
+
+    @property
+    def accepted(self):
+        return [entry for entry in self.entries.values() if entry.status == 200]
+
+    def lost(self, now):
+        """What was accepted and is neither delivered, nor replaced, nor expired.
+
+        One that was begun and never answered may have been stored before the crash, and then it has replaced what was
+        before it. But the newest of all must have been delivered, or have expired: so whatever is missing must have a
+        delivered or expired one of its slot that is not surely older.
+        """
+        ended = collections.defaultdict(list)
+        for entry in self.entries.values():
+            if entry.id in self.seen or (entry.expires and entry.expires <= now):
+                ended[entry.slot].append(entry)
+        return [
+            entry.id
+            for entry in self.accepted
+            # The latest first: it most likely is the one.
+            if not any(entry is end or _may_follow(end, entry) for end in reversed(ended[entry.slot]))
+        ]
+
+    def superseded(self, last):
+        """Of what devices that were away for the whole time got last: what was surely replaced by something accepted."""
+        return [
+            id
+            for id in last
+            if any(
+                later.slot == self.entries[id].slot and not later.expires and self._surely_follows(later, self.entries[id])
+                for later in self.accepted
+            )
+        ]
+
+    @staticmethod
+    def _surely_follows(later, entry):
+        return entry.answered is not None and entry.answered < later.sent
+
+
+def _may_follow(later, entry):
+    """Whether the service may have taken `later` after `entry`: unless it was answered before the other was begun."""
+    return later.answered is None or later.answered > entry.sent
+
+
+class Load(threading.Thread):
+    """A provider that keeps many requests under way until the service dies."""
+
+    def __init__(self, service, credential, slots, ledger, lock, seed, on_answer):
+        super().__init__(daemon=True)
+        self.service, self.credential, self.slots = service, credential, slots
+        self.ledger, self.lock = ledger, lock
+        self.random = random.Random(seed)
+        self.on_answer = on_answer
+        self.error = None
+
+    def run(self):
+        under_way = {}
+        try:
+            with Provider(self.service, **self.credential) as provider:
+                while True:
+                    depth = self.random.choice((1, 8, 40))
+                    while len(under_way) < min(depth, provider.concurrency):
+                        stream, id = self.begin(provider)
+                        under_way[stream] = id
+                    provider.pump(lambda: any(provider.answers[stream].ended for stream in under_way))
+                    self.collect(provider, under_way)
+        except (Disconnected, ConnectionError, ssl.SSLError):
+            # What was answered before the end counts.
+            with self.lock:
+                self.collect_last(provider, under_way) if under_way else None
+        except BaseException as error:
+            self.error = error
+
+    def begin(self, provider):
+        (device, topic), token = self.random.choice(self.slots)
+        id = new_id()
+        expires = int(time.time()) + 1 if self.random.random() < 0.05 else None
+        with self.lock:
+            self.ledger.begin(id, (device, topic), expires)
+        payload = {"aps": {"alert": "x" * self.random.choice((1, 200, 3000))}, "id": id}
+        return provider.send(token, payload, id=id, topic=topic, expiration=expires), id
+
+    def collect(self, provider, under_way):
+        for stream in [stream for stream in under_way if provider.answers[stream].ended]:
+            with self.lock:
+                self.ledger.end(under_way.pop(stream), provider.answers.pop(stream).status)
+            self.on_answer()
+
+    def collect_last(self, provider, under_way):
+        for stream, id in under_way.items():
+            if provider.answers[stream].ended:
+                self.ledger.end(id, provider.answers[stream].status)
+
+
+class Listener:
+    """A device on paho-mqtt: it notes what it receives before it acknowledges it, and keeps its session."""
+
+    def __init__(self, service, device, topics, ledger, lock):
+        self.arrived = []
+        self.subscribed = threading.Event()
+        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=device.id, protocol=mqtt.MQTTv5)
+        self.client.tls_set_context(tls_context(service.ca, device.path, alpn=()))
+        self.client.on_connect = lambda client, *_: client.subscribe([(f"apps/{topic}", 1) for topic in topics])
+        self.client.on_subscribe = lambda *_: self.subscribed.set()
+
+        def on_message(_client, _data, message):
+            id = json.loads(message.payload)["id"]
+            self.arrived.append(id)
+            with lock:
+                ledger.seen.add(id)
+
+        self.client.on_message = on_message
+        self.client.connect("127.0.0.1", service.doors["device"])
+        self.client.loop_start()
+        assert self.subscribed.wait(timeout=15), "the device could not subscribe"
+
+    def close(self):
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60 + 30 * CYCLES)
+def test_no_accepted_notification_is_forgotten(fresh):
+    print(f"HERALD_CRASH_SEED={SEED} HERALD_CRASH_CYCLES={CYCLES}")
+    chance = random.Random(SEED)
+    service = fresh().start()
+    topics = (TOPIC, SECOND_TOPIC)
+    connected = [away_device(service, *topics) for _ in range(3)]
+    away = [away_device(service, *topics) for _ in range(3)]
+    subscriber = Device(service, *topics).start()
+    subscriber.stop()
+    credentials = [
+        {"certificate": service.provider_certificate(*topics)}, {"key": service.provider_key()},
+        {"key": service.provider_key()},
+    ]
+    slots = [((device.id, topic), device.tokens[topic]) for device in [*connected, *away, subscriber] for topic in topics]
+    ledger, lock = Ledger(), threading.Lock()
+    repeats = 0
+    for cycle in range(CYCLES):
+        listeners = [Listener(service, device, topics, ledger, lock) for device in connected]
+        subscriber.start()
+        deaths = chance.randrange(1, 400)
+        enough = threading.Event()
+        count = itertools.count(1)
+        loads = [
+            Load(
+                service, credential, slots, ledger, lock, f"{SEED}/{cycle}/{number}",
+                lambda: next(count) >= deaths and enough.set(),
+            )
+            for number, credential in enumerate(credentials)
+        ]
+        for load in loads:
+            load.start()
+        assert enough.wait(timeout=60), "the load does not advance"
+        service.kill()
+        for load in loads:
+            load.join(timeout=30)
+            assert load.error is None, f"cycle {cycle}: {load.error!r}"
+        for listener in listeners:
+            listener.close()
+            repeats += len(listener.arrived) - len(set(listener.arrived))
+        subscriber.stop()
+        service.start()
+    ledger.seen.update(message.json["id"] for message in subscriber.messages)
+    last = {
+        device.id: drain(service, device, topics, ledger, lock, credentials[1])
+        for device in [*connected, *away, subscriber]
+    }
+    lost = ledger.lost(now=time.time())
+    print(f"{len(ledger.entries)} sent, {len(ledger.accepted)} accepted, {len(ledger.seen)} delivered")
+    assert len(ledger.accepted) >= 20 * CYCLES
+    assert not lost, f"{len(lost)} of {len(ledger.accepted)} accepted notifications are lost: {lost[:5]}"
+    returned = [id for device in away for id in last[device.id]]
+    assert not ledger.superseded(returned), "a device got what had been replaced"
+    assert len(returned) <= len(away) * len(topics), "a device got more than one stored notification of an app"
+    assert repeats == 0, "something was delivered twice on one connection"
+    service.stop()
+    statuses = collections.Counter(entry.status for entry in ledger.entries.values())
+    assert set(statuses) <= {200, None}, statuses
+
+
+def drain(service, device, topics, ledger, lock, credential):
+    """Connects the device for the last time and returns what it is sent."""
+    listener = Listener(service, device, topics, ledger, lock)
+    with contextlib.suppress(AssertionError):
+        # If it does not come about, the ledger tells what is missing.
+        eventually(lambda: not any(ledger.entries[id].slot[0] == device.id for id in ledger.lost(time.time())))
+    with Provider(service, **credential) as provider:
+        marks = {topic: new_id() for topic in topics}
+        for topic, id in marks.items():
+            answer = provider.push(device.tokens[topic], {"id": id}, topic=topic, id=id, expiration=0)
+            assert answer.status == 200
+    eventually(lambda: set(marks.values()) <= set(listener.arrived), what="the arrival of what was sent at the end")
+    listener.close()
+    return [id for id in listener.arrived if id not in marks.values()]
+
+
+class TestTheLedgerItself:
+    """The oracle finds what it is there to find."""
+
+    def make(self, *steps):
+        """A ledger of steps: `a+` begins the request a, `a=` answers it with 200, `a!` delivers it."""
+        ledger = Ledger()
+        for step in steps:
+            id, what = step[:-1], step[-1]
+            if what == "+":
+                ledger.begin(id, ("device", TOPIC))
+            elif what == "=":
+                ledger.end(id, 200)
+            else:
+                ledger.seen.add(id)
+        return ledger
+
+    def test_an_accepted_one_that_nobody_saw_is_lost(self):
+        assert self.make("a+", "a=").lost(now=0) == ["a"]
+
+    def test_one_planted_among_many_is_found(self):
+        steps = [step for n in range(50) for step in (f"{n}+", f"{n}=", f"{n}!")]
+        ledger = self.make(*steps)
+        assert ledger.lost(now=0) == []
+        ledger.begin("planted", ("device", "com.example.planted"))
+        ledger.end("planted", 200)
+        assert ledger.lost(now=0) == ["planted"]
+
+    def test_the_newest_is_lost_although_older_ones_were_seen(self):
+        assert self.make("a+", "a=", "a!", "b+", "b=").lost(now=0) == ["b"]
+
+    def test_a_replaced_one_is_not_lost(self):
+        assert self.make("a+", "a=", "b+", "b=", "b!").lost(now=0) == []
+
+    def test_one_that_was_never_answered_may_have_replaced_it(self):
+        assert self.make("a+", "a=", "b+", "b!").lost(now=0) == []
+
+    def test_but_it_must_have_been_delivered_itself(self):
+        assert self.make("a+", "a=", "b+").lost(now=0) == ["a"]
+
+    def test_two_at_once_may_replace_each_other(self):
+        assert self.make("a+", "b+", "b=", "a=", "a!").lost(now=0) == []
+
+    def test_one_without_a_success_is_not_lost(self):
+        assert self.make("a+").lost(now=0) == []
+
+    def test_an_expired_one_is_not_lost(self):
+        ledger = Ledger()
+        ledger.begin("a", ("device", TOPIC), expires=10)
+        ledger.end("a", 200)
+        assert ledger.lost(now=9) == ["a"]
+        assert ledger.lost(now=11) == []
+
+    def test_what_was_replaced_must_not_return(self):
+        ledger = self.make("a+", "a=", "b+", "b=")
+        assert ledger.superseded(["a"]) == ["a"]
+        assert ledger.superseded(["b"]) == []
