@@ -10,8 +10,7 @@ struct BackOff: Hashable, Sendable {
         bound = shortest
     }
 
-    /// The pause after a failure, between half of the bound and all of it.
-    /// - Parameter random: From 0 to 1.
+    /// The pause after a failure, between half of the bound and all of it as `random` goes from 0 to 1.
     mutating func pause(random: Double) -> Duration {
         let pause = bound * (0.5 + 0.5 * min(max(random, 0), 1))
         bound = min(bound * 2, longest)

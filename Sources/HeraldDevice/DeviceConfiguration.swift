@@ -2,8 +2,9 @@ public import HeraldModel
 
 /// Which service a device hangs on, as whom, and for which apps.
 public struct DeviceConfiguration: Sendable {
-    /// The service's host name or address; its certificate must name it. A name with `sandbox` or `development` in it
-    /// leads to the sandbox environment.
+    /// The service's host name or address; its certificate must name it.
+    ///
+    /// A name with `sandbox` or `development` in it leads to the sandbox environment.
     public var host: String
     /// The service's port for devices: 5223 unless configured otherwise.
     public var port: Int

@@ -3,7 +3,9 @@ import HeraldModel
 
 /// What happens to a device, as `herald agent run` prints it: a line or two for people, or one line of JSON.
 enum AgentReport {
-    /// Lines for people. Device tokens are shown whole: this is the device, and the token is its to hand on.
+    /// Lines for people.
+    ///
+    /// Device tokens are shown whole: this is the device, and the token is its to hand on.
     static func lines(_ event: DeviceEvent, device: DeviceID) -> [String] {
         switch event {
         case .connected:
