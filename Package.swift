@@ -167,5 +167,6 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
     package.targets += [
         .target(name: "LoadKit", path: "Benchmarks/LoadKit", swiftSettings: settings),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
+        benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", grdbSQLite, logging]),
     ]
 }
