@@ -189,5 +189,6 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
             ]
         ),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
+        benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", grdbSQLite, logging]),
     ]
 }
