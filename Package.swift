@@ -110,7 +110,8 @@ let package = Package(
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway",
                 "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldProvider", "HeraldDevice",
-                argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1,
+                argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
+                nioHTTP1,
                 nioPosix, httpClient,
             ],
             swiftSettings: settings
@@ -130,7 +131,8 @@ let package = Package(
         tests(
             "HeraldGatewayTests",
             [
-                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport", "CNghttp2",
+                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport",
+                "CNghttp2",
                 nioCore, nioEmbedded, nioPosix, nioSSL, logging,
             ]
         ),
@@ -186,6 +188,14 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
             [
                 "LoadKit", "HeraldCourier", "HeraldDoor", "HeraldMailbox", "HeraldModel", "HeraldStores", "HeraldTrust",
                 argumentParser, logging, nioCore, nioPosix,
+            ]
+        ),
+        benchmark(
+            "GatewayBench",
+            [
+                "HeraldDoor", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldTrust", argumentParser, crypto,
+                logging,
+                nioCore, nioPosix, nioSSL,
             ]
         ),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
