@@ -103,7 +103,7 @@ let package = Package(
             ]
         ),
         herald("HeraldProvider", ["HeraldModel", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioSSL]),
-        herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, logging]),
+        herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, x509]),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
@@ -140,8 +140,7 @@ let package = Package(
             "HeraldCourierTests",
             [
                 "HeraldCourier", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor",
-                "HeraldTestSupport",
-                logging, nioCore, nioEmbedded,
+                "HeraldTestSupport", logging, nioCore, nioEmbedded, nioPosix, nioSSL,
             ]
         ),
         tests(
@@ -156,7 +155,7 @@ let package = Package(
             ]
         ),
         tests("HeraldProviderTests", ["HeraldProvider", "HeraldModel", crypto]),
-        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldWire", nioCore]),
+        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire"]),
         tests(
             "HeraldCommandTests",
             [

@@ -49,9 +49,9 @@ import NIOPosix
             office: ServiceOffice(
                 postOffice: postOffice,
                 registry: registry,
-                seal: ServiceOffice.Seal(mint: { trust.seal.seal($0) }, open: { trust.seal.open($0) })
+                seal: trust.seal
             ),
-            trust: BenchTrust(trust: trust),
+            trust: ServiceTrust(trust),
             clock: clock,
             logger: logger
         )
@@ -72,14 +72,4 @@ import NIOPosix
             await tasks.waitForAll()
         }
     }
-}
-
-private struct BenchTrust: DeviceTrust {
-    let trust: TrustOffice
-
-    func device(certificate: [UInt8], now: WallTime) throws -> DeviceIdentity {
-        try trust.peers.device(certificate: certificate, at: now).get()
-    }
-
-    func isWelcome(_ identity: DeviceIdentity, now: WallTime) -> Bool { true }
 }

@@ -5,8 +5,12 @@ import Testing
 @testable import HeraldCourier
 
 struct TakeoverLimiterTests {
-    private let device = DeviceID("a")!
+    private let device: DeviceID
     private let start = ContinuousClock.now
+
+    init() throws {
+        device = try #require(DeviceID("a"))
+    }
 
     @Test func `within the limit the newer connection takes over`() {
         var limiter = TakeoverLimiter(limit: 3)

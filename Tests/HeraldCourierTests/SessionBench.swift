@@ -45,7 +45,8 @@ struct SessionBench {
     }
 
     static func topic(_ name: String) -> Topic {
-        Topic(name)!
+        guard let topic = Topic(name) else { preconditionFailure("not a topic: \(name)") }
+        return topic
     }
 
     static func connect(

@@ -77,7 +77,7 @@ struct ServiceAssembly: Sendable {
         let office = ServiceOffice(
             postOffice: postOffice,
             registry: registry,
-            seal: ServiceOffice.Seal(mint: { trust.seal.seal($0) }, open: { trust.seal.open($0) })
+            seal: trust.seal
         )
         let courier = Courier(
             configuration: configuration.courier,
@@ -85,7 +85,7 @@ struct ServiceAssembly: Sendable {
             tls: contexts.devices,
             group: MultiThreadedEventLoopGroup.singleton,
             office: office,
-            trust: TrustedDevices(trust: trust),
+            trust: ServiceTrust(trust),
             clock: clock,
             logger: logger
         )
@@ -107,16 +107,3 @@ struct ServiceAssembly: Sendable {
 
 extension PostOffice: LetterBox {}
 extension Registry: AppDirectory {}
-
-/// Who is a device, by the service's trust.
-struct TrustedDevices: DeviceTrust {
-    let trust: TrustOffice
-
-    func device(certificate: [UInt8], now: WallTime) throws -> DeviceIdentity {
-        try trust.peers.device(certificate: certificate, at: now).get()
-    }
-
-    func isWelcome(_ identity: DeviceIdentity, now: WallTime) -> Bool {
-        now <= identity.expires && !trust.isRevoked(serial: identity.serial, of: .device)
-    }
-}
