@@ -131,7 +131,8 @@ let package = Package(
         tests(
             "HeraldGatewayTests",
             [
-                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport", "CNghttp2",
+                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport",
+                "CNghttp2",
                 nioCore, nioEmbedded, nioPosix, nioSSL, logging,
             ]
         ),
@@ -186,6 +187,14 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
             [
                 "LoadKit", "HeraldCourier", "HeraldDoor", "HeraldMailbox", "HeraldModel", "HeraldStores", "HeraldTrust",
                 argumentParser, logging, nioCore, nioPosix,
+            ]
+        ),
+        benchmark(
+            "GatewayBench",
+            [
+                "HeraldDoor", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldTrust", argumentParser, crypto,
+                logging,
+                nioCore, nioPosix, nioSSL,
             ]
         ),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
