@@ -103,14 +103,15 @@ let package = Package(
             ]
         ),
         herald("HeraldProvider", ["HeraldModel", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioSSL]),
-        herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, logging]),
+        herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, x509]),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway",
                 "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldProvider", "HeraldDevice",
-                argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1,
+                argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
+                nioHTTP1,
                 nioPosix, httpClient,
             ],
             swiftSettings: settings
@@ -130,7 +131,8 @@ let package = Package(
         tests(
             "HeraldGatewayTests",
             [
-                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport", "CNghttp2",
+                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport",
+                "CNghttp2",
                 nioCore, nioEmbedded, nioPosix, nioSSL, logging,
             ]
         ),
@@ -153,7 +155,7 @@ let package = Package(
             ]
         ),
         tests("HeraldProviderTests", ["HeraldProvider", "HeraldModel", crypto]),
-        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldWire", nioCore]),
+        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire"]),
         tests(
             "HeraldCommandTests",
             [
@@ -187,6 +189,15 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
                 argumentParser, logging, nioCore, nioPosix,
             ]
         ),
+        benchmark(
+            "GatewayBench",
+            [
+                "HeraldDoor", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldTrust", argumentParser, crypto,
+                logging,
+                nioCore, nioPosix, nioSSL,
+            ]
+        ),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
+        benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", grdbSQLite, logging]),
     ]
 }

@@ -14,17 +14,17 @@ public struct ProviderError: Error, Hashable, Sendable {
 
         private let kind: Kind
 
-        /// The certificate or key cannot be used. Nothing was sent.
+        /// Nothing was sent, since the certificate or key cannot be used.
         public static let badCredential = Code(kind: .badCredential)
-        /// The authority's certificate cannot be read. Nothing was sent.
+        /// Nothing was sent, since the authority's certificate cannot be read.
         public static let badAuthority = Code(kind: .badAuthority)
-        /// A header or the address cannot be written as given. Nothing was sent.
+        /// Nothing was sent, since a header or the address cannot be written as given.
         public static let badRequest = Code(kind: .badRequest)
-        /// The service cannot be reached, or the connection ended. The notification may have been accepted.
+        /// The service cannot be reached, or the connection ended; the notification may have been accepted.
         public static let unreachable = Code(kind: .unreachable)
-        /// The TLS handshake failed: the server's certificate is not trusted, or ours is not. Nothing was sent.
+        /// Nothing was sent, since the TLS handshake failed: the server's certificate is not trusted, or ours is not.
         public static let untrusted = Code(kind: .untrusted)
-        /// No answer came in time. The notification may have been accepted.
+        /// No answer came in time; the notification may have been accepted.
         public static let timedOut = Code(kind: .timedOut)
         /// The answer is not one of a push service.
         public static let badAnswer = Code(kind: .badAnswer)
@@ -32,7 +32,7 @@ public struct ProviderError: Error, Hashable, Sendable {
 
     /// What kind of failure it is; equality of errors is equality of codes.
     public let code: Code
-    /// What is wrong, in one line for people. Holds no token, key or payload.
+    /// What is wrong, in one line for people, without token, key or payload.
     public let message: String
 
     init(_ code: Code, _ message: String) {

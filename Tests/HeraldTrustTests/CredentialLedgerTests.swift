@@ -9,7 +9,7 @@ struct CredentialLedgerTests {
     private var path: String { trust.path + "/trust/ledger.jsonl" }
 
     init() throws {
-        trust = try TestTrust(clock: ManualClock())
+        trust = try TestTrust(clock: ManualClock(WallTime(seconds: 1_772_366_400)))
     }
 
     private func json(_ value: some Encodable) throws -> NSDictionary {

@@ -10,7 +10,7 @@ struct RevocationBookTests {
     private var path: String { trust.path + "/trust/device.crl" }
 
     init() throws {
-        trust = try TestTrust(clock: ManualClock())
+        trust = try TestTrust(clock: ManualClock(WallTime(seconds: 1_772_366_400)))
     }
 
     private func serial(_ hex: String) -> Certificate.SerialNumber {

@@ -76,7 +76,7 @@ struct RevocationTests {
     private let key: Certificate.PrivateKey
 
     init() throws {
-        trust = try TestTrust(clock: ManualClock())
+        trust = try TestTrust(clock: ManualClock(WallTime(seconds: 1_772_366_400)))
         authority = trust.folder.deviceAuthority
         key = try trust.signingKey(of: .device)
     }

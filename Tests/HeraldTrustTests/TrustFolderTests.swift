@@ -60,8 +60,8 @@ struct TrustFolderTests {
         #expect(trust.folder.root.certificate.publicKey.isValidSignature(certificate.signature, for: certificate))
         #expect(try certificate.extensions.extendedKeyUsage?.contains(.serverAuth) == true)
         let expected: Set<String> = [
-            "localhost", "127.0.0.1", "0:0:0:0:0:0:0:1", "sandbox.localhost", "push.example.com", "192.0.2.7",
-            "2001:db8:0:0:0:0:0:7",
+            "localhost", "127.0.0.1", "::1", "sandbox.localhost", "push.example.com", "192.0.2.7",
+            "2001:db8::7",
         ]
         #expect(try names(trust).isSuperset(of: expected))
         let days = (certificate.notValidAfter.timeIntervalSince(certificate.notValidBefore)) / 86_400
@@ -256,5 +256,17 @@ struct TrustFolderTests {
         #expect(office.seal.seal(contents) != old)
         #expect(office.seal.open(old) == contents)
         #expect(office.reload().isUnchanged)
+    }
+
+    @Test func `a running service learns of a new server certificate`() throws {
+        let trust = try TestTrust()
+        let office = try trust.office()
+        _ = try TrustFolder.create(at: trust.path, hostnames: ["new.example.com"], now: trust.now)
+        #expect(office.reload().serverCertificate)
+        #expect(office.reload().isUnchanged)
+        try TrustFile.write(Array("garbage".utf8), to: trust.path + "/trust/server.pem", .secret)
+        let reloaded = office.reload()
+        #expect(!reloaded.serverCertificate)
+        #expect(reloaded.failures == [TrustError(.damaged, "")])
     }
 }

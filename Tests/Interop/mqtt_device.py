@@ -1,4 +1,4 @@
-"""A device of Herald's, spoken packet by packet: what a test has at hand between `mqtt_packets` and the device contract."""
+"""A device of Herald's, packet by packet: what tests have at hand between `mqtt_packets` and the device contract."""
 
 import mqtt_packets as mqtt
 import mqtt_wire
@@ -23,7 +23,9 @@ class Identity:
         """A TLS connection on which nothing has been said."""
         return self._keep(Wire, **options)
 
-    def connect(self, version=5, *, clean=True, expiry=None, client_id=None, properties=(), name="localhost", **options):
+    def connect(
+        self, version=5, *, clean=True, expiry=None, client_id=None, properties=(), name="localhost", **options
+    ):
         """A connection that the service has accepted.
 
         `expiry` is the session expiry interval in seconds (5.0 only; 3.1.1 keeps a session that is not clean).
@@ -114,7 +116,7 @@ class Link(Wire):
         return tokens[0] if len(tokens) == 1 else tokens
 
     def token(self, topic=TOPIC):
-        """The token of a topic; it is acknowledged and returned. Notifications may come before it, and stay to be read."""
+        """The token of a topic, acknowledged. Notifications for it may come before, and stay to be read."""
         found = self.expect(Kind.PUBLISH)
         before = []
         while found.topic == f"apps/{topic}":

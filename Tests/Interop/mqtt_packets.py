@@ -115,6 +115,8 @@ FROM_SERVER = {
         P.TOPIC_ALIAS, P.USER,
     },
     Kind.PUBACK: EXPLANATION,
+    Kind.PUBREL: EXPLANATION,
+    Kind.PUBCOMP: EXPLANATION,
     Kind.SUBACK: EXPLANATION,
     Kind.UNSUBACK: EXPLANATION,
     # No session expiry interval: [MQTT-3.14.2-2].
@@ -126,6 +128,9 @@ REASONS = {
     Kind.CONNACK: {0x00, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8A, 0x8C, 0x90, 0x95, 0x97,
                    0x99, 0x9A, 0x9B, 0x9C, 0x9D, 0x9F},
     Kind.PUBACK: {0x00, 0x10, 0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99},
+    # A service that has no QoS 2 knows no packet identifier of it.
+    Kind.PUBREL: {0x92},
+    Kind.PUBCOMP: {0x92},
     Kind.SUBACK: {0x00, 0x01, 0x02, 0x80, 0x83, 0x87, 0x8F, 0x91, 0x97, 0x9E, 0xA1, 0xA2},
     Kind.UNSUBACK: {0x00, 0x11, 0x80, 0x83, 0x87, 0x8F, 0x91},
     Kind.DISCONNECT: {0x00, 0x80, 0x81, 0x82, 0x83, 0x87, 0x89, 0x8B, 0x8D, 0x8E, 0x8F, 0x90, 0x93, 0x94, 0x95, 0x96,
@@ -398,7 +403,7 @@ def read_packet(first, data, version, size):
     except ValueError:
         raise Violation(f"packet type {first >> 4} does not exist") from None
     flags = first & 0x0F
-    if kind != Kind.PUBLISH and flags:
+    if kind != Kind.PUBLISH and flags != (2 if kind == Kind.PUBREL else 0):
         raise Violation(f"[MQTT-2.1.3-1] {kind.name} has the flags {flags:04b}")
     body = _Body(data)
     found = Packet(kind, version, size)
@@ -429,14 +434,14 @@ def read_packet(first, data, version, size):
             if version == 5:
                 found.properties = body.properties(kind)
             found.payload = body.rest()
-        case Kind.PUBACK | Kind.DISCONNECT if version == 5:
-            if kind == Kind.PUBACK:
+        case Kind.PUBACK | Kind.PUBREL | Kind.PUBCOMP | Kind.DISCONNECT if version == 5:
+            if kind != Kind.DISCONNECT:
                 found.packet_id = body.number(2)
             if body.at < len(data):
                 found.reason = body.number(1)
             if body.at < len(data):
                 found.properties = body.properties(kind)
-        case Kind.PUBACK:
+        case Kind.PUBACK | Kind.PUBREL | Kind.PUBCOMP:
             found.packet_id = body.number(2)
         case Kind.SUBACK | Kind.UNSUBACK:
             found.packet_id = body.number(2)

@@ -85,15 +85,11 @@ def header_block(token="00" * 32, encoder=None, **more):
 
 
 def headers(stream, block, *flags):
-    frame = frames.HeadersFrame(stream, block)
-    frame.flags.update(flags)
-    return frame.serialize()
+    return frames.HeadersFrame(stream, block, flags=flags).serialize()
 
 
 def data(stream, body=b"", *flags):
-    frame = frames.DataFrame(stream, body)
-    frame.flags.update(flags)
-    return frame.serialize()
+    return frames.DataFrame(stream, body, flags=flags).serialize()
 
 
 # A block that refers to nothing, so that it can be sent as often as one likes.

@@ -114,7 +114,9 @@ def test_MQTT_3_1_2_16_and_18_a_field_that_is_not_announced_closes(steady, field
     wire.shut(Reason.MALFORMED)
 
 
-@pytest.mark.parametrize("fields", [{"username": "u"}, {"password": "p"}, {"username": "", "password": b"\xff"}], ids=str)
+@pytest.mark.parametrize(
+    "fields", [{"username": "u"}, {"password": "p"}, {"username": "", "password": b"\xff"}], ids=str
+)
 def test_MQTT_3_1_2_17_and_19_a_user_name_and_a_password_may_come(steady, fields):
     # The certificate says who it is; both are read and not asked for.
     steady.connect(**fields).settled()

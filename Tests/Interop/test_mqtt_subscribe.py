@@ -1,6 +1,6 @@
 """MQTT 5.0, sections 3.8 to 3.11, 4.7 and 4.8: subscriptions. A test is named by the statement that it checks.
 
-A device may subscribe to the filters of the contract and to nothing else: every other one is refused by its reason code.
+A device may subscribe to the filters of the contract and to nothing else: each other one is refused by its reason code.
 """
 
 import pytest
@@ -118,8 +118,8 @@ def test_MQTT_3_8_4_8_a_notification_comes_at_the_qos_that_was_granted(device, p
     "name",
     [
         "a", "apps", f"apps/{TOPIC}/other", f"apps/{TOPIC}/settings", f"apps/{TOPIC}/token/x", "device/power", "will",
-        "$SYS/broker/uptime", "$JS.API.INFO", "apps/../x", "apps/.com.example", "apps/com..example", "apps/com.example.",
-        "apps/com example", "apps/" + "x" * 201, "channels", "channels/a",
+        "$SYS/broker/uptime", "$JS.API.INFO", "apps/../x", "apps/.com.example", "apps/com..example",
+        "apps/com.example.", "apps/com example", "apps/" + "x" * 201, "channels", "channels/a",
     ],
 )
 def test_MQTT_3_9_3_2_a_filter_that_is_not_of_the_contract_is_refused_by_its_code(steady, name):
@@ -129,7 +129,8 @@ def test_MQTT_3_9_3_2_a_filter_that_is_not_of_the_contract_is_refused_by_its_cod
 
 
 @pytest.mark.parametrize(
-    "name", ["#", "+", "apps/#", "apps/+", "+/+", f"apps/{TOPIC}/+", f"+/{TOPIC}", f"apps/+/token", "$SYS/#", "channels/#"]
+    "name",
+    ["#", "+", "apps/#", "apps/+", "+/+", f"apps/{TOPIC}/+", f"+/{TOPIC}", "apps/+/token", "$SYS/#", "channels/#"],
 )
 def test_MQTT_3_9_3_2_a_wildcard_that_is_not_of_the_contract_is_refused_by_its_code(steady, name):
     link = steady.connect()
@@ -137,7 +138,9 @@ def test_MQTT_3_9_3_2_a_wildcard_that_is_not_of_the_contract_is_refused_by_its_c
     link.settled()
 
 
-@pytest.mark.parametrize("name", [f"apps/{TOPIC}#", "apps/#/token", f"apps/#{TOPIC}", f"apps/{TOPIC}+", "apps/+x/y", "##"])
+@pytest.mark.parametrize(
+    "name", [f"apps/{TOPIC}#", "apps/#/token", f"apps/#{TOPIC}", f"apps/{TOPIC}+", "apps/+x/y", "##"]
+)
 def test_MQTT_4_7_1_1_and_2_a_wildcard_that_does_not_fill_its_level_is_refused(steady, name):
     link = steady.connect()
     link.send(mqtt.subscribe(1, (name, 1)))
@@ -193,7 +196,9 @@ def test_MQTT_4_8_2_1_a_shared_subscription_is_refused(steady):
     assert (found.reasons or (found.reason,)) == (Reason.SHARED,)
 
 
-@pytest.mark.parametrize("name", ["$share", "$share/", "$share//a", "$share/g", "$share/g/", "$share/+/a", "$share/g#/a"])
+@pytest.mark.parametrize(
+    "name", ["$share", "$share/", "$share//a", "$share/g", "$share/g/", "$share/+/a", "$share/g#/a"]
+)
 def test_MQTT_4_8_2_2_a_shared_subscription_that_is_malformed_is_refused(steady, name):
     link = steady.connect()
     link.send(mqtt.subscribe(1, (name, 1)))

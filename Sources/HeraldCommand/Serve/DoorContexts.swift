@@ -12,9 +12,11 @@ struct DoorContexts {
     /// - Throws: If a certificate or key in the folder cannot be read.
     init(_ folder: TrustFolder) throws {
         let server = try folder.serverCertificate()
-        func context(_ authority: CertificateAuthority, _ demand: DoorTLS.ClientCertificate, _ names: [String]) throws
-            -> NIOSSLContext
-        {
+        func context(
+            _ authority: CertificateAuthority,
+            _ demand: DoorTLS.ClientCertificate,
+            _ names: [String]
+        ) throws -> NIOSSLContext {
             try DoorTLS(
                 certificateChain: server.chain,
                 privateKeyPEM: server.keyPEM,
