@@ -332,4 +332,28 @@ struct SessionHandlerTests {
             #expect(bench.clerk.table.links.isEmpty)
         }
     }
+
+    @Test func `words on the wire are the model's`() {
+        for type in PushType.allCases { #expect("\(type.text)" == type.rawValue) }
+        for priority in Priority.allCases { #expect("\(priority.text)" == "\(priority.rawValue)") }
+    }
+
+    @Test func `[MQTT-4.4.0-1] also after a takeover`() async throws {
+        let office = FakeOffice()
+        let first = try await HandlerBench(office: office)
+        try await HandlerBench.run(first.clerk) {
+            try await first.connectAndSubscribe([.sessionExpiryInterval(100)], isClean: false)
+            await first.deliver(Sample.notification(1))
+            _ = try await first.next()
+            let second = try await HandlerBench(office: office, clerk: first.clerk)
+            try await second.send(SessionBench.connect(isClean: false, properties: [.sessionExpiryInterval(100)]))
+            #expect(try await second.next().connack?.isSessionPresent == true)
+            #expect(try await first.next().disconnect == .sessionTakenOver)
+            await second.deliver(Sample.notification(1))
+            guard case .publish(let publish) = try await second.next() else {
+                throw MQTTError(.protocolError, "no PUBLISH")
+            }
+            #expect(publish.isDuplicate && publish.packetIdentifier == 1)
+        }
+    }
 }

@@ -15,7 +15,12 @@ struct SessionPublishTests {
         bench.receive(SessionBench.publish("apps/com.example.chat/settings", #"{"enabled":false}"#))
         #expect(bench.sent.map(\.puback) == [.success])
         #expect(bench.disabled == [SessionBench.topic(chat)])
-        bench.receive(SessionBench.publish("apps/com.example.chat/settings", #" { "more": [{"enabled": 1, "a": "\"enabled\":"}, {"a": 2}], "enabled" : true} "#))
+        bench.receive(
+            SessionBench.publish(
+                "apps/com.example.chat/settings",
+                #" { "more": [{"enabled": 1, "a": "\"enabled\":"}, {"a": 2}], "enabled" : true} "#
+            )
+        )
         #expect(bench.disabled.isEmpty)
     }
 
