@@ -20,9 +20,9 @@ struct DeviceEnroll: AsyncParsableCommand {
         commandName: "enroll",
         abstract: "Issue a certificate for a device.",
         discussion: """
-            The file holds the certificate, its chain and the private key. Where a request is signed, the key stays with
-            its owner, and the file holds the rest. The device's MQTT client identifier is the identifier that is
-            printed.
+            The file holds the certificate, its chain and the private key. Where a request
+            is signed, the key stays with its owner, and the file holds the rest. The
+            device's MQTT client identifier is the identifier that is printed.
 
             Example:
               herald device enroll --out lamp.pem

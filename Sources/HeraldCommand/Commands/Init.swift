@@ -8,9 +8,10 @@ struct Init: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Make a service's folder, or add names to its certificate.",
         discussion: """
-            The first start of `herald serve` does the same. With --as-apple the certificate also has the names of
-            Apple's push services, for clients that cannot be told another address, and the command prints how they are
-            led here and made to trust the authority.
+            The first start of `herald serve` does the same. With --as-apple the
+            certificate also has the names of Apple's push services, for clients that
+            cannot be told another address, and the command prints how they are led here
+            and made to trust the authority.
 
             Example:
               herald init --hostname push.example.com

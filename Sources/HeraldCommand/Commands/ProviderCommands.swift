@@ -8,7 +8,8 @@ struct Provider: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Make, list and revoke the credentials of providers.",
         discussion: """
-            A provider proves itself by a certificate, which names its topics, or by tokens that it signs with a key.
+            A provider proves itself by a certificate, which names its topics, or by
+            tokens that it signs with a key.
 
             Example:
               herald provider certificate --topic com.example.chat --out chat.pem
@@ -24,11 +25,12 @@ struct ProviderCertificate: AsyncParsableCommand {
         commandName: "certificate",
         abstract: "Issue a certificate for a provider.",
         discussion: """
-            The file holds the certificate, its chain and the private key. Where a request is signed, the key stays with
-            its owner, and the file holds the rest. With one topic, notifications need not name it.
+            The file holds the certificate, its chain and the private key. Where a request
+            is signed, the key stays with its owner, and the file holds the rest. With one
+            topic, notifications need not name it.
 
             Example:
-              herald provider certificate --topic com.example.chat --topic com.example.chat.voip --out chat.pem
+              herald provider certificate --topic com.example.chat --out chat.pem
             """
     )
 
@@ -90,8 +92,9 @@ struct ProviderKeyCommand: AsyncParsableCommand {
         commandName: "key",
         abstract: "Make a key with which a provider signs its tokens.",
         discussion: """
-            The key is written as AuthKey_<key id>.p8 into the folder, and kept nowhere else. Without a topic it is good
-            for the whole team: for every topic that no credential of another team names.
+            The key is written as AuthKey_<key id>.p8 into the folder, and kept nowhere
+            else. Without a topic it is good for the whole team: for every topic that no
+            credential of another team names.
 
             Example:
               herald provider key --team TEAM000001 --topic com.example.chat --out .

@@ -14,6 +14,7 @@ extension ServerConfiguration {
 
     var gateway: GatewayConfiguration {
         var settings = GatewayConfiguration(host: host, port: apiPort, environment: environment)
+        settings.timeouts.shutdown = gracePeriod
         settings.rules.takesUnreadablePayloads = acceptsNonJSON
         settings.rules.alwaysSendsUniqueID = uniqueID == .always
         return settings

@@ -59,7 +59,9 @@ enum TrustChange {
         }
     }
 
-    /// What time it is for a service whose clock an operator may have moved. One that does not say has the system's.
+    /// What time it is for a service whose clock an operator may have moved.
+    ///
+    /// One that does not say has the system's.
     static func moment(of service: ControlClient) async -> WallTime {
         let reading = try? await service.get("/v1/clock", as: ClockReading.self)
         return reading.flatMap { WallTime(rfc3339: $0.now) } ?? ServiceClock().now()

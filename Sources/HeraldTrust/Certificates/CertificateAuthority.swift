@@ -128,7 +128,7 @@ package struct CertificateAuthority: Sendable {
     /// - Returns: The signature, and the algorithm that made it.
     func sign(_ bytes: [UInt8]) throws -> (Certificate.Signature, Certificate.SignatureAlgorithm) {
         let key = try signingKey()
-        guard let algorithm = key.supportedSignatureAlgorithms.first(where: SignatureNames.isAccepted) else {
+        guard let algorithm = SignatureNames.best(of: key.supportedSignatureAlgorithms) else {
             throw TrustError(.noSigningKey, "the key of \(certificate.subject) makes no signature that Herald reads")
         }
         return (try key.sign(bytes: bytes, signatureAlgorithm: algorithm), algorithm)

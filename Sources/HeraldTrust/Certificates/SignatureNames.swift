@@ -15,8 +15,9 @@ enum SignatureNames {
         ([1, 3, 101, 112], .ed25519),
     ]
 
-    static func isAccepted(_ algorithm: Certificate.SignatureAlgorithm) -> Bool {
-        table.contains { $0.1 == algorithm }
+    /// The most common of those that a key can make.
+    static func best(of supported: [Certificate.SignatureAlgorithm]) -> Certificate.SignatureAlgorithm? {
+        table.first { supported.contains($0.1) }?.1
     }
 
     static func algorithm(_ identifier: ASN1ObjectIdentifier) -> Certificate.SignatureAlgorithm? {

@@ -16,11 +16,13 @@ package final class TrustOffice: Sendable {
         /// (``ProviderTokenVerifier/generation``).
         package var credentials = false
         package var tokenKeys = false
+        /// Whether the server's certificate is another: the doors make their TLS contexts anew.
+        package var serverCertificate = false
         /// What could not be read; the former state of it stays in force.
         package var failures: [TrustError] = []
 
         package var isUnchanged: Bool {
-            revocations.isEmpty && !credentials && !tokenKeys
+            revocations.isEmpty && !credentials && !tokenKeys && !serverCertificate
         }
     }
 
@@ -35,6 +37,7 @@ package final class TrustOffice: Sendable {
         var ledger: TrustFile.Stamp?
         var claims: Set<CredentialBook.Claim>
         var tokenKeys: TrustFile.Stamp?
+        var server: TrustFile.Stamp?
     }
 
     private let revocations: RevocationBook
@@ -57,7 +60,8 @@ package final class TrustOffice: Sendable {
             providerKeys: TrustFile.stamp(folder.layout.providerKeys),
             ledger: TrustFile.stamp(folder.layout.ledger),
             claims: [],
-            tokenKeys: TrustFile.stamp(folder.layout.tokenKeys)
+            tokenKeys: TrustFile.stamp(folder.layout.tokenKeys),
+            server: TrustFile.stamp(folder.layout.server)
         )
         state.claims = try folder.certificateClaims()
         providerTokens = ProviderTokenVerifier(
@@ -95,6 +99,7 @@ package final class TrustOffice: Sendable {
             }
             do {
                 result.tokenKeys = try reloadTokenKeys(&state)
+                result.serverCertificate = try reloadServerCertificate(&state)
             } catch {
                 result.failures.append(TrustOffice.failure(error))
             }
@@ -123,6 +128,15 @@ package final class TrustOffice: Sendable {
         guard stamp != state.tokenKeys else { return false }
         state.tokenKeys = stamp
         seal.replaceKeys(try folder.tokenKeys())
+        return true
+    }
+
+    private func reloadServerCertificate(_ state: inout State) throws -> Bool {
+        let stamp = TrustFile.stamp(folder.layout.server)
+        guard stamp != state.server else { return false }
+        state.server = stamp
+        // Said to be another only if the doors will be able to read it.
+        _ = try folder.serverCertificate()
         return true
     }
 
