@@ -131,7 +131,8 @@ let package = Package(
         tests(
             "HeraldGatewayTests",
             [
-                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport", "CNghttp2",
+                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport",
+                "CNghttp2",
                 nioCore, nioEmbedded, nioPosix, nioSSL, logging,
             ]
         ),

@@ -50,7 +50,9 @@ import Testing
         #expect(!curl(host: host).contains("--resolve"))
     }
 
-    @Test(arguments: [("127.0.0.2", "--resolve localhost:7:127.0.0.2 "), ("fd00::1", "--resolve localhost:7:[fd00::1] ")])
+    @Test(arguments: [
+        ("127.0.0.2", "--resolve localhost:7:127.0.0.2 "), ("fd00::1", "--resolve localhost:7:[fd00::1] "),
+    ])
     func `another address is told to curl`(host: String, words: String) {
         #expect(curl(host: host).contains(words))
     }

@@ -40,11 +40,4 @@ import Testing
     @Test func `a failure of the work exits 1`() {
         #expect(Herald.exitCode(for: CommandError(.file, "x")) == .failure)
     }
-
-    @Test func `help and version are no failures`() {
-        for arguments in [["--help"], ["serve", "--help"], ["--version"]] {
-            let error = #expect(throws: (any Error).self) { try Herald.parseAsRoot(arguments) }
-            #expect(error.map { Herald.exitCode(for: $0) } == .success)
-        }
-    }
 }

@@ -8,7 +8,8 @@ import Testing
 @testable import HeraldCommand
 
 @Suite struct JournalTests {
-    private func entry(_ state: JournalState, replacement: NotificationID? = nil, sandbox: Bool = false) -> JournalEntry {
+    private func entry(_ state: JournalState, replacement: NotificationID? = nil, sandbox: Bool = false) -> JournalEntry
+    {
         JournalEntry(
             JournalEvent(
                 time: WallTime(seconds: 1_700_000_000),

@@ -58,7 +58,8 @@ struct DemoCurl: Hashable, Sendable {
     func line(_ token: DeviceToken) -> String {
         // The server certificate names localhost; where its address is another, curl is told so.
         let resolve = DemoCurl.isLocalhost(host) ? "" : " --resolve localhost:\(port):\(DemoCurl.bracketed(host))"
-        return "curl --http2 --cacert \(DemoCurl.quoted(authorityPath)) --cert \(DemoCurl.quoted(certificatePath))\(resolve)"
+        return
+            "curl --http2 --cacert \(DemoCurl.quoted(authorityPath)) --cert \(DemoCurl.quoted(certificatePath))\(resolve)"
             + " -H 'apns-push-type: alert' -d '{\"aps\":{\"alert\":\"Hello from curl\"}}'"
             + " https://localhost:\(port)/3/device/\(token.hex)"
     }
