@@ -189,6 +189,15 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
                 argumentParser, logging, nioCore, nioPosix,
             ]
         ),
+        benchmark(
+            "GatewayBench",
+            [
+                "HeraldDoor", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldTrust", argumentParser, crypto,
+                logging,
+                nioCore, nioPosix, nioSSL,
+            ]
+        ),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
+        benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", grdbSQLite, logging]),
     ]
 }

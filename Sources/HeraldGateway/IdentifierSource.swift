@@ -36,6 +36,6 @@ struct IdentifierSource: RandomNumberGenerator {
 
     /// A new identifier.
     mutating func identifier() -> NotificationID {
-        NotificationID.random(using: &self)
+        NotificationID(random: next(), next())
     }
 }

@@ -68,11 +68,14 @@ public enum Expiration: Hashable, Sendable {
     ///
     /// - Returns: nil if it is not a whole number; negative ones are not accepted.
     public init?(_ text: some StringProtocol) {
-        self.init(utf8: text.utf8)
+        var text = String(text)
+        let expiration = text.withUTF8 { Expiration(utf8: UnsafeRawBufferPointer($0)) }
+        guard let expiration else { return nil }
+        self = expiration
     }
 
     /// Reads the header's value from its bytes: 1 to 18 digits, which no integer of 64 bits is too small for.
-    package init?(utf8 bytes: some Collection<UInt8>) {
+    package init?(utf8 bytes: UnsafeRawBufferPointer) {
         guard (1...18).contains(bytes.count) else { return nil }
         var seconds: Int64 = 0
         for byte in bytes {

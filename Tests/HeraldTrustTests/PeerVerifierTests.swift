@@ -162,6 +162,24 @@ struct PeerVerifierTests {
         #expect(refusal(office.peers.device(certificate: good + [0], at: trust.now)) == .malformed)
     }
 
+    @Test func `a certificate with any byte changed is judged without a crash`() throws {
+        // TLS has checked the signature; here anything may be read, and must only be read within its bounds.
+        var provider = TestCertificate.provider("com.example.chat", team: "TEAM000001")
+        let topics: [UInt8] = [0x30, 0x0C, 0x0C, 0x05] + Array("com.a".utf8) + [0x30, 0x03, 0x0C, 0x01, 0x61]
+        provider.extensions.append(.init(oid: [1, 2, 840, 113635, 100, 6, 3, 6], critical: false, value: topics[...]))
+        let certificates = [try provider.der(trust, .provider), try TestCertificate.device("d1").der(trust, .device)]
+        for certificate in certificates {
+            for index in certificate.indices {
+                for change in [0x01, 0x80, 0xFF] as [UInt8] {
+                    var changed = certificate
+                    changed[index] ^= change
+                    _ = office.peers.provider(certificate: changed, at: trust.now)
+                    _ = office.peers.device(certificate: changed, at: trust.now)
+                }
+            }
+        }
+    }
+
     // What a device's certificate may not be named.
     @Test(
         arguments: [

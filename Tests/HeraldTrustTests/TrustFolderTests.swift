@@ -257,4 +257,16 @@ struct TrustFolderTests {
         #expect(office.seal.open(old) == contents)
         #expect(office.reload().isUnchanged)
     }
+
+    @Test func `a running service learns of a new server certificate`() throws {
+        let trust = try TestTrust()
+        let office = try trust.office()
+        _ = try TrustFolder.create(at: trust.path, hostnames: ["new.example.com"], now: trust.now)
+        #expect(office.reload().serverCertificate)
+        #expect(office.reload().isUnchanged)
+        try TrustFile.write(Array("garbage".utf8), to: trust.path + "/trust/server.pem", .secret)
+        let reloaded = office.reload()
+        #expect(!reloaded.serverCertificate)
+        #expect(reloaded.failures == [TrustError(.damaged, "")])
+    }
 }

@@ -1,5 +1,11 @@
 import HeraldModel
 
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
 /// Reads requests: pure, one request at a time, the refusals in the order in which APNs is seen to give them.
 ///
 /// Method and path come first, then who asks (``ProviderStanding``), then the device token's presence, the fields, the
@@ -37,9 +43,11 @@ enum RequestParser {
 
     private static func pathHasOneToken(_ fields: RequestFields) -> Bool {
         fields.withValue(of: .path) { value in
-            guard value.count >= path.utf8CodeUnitCount else { return false }
-            for index in 0..<path.utf8CodeUnitCount where value[index] != path.utf8Start[index] { return false }
-            return !value[path.utf8CodeUnitCount...].contains(UInt8(ascii: "/"))
+            let (prefix, rest) = (path.utf8CodeUnitCount, value.count - path.utf8CodeUnitCount)
+            guard rest >= 0, let start = value.baseAddress, memcmp(start, path.utf8Start, prefix) == 0 else {
+                return false
+            }
+            return memchr(start + prefix, Int32(UInt8(ascii: "/")), rest) == nil
         } ?? false
     }
 
@@ -51,7 +59,9 @@ enum RequestParser {
 
     /// The device token in the path; nil if it is none.
     static func token(_ fields: RequestFields) -> DeviceToken? {
-        fields.withValue(of: .path) { DeviceToken(hex: $0.dropFirst(path.utf8CodeUnitCount)) } ?? nil
+        fields.withValue(of: .path) {
+            DeviceToken(hex: UnsafeRawBufferPointer(rebasing: $0[path.utf8CodeUnitCount...]))
+        } ?? nil
     }
 
     /// Reads the fields apart from the topic.

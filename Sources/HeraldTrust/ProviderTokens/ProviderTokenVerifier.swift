@@ -2,6 +2,12 @@ import Crypto
 package import HeraldModel
 import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
 /// A provider, as its token names it.
 ///
 /// Made by ``ProviderTokenVerifier`` only.
@@ -69,7 +75,12 @@ package final class ProviderTokenVerifier: Sendable {
         let shard = shards[Int(truncatingIfNeeded: hash >> 61)]
         let remembered = shard.state.withLock { state in
             state.cache.first(hash: hash) { entry in
-                entry.token.count == token.count && entry.token.elementsEqual(token)
+                entry.token.withUnsafeBytes { known in
+                    guard known.count == token.count, let left = known.baseAddress, let right = token.baseAddress else {
+                        return false
+                    }
+                    return memcmp(left, right, known.count) == 0
+                }
             }
         }
         if let remembered { return judgeAge(remembered.identity, now: now) }
