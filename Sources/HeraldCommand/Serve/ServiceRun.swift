@@ -37,6 +37,7 @@ struct ServiceRun {
                 started: assembly.clock.now()
             ),
             metrics: metrics,
+            control: [TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).route],
             logger: assembly.logger
         )
         // A killed service leaves its socket behind; the folder's lock says that nobody listens on it.
