@@ -105,8 +105,8 @@ def test_mosquitto_sub_is_told_the_properties_in_5(device, provider):
     expiry, content_type, properties = found[4:]
     assert 490 <= int(expiry) <= 500
     assert content_type == "application/json"
-    assert sorted(properties.split(" ")) == [
-        "apns-collapse-id:score", f"apns-id:{answer.id}", "apns-priority:5", "apns-push-type:background",
+    assert sorted(properties.lower().split(" ")) == [
+        "apns-collapse-id:score", f"apns-id:{answer.id.lower()}", "apns-priority:5", "apns-push-type:background",
     ]
 
 
@@ -382,8 +382,8 @@ def test_paho_is_told_the_properties_in_5(five, provider):
     five.start(SessionExpiryInterval=LONG)
     answer = provider.push(five.register(), PAYLOAD, priority=5, push_type="background", collapse_id="score")
     message = five.wait("message")
-    assert dict(message.properties.UserProperty) == {
-        "apns-id": answer.id, "apns-priority": "5", "apns-push-type": "background", "apns-collapse-id": "score",
+    assert {name: value.lower() for name, value in message.properties.UserProperty} == {
+        "apns-id": answer.id.lower(), "apns-priority": "5", "apns-push-type": "background", "apns-collapse-id": "score",
     }
     assert message.properties.ContentType == "application/json"
     assert 0 < message.properties.MessageExpiryInterval <= 30 * 86_400

@@ -159,7 +159,7 @@ def test_MQTT_2_2_1_2_publish_at_qos_0_has_no_packet_identifier(device, provider
     link = device.connect()
     token = link.register()
     link.send(mqtt.publish(f"apps/{TOPIC}/settings", b'{"enabled":false}'))
-    link.settled()
+    link.caught_up()
     assert provider.push(token).status == 200
     link.quiet()
 
