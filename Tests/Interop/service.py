@@ -64,6 +64,8 @@ class Service:
             reader.start()
         if not ready.get(timeout=60):
             code = self.process.wait(timeout=10)
+            for reader in self._readers:
+                reader.join(timeout=10)
             raise AssertionError(f"herald serve ended ({code}) before it was ready:\n" + "\n".join(self.lines))
         self.doors = json.loads((self.data / "run" / "doors.json").read_text())
         return self
