@@ -14,7 +14,7 @@ struct Herald: AsyncParsableCommand {
               herald serve --demo      serve on this machine, with a device that shows what it receives
             """,
         version: version,
-        subcommands: [Serve.self]
+        subcommands: [Serve.self, Init.self, Provider.self, Device.self, Agent.self, Send.self, Token.self]
     )
 
     static let version = "0.1.0"

@@ -12,6 +12,9 @@ package protocol MailboxStore: Sendable {
     /// Read before a notification is accepted; cheap, and may be a moment out of date.
     var isAccepting: Bool { get }
 
+    /// Says who is to hear of puts; once, before the first put. The store does not keep the reporter alive.
+    func report(to reporter: any MailboxStoreReporter)
+
     /// Keeps a notification, in place of what the slot holds; puts for one slot take effect in the order of the calls.
     ///
     /// Returns at once. The reporter is told when the put is durable (or has failed). The journal's lines `stored` and,
@@ -20,10 +23,13 @@ package protocol MailboxStore: Sendable {
 
     /// Forgets the notification with this sequence, if the slot still holds it, and writes `event` to the journal.
     ///
-    /// Returns at once; done soon, and lost only if the process dies first (then the notification is delivered again).
+    /// Returns at once, and ``waiting(in:)`` does not find the notification any more; done on disk soon, with the line
+    /// in the same transaction, and lost only if the process dies first (then the notification is delivered again).
+    /// The line is written even if a newer notification took the slot: it tells what the device did.
     func remove(_ slot: Slot, sequence: UInt64, event: JournalEvent?)
 
-    /// What waits in these slots, expired or not; includes every put that was reported before the call.
+    /// What waits in these slots, expired or not, in the order in which it was put; includes every put that was reported
+    /// before the call.
     /// - Throws: If the store cannot be read.
     func waiting(in slots: [Slot]) async throws -> [StoredNotification]
 
@@ -49,11 +55,14 @@ package struct StoredPut: Sendable {
     package let letter: Letter
     package let sequence: UInt64
     package let tag: PutTag?
+    /// Whether something later in the same commit took its place or took it away already; it is on record as stored.
+    package let isReplaced: Bool
 
-    package init(letter: Letter, sequence: UInt64, tag: PutTag?) {
+    package init(letter: Letter, sequence: UInt64, tag: PutTag?, isReplaced: Bool = false) {
         self.letter = letter
         self.sequence = sequence
         self.tag = tag
+        self.isReplaced = isReplaced
     }
 }
 

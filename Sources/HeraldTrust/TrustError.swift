@@ -1,6 +1,8 @@
 /// Why something of the trust folder cannot be read, made or changed; never a peer's mistake, which is a value.
 package struct TrustError: Error, Sendable {
-    /// The kind of failure. Errors are equal when their codes are.
+    /// The kind of failure.
+    ///
+    /// Errors are equal when their codes are.
     package struct Code: Hashable, Sendable {
         private enum Kind: Hashable, Sendable {
             case folderMissing

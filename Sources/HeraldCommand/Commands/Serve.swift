@@ -1,5 +1,11 @@
 import ArgumentParser
+import CoreMetrics
 import Foundation
+import HeraldConsole
+import HeraldModel
+import Logging
+import ServiceLifecycle
+import Synchronization
 
 /// `herald serve`: the service itself.
 struct Serve: AsyncParsableCommand {
@@ -18,6 +24,31 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup var options: ServeOptions
 
     func run() async throws {
-        _ = try options.configuration(environment: ProcessInfo.processInfo.environment)
+        let configuration = try options.configuration(environment: ProcessInfo.processInfo.environment)
+        let metrics = PrometheusRegistry()
+        MetricsSystem.bootstrap(metrics)
+        let clock = configuration.clock.makeClock()
+        LoggingSystem.bootstrap { label in
+            HeraldLogHandler(
+                label: label,
+                format: configuration.logFormat,
+                sink: StandardErrorSink(),
+                clock: clock,
+                logLevel: configuration.logLevel
+            )
+        }
+        let logger = Logger(label: "herald")
+        let folder = try DataFolder.open(configuration.data, mayCreate: true)
+        let lock = try FolderLock.take(folder)
+        defer { withExtendedLifetime(lock) {} }
+        Doors.remove(from: folder)
+        let assembly = try await ServiceAssembly.make(configuration, folder: folder, clock: clock, logger: logger)
+        do {
+            try await ServiceRun(assembly: assembly, metrics: metrics).run()
+        } catch {
+            Doors.remove(from: folder)
+            throw error
+        }
+        Doors.remove(from: folder)
     }
 }

@@ -47,7 +47,7 @@ struct OpenSession {
     }
 
     /// Where the operation at hand stands.
-    enum Step {
+    indirect enum Step {
         case examining(MQTTSubscribe)
         case registering(MQTTSubscribe, [Topic], stale: [AppNumber])
         case keepingSubscriptions(MQTTSuback, then: [SessionAction], before: SessionSubscriptions)
@@ -151,7 +151,9 @@ struct OpenSession {
         }
     }
 
-    /// DISCONNECT may shorten or lengthen the session, but not make one ([MQTT-3.14.4-1] ff.). The will goes with it.
+    /// DISCONNECT may shorten or lengthen the session, but not make one ([MQTT-3.14.4-1] ff.).
+    ///
+    /// The will goes with it.
     private mutating func receivedDisconnect(_ disconnect: MQTTDisconnect, _ limits: CourierConfiguration) -> Reaction {
         if let interval = disconnect.properties.sessionExpiryInterval {
             guard interval == 0 || connectExpiryInterval > 0 else {

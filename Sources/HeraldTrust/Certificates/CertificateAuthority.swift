@@ -16,8 +16,9 @@ package struct CertificateAuthority: Sendable {
     static let backdating = Duration.seconds(3600)
 
     /// Makes an authority with a new P-256 key.
-    /// - Parameter name: Its common name; authorities of different services have different ones, because peers are told
-    ///   apart by the issuer that their certificates name.
+    ///
+    /// Authorities of different services have different names, because peers are told apart by the issuer that their
+    /// certificates name.
     static func make(name: String, now: WallTime) throws -> CertificateAuthority {
         let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
         let subject = try DistinguishedName([
@@ -88,9 +89,8 @@ package struct CertificateAuthority: Sendable {
     }
 
     /// Signs a certificate for a peer or a server.
-    /// - Parameters:
-    ///   - lifetime: Cut at the authority's own end.
-    ///   - extensions: Beside those that every certificate of ours has.
+    ///
+    /// It ends with the authority at the latest. `extensions` are those beside what every certificate of ours has.
     /// - Throws: ``TrustError/Code/noSigningKey``, or what the library throws.
     func issue(
         subject: DistinguishedName,
@@ -128,7 +128,7 @@ package struct CertificateAuthority: Sendable {
     /// - Returns: The signature, and the algorithm that made it.
     func sign(_ bytes: [UInt8]) throws -> (Certificate.Signature, Certificate.SignatureAlgorithm) {
         let key = try signingKey()
-        guard let algorithm = key.supportedSignatureAlgorithms.first(where: SignatureNames.isAccepted) else {
+        guard let algorithm = SignatureNames.best(of: key.supportedSignatureAlgorithms) else {
             throw TrustError(.noSigningKey, "the key of \(certificate.subject) makes no signature that Herald reads")
         }
         return (try key.sign(bytes: bytes, signatureAlgorithm: algorithm), algorithm)

@@ -14,7 +14,9 @@ package struct PEMBundle: Sendable {
         self.key = key
     }
 
-    /// Reads a bundle. Blocks of other kinds (parameters, requests) are passed over.
+    /// Reads a bundle.
+    ///
+    /// Blocks of other kinds (parameters, requests) are passed over.
     /// - Throws: ``TrustError/Code/damaged`` for what is no PEM, an unreadable block, or a second key.
     package init(pem: [UInt8], path: String) throws {
         guard let text = String(validating: pem, as: UTF8.self),

@@ -2,7 +2,9 @@ package import HeraldModel
 
 /// Why a peer's certificate is not accepted, though TLS took its chain.
 package struct PeerRefusal: Error, Sendable {
-    /// The kind of refusal. Refusals are equal when their codes are.
+    /// The kind of refusal.
+    ///
+    /// Refusals are equal when their codes are.
     package enum Code: String, Hashable, Sendable, CaseIterable {
         /// Not the DER of a certificate that we can read.
         case malformed
@@ -35,8 +37,10 @@ package struct PeerRefusal: Error, Sendable {
         self.message = message
     }
 
-    /// What a provider is told. Apple's servers refuse most of these during the handshake; where the connection stands
-    /// already, this is the reason in GOAWAY.
+    /// What a provider is told.
+    ///
+    /// Apple's servers refuse most of these during the handshake; where the connection stands already, this is the
+    /// reason in GOAWAY.
     package var rejection: Rejection {
         code == .revocationUnknown ? .serviceUnavailable : .badCertificate
     }

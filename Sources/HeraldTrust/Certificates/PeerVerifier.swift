@@ -10,8 +10,9 @@ import X509
 /// resumed session it has looked at nothing at all: BoringSSL gives back the certificate of the first session, which
 /// may have been revoked or have expired since. So this is asked after every handshake.
 package struct PeerVerifier: Sendable {
-    /// What counts for a provider certificate that has neither of Apple's marks for the environments. Apple does not
-    /// say; nothing is the cautious answer.
+    /// What counts for a provider certificate that has neither of Apple's marks for the environments.
+    ///
+    /// Apple does not say; nothing is the cautious answer.
     package let unmarkedEnvironments: Set<PushEnvironment>
     private let providers: CertificateAuthority
     private let devices: CertificateAuthority
@@ -29,8 +30,7 @@ package struct PeerVerifier: Sendable {
         self.unmarkedEnvironments = unmarkedEnvironments
     }
 
-    /// Who a provider is.
-    /// - Parameter der: The certificate that the client showed in this session, or in the one that it resumes.
+    /// Who a provider is, by the certificate (DER) that it showed in this session, or in the one that it resumes.
     package func provider(
         certificate der: [UInt8],
         at now: WallTime
@@ -40,14 +40,12 @@ package struct PeerVerifier: Sendable {
         }
     }
 
-    /// Who a device is.
-    /// - Parameter der: The certificate that the client showed in this session, or in the one that it resumes.
+    /// Who a device is, by the certificate (DER) that it showed in this session, or in the one that it resumes.
     package func device(certificate der: [UInt8], at now: WallTime) -> Result<DeviceIdentity, PeerRefusal> {
         Result { () throws(PeerRefusal) in
             try deviceIdentity(try leaf(der, kind: .device, authority: devices, now: now))
         }
     }
-
 
     private func leaf(
         _ der: [UInt8],
@@ -121,19 +119,23 @@ package struct PeerVerifier: Sendable {
         }
     }
 
-    /// Whether a key is P-256 or better, or RSA of 2048 bits or more. Of curves the library knows no weaker one.
+    /// Whether a key is P-256 or better, or RSA of 2048 bits or more.
+    ///
+    /// Of curves the library knows no weaker one.
     static func isStrong(_ key: Certificate.PublicKey) -> Bool {
         guard let rsa = _RSA.Signing.PublicKey(key) else { return true }
         return rsa.keySizeInBits >= 2048
     }
-
 
     private func deviceIdentity(_ certificate: Certificate) throws(PeerRefusal) -> DeviceIdentity {
         guard let names = try? certificate.extensions.subjectAlternativeNames, names.count == 1,
             case .uniformResourceIdentifier(let uri)? = names.first, uri.hasPrefix(DeviceID.urnPrefix),
             let id = DeviceID(uri.dropFirst(DeviceID.urnPrefix.count))
         else {
-            throw PeerRefusal(.noIdentity, "the certificate does not have one name of the form \(DeviceID.urnPrefix)<id>")
+            throw PeerRefusal(
+                .noIdentity,
+                "the certificate does not have one name of the form \(DeviceID.urnPrefix)<id>"
+            )
         }
         return DeviceIdentity(
             id: id,

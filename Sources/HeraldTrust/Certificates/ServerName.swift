@@ -1,4 +1,5 @@
 import Foundation
+import HeraldModel
 import SwiftASN1
 import X509
 
@@ -32,7 +33,7 @@ package enum ServerName: Hashable, Sendable {
     init?(_ name: GeneralName) {
         switch name {
         case .dnsName(let name): self = .host(name.lowercased())
-        case .ipAddress(let octets): self = .address(Array(octets.bytes))
+        case .ipAddress(let octets) where [4, 16].contains(octets.bytes.count): self = .address(Array(octets.bytes))
         default: return nil
         }
     }
@@ -47,7 +48,9 @@ package enum ServerName: Hashable, Sendable {
     /// The names that every service has: the local ones, a local one that asks for sandbox, and the machine's.
     static func local() -> [ServerName] {
         let machine = ServerName(ProcessInfo.processInfo.hostName)
-        let names = [ServerName("localhost"), ServerName("127.0.0.1"), ServerName("::1"), ServerName("sandbox.localhost")]
+        let names = [
+            ServerName("localhost"), ServerName("127.0.0.1"), ServerName("::1"), ServerName("sandbox.localhost"),
+        ]
         return names.compactMap { $0 } + [machine].compactMap { $0 }
     }
 
@@ -78,15 +81,19 @@ package enum ServerName: Hashable, Sendable {
 }
 
 extension ServerName: CustomStringConvertible {
-    /// The name as it is typed; addresses of version 6 in full.
+    /// The name as it is typed.
     package var description: String {
         switch self {
         case .host(let name): name
-        case .address(let bytes) where bytes.count == 4: bytes.map(String.init).joined(separator: ".")
-        case .address(let bytes):
-            stride(from: 0, to: bytes.count - 1, by: 2)
-                .map { String(UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]), radix: 16) }
-                .joined(separator: ":")
+        case .address(let bytes): ServerName.addressText(bytes)
         }
+    }
+
+    private static func addressText(_ bytes: [UInt8]) -> String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        guard inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count)) != nil else {
+            return Hex.text(bytes)
+        }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }

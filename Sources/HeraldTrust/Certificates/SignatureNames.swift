@@ -1,8 +1,9 @@
 import SwiftASN1
 import X509
 
-/// Which signature algorithms are read and made, by their object identifiers (RFC 5758, RFC 8017, RFC 8410). SHA-1 is
-/// not among them.
+/// Which signature algorithms are read and made, by their object identifiers (RFC 5758, RFC 8017, RFC 8410).
+///
+/// SHA-1 is not among them.
 enum SignatureNames {
     private static let table: [(ASN1ObjectIdentifier, Certificate.SignatureAlgorithm)] = [
         ([1, 2, 840, 10045, 4, 3, 2], .ecdsaWithSHA256),
@@ -14,8 +15,9 @@ enum SignatureNames {
         ([1, 3, 101, 112], .ed25519),
     ]
 
-    static func isAccepted(_ algorithm: Certificate.SignatureAlgorithm) -> Bool {
-        table.contains { $0.1 == algorithm }
+    /// The most common of those that a key can make.
+    static func best(of supported: [Certificate.SignatureAlgorithm]) -> Certificate.SignatureAlgorithm? {
+        table.first { supported.contains($0.1) }?.1
     }
 
     static func algorithm(_ identifier: ASN1ObjectIdentifier) -> Certificate.SignatureAlgorithm? {

@@ -18,7 +18,9 @@ package struct TokenKey: Sendable {
 /// A rotation adds a key; devices are given tokens of the new one as they connect, and the old one is retired when its
 /// use count (``TokenSeal/usage``) stays at rest. The ring is a file, `token.keys`, in JSON.
 package struct TokenKeyRing: Sendable {
-    /// How many keys may open tokens at once. A forged token is tried against each of them, at some 4 µs a key.
+    /// How many keys may open tokens at once.
+    ///
+    /// A forged token is tried against each of them, at some 4 µs a key.
     package static let maximumOpenKeys = 8
 
     /// In order of age, the oldest first; the last one mints and is never retired.
@@ -80,10 +82,10 @@ extension TokenKeyRing {
         }
         keys = []
         for record in document.keys {
-            guard let created = WallTime(isoText: record.created), record.id > keys.last?.id ?? 0 else {
+            guard let created = WallTime(rfc3339: record.created), record.id > keys.last?.id ?? 0 else {
                 throw TokenKeyRing.damaged("key \(record.id) has no place or no date")
             }
-            let retired = record.retired.flatMap(WallTime.init(isoText:))
+            let retired = record.retired.flatMap(WallTime.init(rfc3339:))
             let secret = record.secret.flatMap { Data(base64Encoded: $0) }.map { SymmetricKey(data: $0) }
             guard (secret == nil) == (retired != nil), secret.map({ $0.bitCount == 256 }) ?? true else {
                 throw TokenKeyRing.damaged("key \(record.id) has not 256 bits")
@@ -101,9 +103,9 @@ extension TokenKeyRing {
             keys: keys.map { key in
                 Document.Key(
                     id: key.id,
-                    created: key.created.isoText,
+                    created: key.created.rfc3339,
                     secret: key.secret.map { $0.withUnsafeBytes { Data($0) }.base64EncodedString() },
-                    retired: key.retired?.isoText
+                    retired: key.retired?.rfc3339
                 )
             }
         )

@@ -99,6 +99,15 @@ package final class TokenSeal: Sendable {
         return remembered ?? openAndRemember(token, hash: hash, shard: shard)
     }
 
+    /// Which key a token was sealed under; nil if it opens under none.
+    ///
+    /// For people who ask, not for requests.
+    package func keyNumber(of token: DeviceToken) -> UInt32? {
+        guard let box = try? AES.GCM._SIV.SealedBox(combined: TokenSeal.nonce + token.bytes) else { return nil }
+        let open = keys.withLock { $0.open }
+        return open.first { (try? AES.GCM._SIV.open(box, using: $0.secret)) != nil }?.id
+    }
+
     /// Exchanges the keys; what was opened under the former ones is forgotten.
     package func replaceKeys(_ ring: TokenKeyRing) {
         let open = TokenSeal.openKeys(ring)

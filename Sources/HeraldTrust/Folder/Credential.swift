@@ -32,7 +32,7 @@ package struct EnrolledDevice: Hashable, Sendable {
     package var revoked: WallTime?
 }
 
-// Every member is always there, as null where there is nothing to say; times are ISO 8601 in UTC.
+// Every member is always there, as null where there is nothing to say; times are RFC 3339 in UTC.
 
 extension Credential: Encodable {
     private enum CodingKeys: String, CodingKey {
@@ -47,9 +47,9 @@ extension Credential: Encodable {
         try container.encode(team, forKey: .team)
         try container.encode(topics, forKey: .topics)
         try container.encode(environments.map(\.rawValue).sorted(), forKey: .environments)
-        try container.encode(created.isoText, forKey: .created)
-        try container.encode(expires?.isoText, forKey: .expires)
-        try container.encode(revoked?.isoText, forKey: .revoked)
+        try container.encode(created.rfc3339, forKey: .created)
+        try container.encode(expires?.rfc3339, forKey: .expires)
+        try container.encode(revoked?.rfc3339, forKey: .revoked)
     }
 }
 
@@ -63,8 +63,8 @@ extension EnrolledDevice: Encodable {
         try container.encode(id.name, forKey: .id)
         try container.encode(name, forKey: .name)
         try container.encode(serial, forKey: .serial)
-        try container.encode(created.isoText, forKey: .created)
-        try container.encode(expires.isoText, forKey: .expires)
-        try container.encode(revoked?.isoText, forKey: .revoked)
+        try container.encode(created.rfc3339, forKey: .created)
+        try container.encode(expires.rfc3339, forKey: .expires)
+        try container.encode(revoked?.rfc3339, forKey: .revoked)
     }
 }

@@ -94,36 +94,36 @@ private struct Line: Codable {
         case .credential(let credential):
             self.event = credential.kind == .key ? "provider key" : "provider certificate"
             id = credential.id
-            at = credential.created.isoText
+            at = credential.created.rfc3339
             serial = credential.serial
             team = credential.team
             topics = credential.topics
             environments = credential.environments.sorted { $0.rawValue < $1.rawValue }
-            expires = credential.expires?.isoText
+            expires = credential.expires?.rfc3339
         case .device(let device):
             self.event = "device"
             id = device.id.name
-            at = device.created.isoText
+            at = device.created.rfc3339
             serial = device.serial
             name = device.name
-            expires = device.expires.isoText
+            expires = device.expires.rfc3339
         case .credentialRevoked(let id, let moment):
             self.event = "credential revoked"
             self.id = id
-            at = moment.isoText
+            at = moment.rfc3339
         case .deviceRevoked(let device, let moment):
             self.event = "device revoked"
             id = device.name
-            at = moment.isoText
+            at = moment.rfc3339
         }
     }
 
     /// The entry; nil if the line lacks something, or says something that cannot be.
     var entry: CredentialLedger.Event? {
-        guard let moment = WallTime(isoText: at) else { return nil }
+        guard let moment = WallTime(rfc3339: at) else { return nil }
         switch event {
         case "provider certificate":
-            guard let serial, Hex.bytes(serial) != nil, let expires = expires.flatMap(WallTime.init(isoText:)) else {
+            guard let serial, Hex.bytes(serial) != nil, let expires = expires.flatMap(WallTime.init(rfc3339:)) else {
                 return nil
             }
             return credential(.certificate, serial: serial, created: moment, expires: expires)
@@ -131,7 +131,7 @@ private struct Line: Codable {
             return credential(.key, serial: nil, created: moment, expires: nil)
         case "device":
             guard let device = DeviceID(id), let serial, Hex.bytes(serial) != nil,
-                let expires = expires.flatMap(WallTime.init(isoText:))
+                let expires = expires.flatMap(WallTime.init(rfc3339:))
             else { return nil }
             return .device(EnrolledDevice(id: device, name: name, serial: serial, created: moment, expires: expires))
         case "credential revoked":

@@ -10,7 +10,9 @@ package struct ServerCertificate: Sendable {
     package let keyPEM: String
     package let names: Set<ServerName>
     package let expires: WallTime
-    /// Whether our root signed it. One that users brought is never exchanged.
+    /// Whether our root signed it.
+    ///
+    /// One that users brought is never exchanged.
     package let isOurs: Bool
 
     /// Whether it names Apple's hosts (`herald init --as-apple`).

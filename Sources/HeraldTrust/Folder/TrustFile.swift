@@ -1,4 +1,7 @@
-// `stat` is a declaration of either module, whichever the compiler has read first.
+// `stat` is a declaration of whichever of these modules the compiler has read first.
+#if canImport(CDispatch)
+import CDispatch
+#endif
 import CoreFoundation
 import Foundation
 
@@ -70,7 +73,9 @@ package enum TrustFile {
         try check(descriptor, path, forbidden: 0o077, mend: "chmod 700 \(path)")
     }
 
-    /// Reads a whole file. A link is not followed.
+    /// Reads a whole file.
+    ///
+    /// A link is not followed.
     /// - Throws: ``TrustError/Code/missing``, ``TrustError/Code/exposed``, ``TrustError/Code/foreignOwner``,
     ///   ``TrustError/Code/unreadable``.
     package static func read(_ path: String, _ secrecy: Secrecy) throws -> [UInt8] {
@@ -112,7 +117,8 @@ package enum TrustFile {
     }
 
     /// Adds bytes to the end of a file, which is made if it is not there, and makes them durable.
-    /// - Parameter keep: How much of the present file stays; what is beyond is cut off first.
+    ///
+    /// With `keep`, what is beyond that many bytes is cut off first.
     static func append(_ bytes: [UInt8], to path: String, keep: Int?) throws {
         let isNew = !exists(path)
         let descriptor = Foundation.open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0o600)

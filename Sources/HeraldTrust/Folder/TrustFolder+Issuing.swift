@@ -34,7 +34,12 @@ extension TrustFolder {
     /// - Parameters:
     ///   - topics: At least one. The first becomes the subject's UID; with one alone, requests need not name it.
     ///   - team: Ten of `A`-`Z` and `0`-`9`, or nil for a certificate of no team.
+    ///   - environments: At least one.
     ///   - request: A certificate signing request in PEM or DER, of which the key alone is taken; nil for a new key.
+    ///   - now: When it begins.
+    /// - Returns: The certificate; what it is, is on record.
+    /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/badRequest``, ``TrustError/Code/noSigningKey``, or
+    ///   what is wrong with the folder.
     package func issueProviderCertificate(
         topics: [Topic],
         team: String?,
@@ -83,7 +88,13 @@ extension TrustFolder {
     }
 
     /// Makes a key for provider tokens.
-    /// - Parameter topics: None for a key that is good for its whole team.
+    /// - Parameters:
+    ///   - team: Ten of `A`-`Z` and `0`-`9`.
+    ///   - topics: None for a key that is good for its whole team.
+    ///   - environments: At least one.
+    ///   - now: When it was made.
+    /// - Returns: The key, of which the service keeps the public half alone.
+    /// - Throws: ``TrustError/Code/invalidArgument``, or what is wrong with the folder.
     package func makeProviderKey(
         team: String,
         topics: [Topic],
@@ -117,6 +128,10 @@ extension TrustFolder {
     ///   - id: Nil for a new one. An identifier is used once, also after its device was revoked: what waits for a device
     ///     must not fall to another.
     ///   - request: A certificate signing request in PEM or DER, of which the key alone is taken; nil for a new key.
+    ///   - now: When its certificate begins.
+    /// - Returns: The certificate; what it is, is on record.
+    /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/badRequest``, ``TrustError/Code/noSigningKey``, or
+    ///   what is wrong with the folder.
     package func enrollDevice(
         name: String?,
         id: DeviceID? = nil,

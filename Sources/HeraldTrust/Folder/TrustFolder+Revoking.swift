@@ -28,7 +28,7 @@ extension TrustFolder {
             }
             try publishRevocations(now: now)
             if let since = credential.revoked {
-                throw TrustError(.alreadyRevoked, "\(id) was revoked at \(since.isoText)")
+                throw TrustError(.alreadyRevoked, "\(id) was revoked at \(since.rfc3339)")
             }
             credential.revoked = now
             if credential.kind == .key {
@@ -52,11 +52,14 @@ extension TrustFolder {
     package func revokeDevice(_ id: String, now: WallTime) throws -> EnrolledDevice {
         try TrustLock.with(layout) {
             guard var device = try enrolledDevices().first(where: { $0.id.name == id }) else {
-                throw TrustError(.unknownID, "there is no device \(id.debugDescription): `herald device list` shows them")
+                throw TrustError(
+                    .unknownID,
+                    "there is no device \(id.debugDescription): `herald device list` shows them"
+                )
             }
             try publishRevocations(now: now)
             if let since = device.revoked {
-                throw TrustError(.alreadyRevoked, "\(id) was revoked at \(since.isoText)")
+                throw TrustError(.alreadyRevoked, "\(id) was revoked at \(since.rfc3339)")
             }
             device.revoked = now
             try ledger.append(.deviceRevoked(device.id, at: now))
@@ -65,7 +68,9 @@ extension TrustFolder {
         }
     }
 
-    /// Sees to it that the revocation lists say what the ledger says. Called under the lock.
+    /// Sees to it that the revocation lists say what the ledger says.
+    ///
+    /// Called under the lock.
     ///
     /// The ledger is written first: what stands there and not yet in a list (the power went in between, or a list was
     /// lost) is put there by the next command or start. The list of an authority whose key is elsewhere comes from

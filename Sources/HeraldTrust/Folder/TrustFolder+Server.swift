@@ -3,7 +3,9 @@ import HeraldModel
 import X509
 
 extension TrustFolder {
-    /// Sees to it that the server certificate has all names that it should, and time left. Called under the lock.
+    /// Sees to it that the server certificate has all names that it should, and time left.
+    ///
+    /// Called under the lock.
     func updateServerCertificate(adding names: [ServerName], now: WallTime) throws {
         let former = try wantedNames()
         let wanted = former.union(names)
@@ -32,7 +34,9 @@ extension TrustFolder {
         try issueServerCertificate(wanted.union(ServerName.local()), now: now)
     }
 
-    /// The names that were ever asked for. The machine's own is not among them: containers get a new one at each start.
+    /// The names that were ever asked for.
+    ///
+    /// The machine's own is not among them: containers get a new one at each start.
     private func wantedNames() throws -> Set<ServerName> {
         guard TrustFile.exists(layout.serverNames) else { return [] }
         let text = String(decoding: try TrustFile.read(layout.serverNames, .secret), as: UTF8.self)

@@ -27,7 +27,9 @@ package struct TrustFolder: Sendable {
     ///   - data: The data folder; made if it is not there.
     ///   - hostnames: Names and addresses that the server certificate is to have from now on.
     ///   - asApple: Whether it is to have the names of Apple's services too.
-    /// - Throws: ``TrustError``.
+    ///   - now: The present moment.
+    /// - Returns: The folder, complete.
+    /// - Throws: ``TrustError``; what it says is missing, damaged or open to others is left as it is.
     package static func create(
         at data: String,
         hostnames: [String] = [],

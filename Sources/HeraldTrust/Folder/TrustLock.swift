@@ -1,7 +1,8 @@
 import Foundation
 
-/// The right to write to the trust folder. Held for moments: a service at its start, and each command that issues or
-/// revokes, take it in turn.
+/// The right to write to the trust folder.
+///
+/// Held for moments: a service at its start, and each command that issues or revokes, take it in turn.
 final class TrustLock: Sendable {
     private let descriptor: CInt
 

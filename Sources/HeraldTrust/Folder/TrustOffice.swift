@@ -1,23 +1,28 @@
 package import HeraldModel
 import Synchronization
 
-/// Trust as a running service needs it: who a peer is, what a provider token and a device token are worth. For all
-/// doors, from any thread.
+/// Trust as a running service needs it: who a peer is, what a provider token and a device token are worth.
+///
+/// For all doors, from any thread.
 package final class TrustOffice: Sendable {
     /// What came of reading the folder again.
     package struct Reloaded: Sendable {
-        /// The peers whose revocation list is another now. Their door makes its TLS context anew, so that no session
-        /// from before is resumed, and looks its open connections over (``TrustOffice/isRevoked(serial:of:)``).
+        /// The peers whose revocation list is another now.
+        ///
+        /// Their door makes its TLS context anew, so that no session from before is resumed, and looks its open
+        /// connections over (``TrustOffice/isRevoked(serial:of:)``).
         package var revocations: Set<PeerKind> = []
         /// Whether provider keys or claims to topics changed; connections ask anew by themselves
         /// (``ProviderTokenVerifier/generation``).
         package var credentials = false
         package var tokenKeys = false
+        /// Whether the server's certificate is another: the doors make their TLS contexts anew.
+        package var serverCertificate = false
         /// What could not be read; the former state of it stays in force.
         package var failures: [TrustError] = []
 
         package var isUnchanged: Bool {
-            revocations.isEmpty && !credentials && !tokenKeys
+            revocations.isEmpty && !credentials && !tokenKeys && !serverCertificate
         }
     }
 
@@ -32,12 +37,17 @@ package final class TrustOffice: Sendable {
         var ledger: TrustFile.Stamp?
         var claims: Set<CredentialBook.Claim>
         var tokenKeys: TrustFile.Stamp?
+        var server: TrustFile.Stamp?
     }
 
     private let revocations: RevocationBook
     private let state: Mutex<State>
 
-    /// - Parameter unmarkedEnvironments: See ``PeerVerifier/unmarkedEnvironments``.
+    /// Reads all of it.
+    /// - Parameters:
+    ///   - folder: The folder, as ``TrustFolder/create(at:hostnames:asApple:now:)`` opened it.
+    ///   - revocationPolicy: What is done without a current revocation list.
+    ///   - unmarkedEnvironments: See ``PeerVerifier/unmarkedEnvironments``.
     /// - Throws: ``TrustError`` if anything in the folder cannot be read; at run time that is no reason to stop any more.
     package init(
         folder: TrustFolder,
@@ -50,7 +60,8 @@ package final class TrustOffice: Sendable {
             providerKeys: TrustFile.stamp(folder.layout.providerKeys),
             ledger: TrustFile.stamp(folder.layout.ledger),
             claims: [],
-            tokenKeys: TrustFile.stamp(folder.layout.tokenKeys)
+            tokenKeys: TrustFile.stamp(folder.layout.tokenKeys),
+            server: TrustFile.stamp(folder.layout.server)
         )
         state.claims = try folder.certificateClaims()
         providerTokens = ProviderTokenVerifier(
@@ -68,13 +79,14 @@ package final class TrustOffice: Sendable {
         )
     }
 
-    /// Whether the holder of an open connection is revoked meanwhile.
-    /// - Parameter serial: As its identity has it.
+    /// Whether the holder of an open connection is revoked meanwhile; `serial` is as its identity has it.
     package func isRevoked(serial: String, of kind: PeerKind) -> Bool {
         revocations.isRevoked(serial: serial, of: kind)
     }
 
-    /// Reads what changed in the folder. Cheap where nothing did: fit to be called every second. Not for event loops.
+    /// Reads what changed in the folder.
+    ///
+    /// Cheap where nothing did: fit to be called every second. Not for event loops.
     package func reload() -> Reloaded {
         // One at a time, or of two the one that read first might have the last word.
         state.withLock { state in
@@ -87,6 +99,7 @@ package final class TrustOffice: Sendable {
             }
             do {
                 result.tokenKeys = try reloadTokenKeys(&state)
+                result.serverCertificate = try reloadServerCertificate(&state)
             } catch {
                 result.failures.append(TrustOffice.failure(error))
             }
@@ -115,6 +128,15 @@ package final class TrustOffice: Sendable {
         guard stamp != state.tokenKeys else { return false }
         state.tokenKeys = stamp
         seal.replaceKeys(try folder.tokenKeys())
+        return true
+    }
+
+    private func reloadServerCertificate(_ state: inout State) throws -> Bool {
+        let stamp = TrustFile.stamp(folder.layout.server)
+        guard stamp != state.server else { return false }
+        state.server = stamp
+        // Said to be another only if the doors will be able to read it.
+        _ = try folder.serverCertificate()
         return true
     }
 

@@ -25,8 +25,8 @@ struct ProviderKeyFile: Codable {
                 topics: key.topics.map(\.name),
                 environments: key.environments.map(\.rawValue).sorted(),
                 publicKey: key.publicKey.pemRepresentation,
-                created: key.created.isoText,
-                revoked: key.revoked?.isoText
+                created: key.created.rfc3339,
+                revoked: key.revoked?.rfc3339
             )
         }
     }
@@ -41,12 +41,12 @@ struct ProviderKeyFile: Codable {
         return try file.keys.map { record in
             let topics = record.topics.compactMap { Topic($0) }
             let environments = Set(record.environments.compactMap(PushEnvironment.init(rawValue:)))
-            let revoked = record.revoked.flatMap(WallTime.init(isoText:))
+            let revoked = record.revoked.flatMap(WallTime.init(rfc3339:))
             guard ProviderKey.isIdentifier(record.id), ProviderKey.isIdentifier(record.team),
                 seen.insert(record.id).inserted, topics.count == record.topics.count,
                 environments.count == record.environments.count, !environments.isEmpty,
                 let publicKey = try? P256.Signing.PublicKey(pemRepresentation: record.publicKey),
-                let created = WallTime(isoText: record.created), (revoked == nil) == (record.revoked == nil)
+                let created = WallTime(rfc3339: record.created), (revoked == nil) == (record.revoked == nil)
             else { throw damaged("the key \(record.id.prefix(16)) cannot be read") }
             return ProviderKey(
                 id: record.id,

@@ -4,7 +4,9 @@ package import HeraldModel
 /// A provider token: a JSON Web Token (RFC 7519) signed with ES256 that names a key and its team ("Establishing a
 /// token-based connection to APNs").
 package enum ProviderToken {
-    /// The longest token that is looked at, in bytes. One as Apple's guide makes it has some 210.
+    /// The longest token that is looked at, in bytes.
+    ///
+    /// One as Apple's guide makes it has some 210.
     package static let maximumBytes = 2048
     /// How long a token may be used after it was issued.
     package static let lifetime = Duration.seconds(3600)
@@ -14,6 +16,8 @@ package enum ProviderToken {
     /// Makes a token.
     /// - Parameters:
     ///   - key: The private key of the file `AuthKey_<key id>.p8`.
+    ///   - keyID: The key's identifier, `kid`.
+    ///   - team: The key's team, `iss`.
     ///   - issued: Its whole seconds become `iat`.
     /// - Returns: What follows `bearer ` in the field `authorization`.
     /// - Throws: What the signing library throws; it has no reason to.

@@ -2,7 +2,15 @@ import Crypto
 package import HeraldModel
 import Synchronization
 
-/// A provider, as its token names it. Made by ``ProviderTokenVerifier`` only.
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// A provider, as its token names it.
+///
+/// Made by ``ProviderTokenVerifier`` only.
 package struct ProviderTokenIdentity: Hashable, Sendable {
     package let keyID: String
     package let team: String
@@ -61,14 +69,18 @@ package final class ProviderTokenVerifier: Sendable {
         shards = (0..<Self.shardCount).map { _ in Shard(capacity: Self.cacheCapacity / Self.shardCount) }
     }
 
-    /// Judges a token.
-    /// - Parameter token: What follows `bearer ` in the field `authorization`.
+    /// Judges a token: what follows `bearer ` in the field `authorization`.
     package func verify(_ token: UnsafeRawBufferPointer, now: WallTime) -> ProviderTokenVerdict {
         let hash = ProviderTokenVerifier.hash(token)
         let shard = shards[Int(truncatingIfNeeded: hash >> 61)]
         let remembered = shard.state.withLock { state in
             state.cache.first(hash: hash) { entry in
-                entry.token.count == token.count && entry.token.elementsEqual(token)
+                entry.token.withUnsafeBytes { known in
+                    guard known.count == token.count, let left = known.baseAddress, let right = token.baseAddress else {
+                        return false
+                    }
+                    return memcmp(left, right, known.count) == 0
+                }
             }
         }
         if let remembered { return judgeAge(remembered.identity, now: now) }

@@ -1,7 +1,7 @@
+import Foundation
 package import HeraldModel
 import Synchronization
 package import X509
-import Foundation
 
 /// Which door's peers a thing is about.
 package enum PeerKind: String, Hashable, Sendable, CaseIterable {
@@ -11,7 +11,9 @@ package enum PeerKind: String, Hashable, Sendable, CaseIterable {
 
 /// What is done when there is no revocation list, or its successor is overdue.
 package struct RevocationPolicy: Hashable, Sendable {
-    /// How long after its `nextUpdate` a list still counts. Zero: peers are refused from that moment on.
+    /// How long after its `nextUpdate` a list still counts.
+    ///
+    /// Zero: peers are refused from that moment on.
     package var grace: Duration
     /// Whether peers are let in where there is no list at all; for authorities of users' own that publish none.
     package var mayBeMissing: Bool
@@ -72,8 +74,7 @@ package final class RevocationBook: Sendable {
         }
     }
 
-    /// Whether the holder of an open connection is revoked meanwhile.
-    /// - Parameter serial: As its identity has it, in lower-case hex.
+    /// Whether the holder of an open connection is revoked meanwhile; `serial` is as its identity has it.
     package func isRevoked(serial: String, of kind: PeerKind) -> Bool {
         shelf.withLock { $0.lists[kind]?.revoked(serial: serial) != nil }
     }
@@ -83,7 +84,9 @@ package final class RevocationBook: Sendable {
         shelf.withLock { $0.lists[kind]?.number }
     }
 
-    /// Reads the lists whose files changed. Cheap where none did: fit to be called every second.
+    /// Reads the lists whose files changed.
+    ///
+    /// Cheap where none did: fit to be called every second.
     package func reload() -> Reloaded {
         var result = Reloaded()
         for (kind, source) in sources {

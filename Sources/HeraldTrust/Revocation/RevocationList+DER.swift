@@ -167,25 +167,29 @@ extension RevocationList {
 
     private static func moment(_ node: ASN1Node?) throws -> WallTime {
         guard let node else { throw Flaw.malformed }
+        let time: CivilTime
         if node.identifier == .utcTime {
-            let time = try UTCTime(derEncoded: node)
-            return CivilTime(
-                year: time.year,
-                month: time.month,
-                day: time.day,
-                hour: time.hours,
-                minute: time.minutes,
-                second: time.seconds
-            ).moment
+            let utc = try UTCTime(derEncoded: node)
+            time = CivilTime(
+                year: utc.year,
+                month: utc.month,
+                day: utc.day,
+                hour: utc.hours,
+                minute: utc.minutes,
+                second: utc.seconds
+            )
+        } else {
+            let general = try GeneralizedTime(derEncoded: node)
+            time = CivilTime(
+                year: general.year,
+                month: general.month,
+                day: general.day,
+                hour: general.hours,
+                minute: general.minutes,
+                second: general.seconds
+            )
         }
-        let time = try GeneralizedTime(derEncoded: node)
-        return CivilTime(
-            year: time.year,
-            month: time.month,
-            day: time.day,
-            hour: time.hours,
-            minute: time.minutes,
-            second: time.seconds
-        ).moment
+        guard let moment = time.moment else { throw Flaw.malformed }
+        return moment
     }
 }

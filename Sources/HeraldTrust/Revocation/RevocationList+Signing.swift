@@ -4,10 +4,14 @@ import X509
 
 extension RevocationList {
     /// Makes and signs a list of version 2.
+    ///
+    /// It holds until the authority itself ends: it lies beside its only reader, which is told of a newer one at once,
+    /// and one that lapsed in between would lock every peer out.
     /// - Parameters:
     ///   - revoked: Serial numbers in lower-case hex, and since when each is revoked.
-    ///   - authority: Signs it. The list holds until the authority itself ends: it lies beside its only reader, which is
-    ///     told of a newer one at once, and one that lapsed in between would lock every peer out.
+    ///   - number: Greater than that of every list before.
+    ///   - now: Becomes `thisUpdate`.
+    ///   - authority: Signs it.
     /// - Returns: The list's DER.
     /// - Throws: ``TrustError/Code/noSigningKey``, or what the library throws.
     static func sign(

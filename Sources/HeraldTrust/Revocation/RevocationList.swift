@@ -70,8 +70,7 @@ package struct RevocationListNumber: Hashable, Sendable, Comparable {
     /// Big-endian, without leading zeros; empty is zero.
     let bytes: [UInt8]
 
-    /// - Parameter magnitude: Big-endian; the library has refused negative numbers.
-    /// - Returns: nil for more than ``maximumBytes``.
+    /// From big-endian bytes, the library having refused negative numbers; nil for more than ``maximumBytes``.
     init?(magnitude: ArraySlice<UInt8>) {
         bytes = Array(SerialText.normal(magnitude))
         guard bytes.count <= Self.maximumBytes else { return nil }

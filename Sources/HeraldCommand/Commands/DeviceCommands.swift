@@ -1,0 +1,119 @@
+import ArgumentParser
+import HeraldModel
+import HeraldTrust
+
+/// `herald device`: the devices that may connect.
+struct Device: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Enroll, list and revoke devices.",
+        discussion: """
+            Example:
+              herald device enroll --name "Lamp in the hall" --out lamp.pem
+            """,
+        subcommands: [DeviceEnroll.self, DeviceList.self, DeviceRevoke.self]
+    )
+}
+
+/// `herald device enroll`.
+struct DeviceEnroll: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "enroll",
+        abstract: "Issue a certificate for a device.",
+        discussion: """
+            The file holds the certificate, its chain and the private key. Where a request
+            is signed, the key stays with its owner, and the file holds the rest. The
+            device's MQTT client identifier is the identifier that is printed.
+
+            Example:
+              herald device enroll --out lamp.pem
+            """
+    )
+
+    @Option(help: ArgumentHelp("Where it is written.", valueName: "file"))
+    var out: String
+
+    @Option(help: ArgumentHelp("What people call the device.", valueName: "text"))
+    var name: String?
+
+    @Option(help: ArgumentHelp("A certificate signing request, in PEM or DER.", valueName: "file"))
+    var request: String?
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        let folder = try data.folder()
+        try OutputFile.check(out)
+        let request = try request.map(SafeFile.read)
+        let issued = try await TrustChange.make(in: folder) { trust, now in
+            try trust.enrollDevice(name: name, request: request, now: now)
+        }
+        try OutputFile.write(issued.pem, to: out)
+        if json { return try Terminal.sayJSON(WithFile(record: issued.record, file: out)) }
+        Terminal.say("device   \(issued.record.id)")
+        Terminal.say("expires  \(issued.record.expires.rfc3339)")
+        Terminal.say("file     \(out)")
+    }
+}
+
+/// `herald device list`.
+struct DeviceList: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the devices, revoked ones too.",
+        discussion: """
+            Example:
+              herald device list --json
+            """
+    )
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        let devices = try TrustChange.read(try data.folder()) { try $0.enrolledDevices() }
+        if json { return try Terminal.sayJSON(devices) }
+        var table = TextTable(["ID", "CREATED", "EXPIRES", "REVOKED", "NAME"])
+        for device in devices {
+            table.add([
+                device.id.name, device.created.rfc3339, device.expires.rfc3339, device.revoked?.rfc3339 ?? "-",
+                device.name ?? "",
+            ])
+        }
+        table.lines.forEach(Terminal.say)
+    }
+}
+
+/// `herald device revoke`.
+struct DeviceRevoke: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revoke",
+        abstract: "Revoke a device, for ever.",
+        discussion: """
+            It has taken effect when the command returns, on an open connection too.
+
+            Example:
+              herald device revoke k7m2x9wqh4tb
+            """
+    )
+
+    @Argument(help: "The device's identifier, as `herald device list` shows it.")
+    var id: String
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        let device = try await TrustChange.make(in: try data.folder()) { trust, now in
+            try trust.revokeDevice(id, now: now)
+        }
+        if json { return try Terminal.sayJSON(device) }
+        Terminal.say("device \(device.id) is revoked")
+    }
+}

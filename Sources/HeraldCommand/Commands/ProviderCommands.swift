@@ -1,0 +1,204 @@
+import ArgumentParser
+import Foundation
+import HeraldModel
+import HeraldTrust
+
+/// `herald provider`: what providers prove themselves with.
+struct Provider: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Make, list and revoke the credentials of providers.",
+        discussion: """
+            A provider proves itself by a certificate, which names its topics, or by
+            tokens that it signs with a key.
+
+            Example:
+              herald provider certificate --topic com.example.chat --out chat.pem
+              herald provider key --team TEAM000001 --out .
+            """,
+        subcommands: [ProviderCertificate.self, ProviderKeyCommand.self, ProviderList.self, ProviderRevoke.self]
+    )
+}
+
+/// `herald provider certificate`.
+struct ProviderCertificate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "certificate",
+        abstract: "Issue a certificate for a provider.",
+        discussion: """
+            The file holds the certificate, its chain and the private key. Where a request
+            is signed, the key stays with its owner, and the file holds the rest. With one
+            topic, notifications need not name it.
+
+            Example:
+              herald provider certificate --topic com.example.chat --out chat.pem
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp("A topic that it may send to; may be repeated.", valueName: "id"),
+        transform: CredentialOptions.topic
+    )
+    var topic: [Topic] = []
+
+    @Option(help: ArgumentHelp("The team that it belongs to.", valueName: "id"), transform: CredentialOptions.team)
+    var team: String?
+
+    @Option(
+        help: ArgumentHelp("production, sandbox or both. (default: both)", valueName: "environment"),
+        transform: CredentialOptions.environments
+    )
+    var environment: Set<PushEnvironment> = Set(PushEnvironment.allCases)
+
+    @Option(help: ArgumentHelp("A certificate signing request, in PEM or DER.", valueName: "file"))
+    var request: String?
+
+    @Option(help: ArgumentHelp("Where it is written.", valueName: "file"))
+    var out: String
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var data: DataOptions
+
+    func validate() throws {
+        guard !topic.isEmpty else { throw ValidationError("Missing expected argument '--topic <id>'") }
+    }
+
+    func run() async throws {
+        let folder = try data.folder()
+        try OutputFile.check(out)
+        let request = try request.map(SafeFile.read)
+        let issued = try await TrustChange.make(in: folder) { trust, now in
+            try trust.issueProviderCertificate(
+                topics: topic,
+                team: team,
+                environments: environment,
+                request: request,
+                now: now
+            )
+        }
+        try OutputFile.write(issued.pem, to: out)
+        if json { return try Terminal.sayJSON(WithFile(record: issued.record, file: out)) }
+        Terminal.say("certificate  \(issued.record.id)")
+        Terminal.say("topics       \(issued.record.topics.map(\.name).joined(separator: ", "))")
+        Terminal.say("expires      \(issued.record.expires?.rfc3339 ?? "never")")
+        Terminal.say("file         \(out)")
+    }
+}
+
+/// `herald provider key`.
+struct ProviderKeyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "key",
+        abstract: "Make a key with which a provider signs its tokens.",
+        discussion: """
+            The key is written as AuthKey_<key id>.p8 into the folder, and kept nowhere
+            else. Without a topic it is good for the whole team: for every topic that no
+            credential of another team names.
+
+            Example:
+              herald provider key --team TEAM000001 --topic com.example.chat --out .
+            """
+    )
+
+    @Option(help: ArgumentHelp("The team that it belongs to.", valueName: "id"), transform: CredentialOptions.team)
+    var team: String
+
+    @Option(
+        help: ArgumentHelp("A topic that it is limited to; may be repeated.", valueName: "id"),
+        transform: CredentialOptions.topic
+    )
+    var topic: [Topic] = []
+
+    @Option(
+        help: ArgumentHelp("production, sandbox or both. (default: both)", valueName: "environment"),
+        transform: CredentialOptions.environments
+    )
+    var environment: Set<PushEnvironment> = Set(PushEnvironment.allCases)
+
+    @Option(help: ArgumentHelp("The folder that it is written into; made if there is none.", valueName: "folder"))
+    var out: String
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        let folder = try data.folder()
+        if mkdir(out, 0o700) != 0, errno != EEXIST { throw SafeFile.failure("cannot make the folder", out) }
+        try OutputFile.checkFolder(out)
+        let issued = try await TrustChange.make(in: folder) { trust, now in
+            try trust.makeProviderKey(team: team, topics: topic, environments: environment, now: now)
+        }
+        let file = (out as NSString).appendingPathComponent(issued.fileName)
+        try OutputFile.write(issued.pem, to: file)
+        if json { return try Terminal.sayJSON(WithFile(record: issued.credential, file: file)) }
+        Terminal.say("key     \(issued.credential.id)")
+        Terminal.say("team    \(team)")
+        Terminal.say("topics  \(topic.isEmpty ? "all of the team's" : topic.map(\.name).joined(separator: ", "))")
+        Terminal.say("file    \(file)")
+    }
+}
+
+/// `herald provider list`.
+struct ProviderList: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the credentials of providers, revoked ones too.",
+        discussion: """
+            Example:
+              herald provider list --json
+            """
+    )
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        let credentials = try TrustChange.read(try data.folder()) { try $0.credentials() }
+        if json { return try Terminal.sayJSON(credentials) }
+        var table = TextTable(["ID", "KIND", "TEAM", "ENVIRONMENTS", "EXPIRES", "REVOKED", "TOPICS"])
+        for credential in credentials {
+            table.add([
+                credential.id, credential.kind.rawValue, credential.team ?? "-",
+                credential.environments.map(\.rawValue).sorted().joined(separator: ","),
+                credential.expires?.rfc3339 ?? "never", credential.revoked?.rfc3339 ?? "-",
+                credential.topics.isEmpty ? "all of the team's" : credential.topics.map(\.name).joined(separator: ","),
+            ])
+        }
+        table.lines.forEach(Terminal.say)
+    }
+}
+
+/// `herald provider revoke`.
+struct ProviderRevoke: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revoke",
+        abstract: "Revoke a certificate or a key of a provider, for ever.",
+        discussion: """
+            It has taken effect when the command returns, on open connections too.
+
+            Example:
+              herald provider revoke 7ZQ2M81KXA
+            """
+    )
+
+    @Argument(help: "The credential's identifier, as `herald provider list` shows it.")
+    var id: String
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        let credential = try await TrustChange.make(in: try data.folder()) { trust, now in
+            try trust.revokeCredential(id, now: now)
+        }
+        if json { return try Terminal.sayJSON(credential) }
+        Terminal.say("\(credential.kind.rawValue) \(credential.id) is revoked")
+    }
+}

@@ -1,0 +1,78 @@
+import AsyncHTTPClient
+import Foundation
+import HeraldConsole
+import NIOCore
+import NIOHTTP1
+
+/// Asks the service that runs on a data folder, through its control socket; the folder's mode says who may.
+struct ControlClient: Sendable {
+    /// How long an answer may take: a revocation waits for a disk, a journal for a search.
+    static let timeout = TimeAmount.seconds(30)
+    /// The longest answer that is read, in bytes.
+    static let maximumAnswerBytes = 64 << 20
+
+    let folder: DataFolder
+
+    /// Reads something.
+    /// - Throws: ``CommandError/Code/unreachable`` if nobody answers, ``CommandError/Code/refused`` with the service's
+    ///   words if it says no.
+    func get<Answer: Decodable>(_ path: String, as type: Answer.Type = Answer.self) async throws -> Answer {
+        try ControlClient.decode(type, try await exchange(.GET, path, body: nil))
+    }
+
+    /// Has something done.
+    /// - Throws: ``CommandError/Code/unreachable`` if nobody answers, ``CommandError/Code/refused`` with the service's
+    ///   words if it says no.
+    func post<Answer: Decodable>(
+        _ path: String,
+        body: some Encodable,
+        as type: Answer.Type = Answer.self
+    ) async throws -> Answer {
+        let body = Array(try JSONEncoder().encode(body))
+        return try ControlClient.decode(type, try await exchange(.POST, path, body: body))
+    }
+
+    /// Has something done that needs no words and has no answer.
+    /// - Throws: As ``post(_:body:as:)``.
+    func post(_ path: String) async throws {
+        _ = try await exchange(.POST, path, body: nil)
+    }
+
+    private func exchange(_ method: HTTPMethod, _ path: String, body: [UInt8]?) async throws -> Data {
+        guard let url = URL(httpURLWithSocketPath: folder.controlSocketPath, uri: path) else {
+            throw CommandError(.unreachable, "\(folder.controlSocketPath) cannot be the name of a socket")
+        }
+        var request = HTTPClientRequest(url: url.absoluteString)
+        request.method = method
+        if let body {
+            request.headers.add(name: "content-type", value: "application/json")
+            request.body = .bytes(body)
+        }
+        let status: HTTPResponseStatus
+        let answer: ByteBuffer
+        do {
+            let response = try await HTTPClient.shared.execute(request, timeout: ControlClient.timeout)
+            status = response.status
+            answer = try await response.body.collect(upTo: ControlClient.maximumAnswerBytes)
+        } catch {
+            throw CommandError(
+                .unreachable,
+                "the service on \(folder.path) does not answer at \(folder.controlSocketPath): see whether it runs"
+            )
+        }
+        let data = Data(answer.readableBytesView)
+        guard (200..<300).contains(status.code) else {
+            let failure = try? JSONDecoder().decode(AdminFailure.self, from: data)
+            throw CommandError(.refused, failure?.error ?? "the service answered \(status.code)")
+        }
+        return data
+    }
+
+    private static func decode<Answer: Decodable>(_ type: Answer.Type, _ data: Data) throws -> Answer {
+        do {
+            return try JSONDecoder().decode(type, from: data)
+        } catch {
+            throw CommandError(.refused, "the service answered something else: is it of this version?")
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import ArgumentParser
+import HeraldModel
+import HeraldTrust
+
+/// What the options of commands that issue credentials mean.
+enum CredentialOptions {
+    static func topic(_ text: String) throws -> Topic {
+        guard let topic = Topic(text) else {
+            throw ValidationError(
+                "\(text.debugDescription) is not a topic: it has letters, digits, '-', '_' and single dots in between, "
+                    + "like com.example.chat"
+            )
+        }
+        return topic
+    }
+
+    static func team(_ text: String) throws -> String {
+        guard ProviderKey.isIdentifier(text) else {
+            throw ValidationError(
+                "\(text.debugDescription) is not a team: it has ten characters, each of A-Z or 0-9, like TEAM000001"
+            )
+        }
+        return text
+    }
+
+    /// One environment, or both by their own word.
+    static func environments(_ text: String) throws -> Set<PushEnvironment> {
+        if text == "both" { return Set(PushEnvironment.allCases) }
+        guard let environment = PushEnvironment(rawValue: text) else {
+            throw ValidationError("\(text.debugDescription) is not an environment: it is production, sandbox, or both")
+        }
+        return [environment]
+    }
+}
+
+/// A record with the place of its file, as one JSON object.
+struct WithFile<Record: Encodable>: Encodable {
+    let record: Record
+    let file: String
+
+    private enum CodingKeys: String, CodingKey {
+        case file
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try record.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(file, forKey: .file)
+    }
+}

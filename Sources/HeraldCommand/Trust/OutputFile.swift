@@ -1,0 +1,31 @@
+import Foundation
+
+/// Where a command puts what it made: a key that cannot be had a second time.
+enum OutputFile {
+    /// Checks that a file can be written there, before anything is made that would be lost if it could not.
+    /// - Throws: ``CommandError/Code/file``.
+    static func check(_ path: String) throws {
+        var isFolder: ObjCBool = false
+        if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
+            throw CommandError(.file, "\(path) is a folder: name a file in it")
+        }
+        try checkFolder((path as NSString).deletingLastPathComponent)
+    }
+
+    /// Checks that files can be written into a folder.
+    /// - Throws: ``CommandError/Code/file``.
+    static func checkFolder(_ path: String) throws {
+        let folder = path.isEmpty ? "." : path
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
+            throw CommandError(.file, "there is no folder \(folder): make it, or name another")
+        }
+        guard access(folder, W_OK | X_OK) == 0 else { throw SafeFile.failure("cannot write into", folder) }
+    }
+
+    /// Writes it, for its owner alone where it holds a key.
+    /// - Throws: ``CommandError/Code/file``.
+    static func write(_ text: String, to path: String) throws {
+        try SafeFile.write(Array(text.utf8), to: path, mode: text.contains("PRIVATE KEY") ? 0o600 : 0o644)
+    }
+}

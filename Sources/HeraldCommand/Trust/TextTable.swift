@@ -1,0 +1,31 @@
+/// Rows under a heading, in columns as wide as their widest text.
+struct TextTable {
+    private var rows: [[String]]
+
+    init(_ heading: [String]) {
+        rows = [heading]
+    }
+
+    mutating func add(_ row: [String]) {
+        rows.append(row)
+    }
+
+    /// The lines; nothing is after the last text of a line.
+    var lines: [String] {
+        var widths: [Int] = []
+        for row in rows {
+            for (column, text) in row.enumerated() {
+                if column == widths.count { widths.append(0) }
+                widths[column] = max(widths[column], text.count)
+            }
+        }
+        return rows.map { row in
+            let cells = row.enumerated().map { column, text in
+                text + String(repeating: " ", count: widths[column] - text.count)
+            }
+            var line = cells.joined(separator: "  ")[...]
+            while line.last == " " { line = line.dropLast() }
+            return String(line)
+        }
+    }
+}

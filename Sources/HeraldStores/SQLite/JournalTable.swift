@@ -1,0 +1,88 @@
+import GRDB
+import HeraldMailbox
+import HeraldModel
+
+/// The rows of the table `journal`, written by the writer's connection.
+struct JournalTable {
+    private let insertion: HotStatement
+    /// How many bytes were ever written: the next row's position.
+    private(set) var position: Int64
+
+    init(_ database: Database) throws {
+        insertion = try HotStatement(
+            database,
+            sql: "INSERT INTO journal (position, first_time, last_time, fingerprints, events) VALUES (?, ?, ?, ?, ?)"
+        )
+        position = try JournalTable.end(database)
+    }
+
+    /// Writes lines, in one row or a few.
+    /// - Returns: The position after them, for ``moved(to:)`` once they are durable.
+    /// - Throws: `DatabaseError`.
+    func append(_ lines: JournalLines) throws -> Int64 {
+        var position = position
+        var start = 0
+        while start < lines.count {
+            let end = min(start + JournalLines.perPage, lines.count)
+            try insert(lines, start..<end, at: position)
+            position += Int64((end - start) * JournalLines.bytesPerLine)
+            start = end
+        }
+        return position
+    }
+
+    mutating func moved(to position: Int64) {
+        self.position = position
+    }
+
+    private func insert(_ lines: JournalLines, _ range: Range<Int>, at position: Int64) throws {
+        let row = insertion
+        row.bind(position, at: 1)
+        row.bind(lines.times[range].min() ?? 0, at: 2)
+        row.bind(lines.times[range].max() ?? 0, at: 3)
+        let records = range.lowerBound * JournalRecord.wordCount..<range.upperBound * JournalRecord.wordCount
+        try lines.fingerprints[range.lowerBound * 2..<range.upperBound * 2].withUnsafeBytes { fingerprints in
+            row.bind(borrowed: fingerprints, at: 4)
+            try lines.words[records].withUnsafeBytes { events in
+                row.bind(borrowed: events, at: 5)
+                try row.run()
+            }
+        }
+    }
+
+    private static func end(_ database: Database) throws -> Int64 {
+        try Int64.fetchOne(
+            database,
+            sql: """
+                SELECT position + length(fingerprints) + length(events) FROM journal ORDER BY position DESC LIMIT 1
+                """
+        ) ?? 0
+    }
+
+    /// Deletes up to `limit` of the oldest rows: those whose lines are all before `moment`, and those that are more
+    /// than `maximumBytes` from the end.
+    ///
+    /// The newest row always stays, since it holds the position.
+    /// - Returns: How many.
+    /// - Throws: `DatabaseError`.
+    static func trim(_ database: Database, before moment: WallTime, maximumBytes: Int, limit: Int) throws -> Int {
+        let keptFrom = try end(database) - Int64(maximumBytes)
+        let rows = try Row.fetchAll(
+            database,
+            sql: "SELECT position, last_time FROM journal ORDER BY position LIMIT ?",
+            arguments: [limit + 1]
+        )
+        var last: Int64?
+        var count = 0
+        for row in rows.dropLast() {
+            let position: Int64 = row["position"]
+            let time: Int64 = row["last_time"]
+            guard position < keptFrom || time < moment.milliseconds else { break }
+            last = position
+            count += 1
+        }
+        guard let last else { return 0 }
+        try database.execute(sql: "DELETE FROM journal WHERE position <= ?", arguments: [last])
+        return count
+    }
+}

@@ -1,0 +1,25 @@
+import HeraldModel
+
+extension PushType {
+    /// The number under which the kind is on disk: never change or reuse one.
+    var storedCode: UInt8 {
+        switch self {
+        case .alert: 1
+        case .background: 2
+        case .complication: 3
+        case .controls: 4
+        case .fileprovider: 5
+        case .liveactivity: 6
+        case .location: 7
+        case .mdm: 8
+        case .pushtotalk: 9
+        case .voip: 10
+        case .widgets: 11
+        }
+    }
+
+    init?(storedCode: UInt8) {
+        guard let kind = PushType.allCases.first(where: { $0.storedCode == storedCode }) else { return nil }
+        self = kind
+    }
+}

@@ -1,0 +1,210 @@
+import Foundation
+import GRDB
+import HeraldMailbox
+import HeraldModel
+
+/// The tables of the registry.
+///
+/// Statements are cached by GRDB; none of this is on the path of a notification.
+enum RegistryTable {
+    // Numbers.
+
+    static func number(of device: DeviceID, _ database: Database) throws -> DeviceNumber {
+        let number = try number(
+            database,
+            select: "SELECT number FROM device WHERE id = ?",
+            insert: "INSERT INTO device (id) VALUES (?)",
+            [device.name]
+        )
+        return DeviceNumber(UInt64(bitPattern: number))
+    }
+
+    static func number(of app: App, _ database: Database) throws -> AppNumber {
+        let number = try number(
+            database,
+            select: "SELECT number FROM app WHERE topic = ? AND environment = ?",
+            insert: "INSERT INTO app (topic, environment) VALUES (?, ?)",
+            [app.topic.name, app.environment.rawValue]
+        )
+        guard let number = UInt32(exactly: number) else {
+            throw StoreError(.cannotWrite, "the store has numbers for 2^32 apps only")
+        }
+        return AppNumber(number)
+    }
+
+    private static func number(
+        _ database: Database,
+        select: String,
+        insert: String,
+        _ arguments: StatementArguments
+    ) throws -> Int64 {
+        let selection = try database.cachedStatement(sql: select)
+        if let number = try Int64.fetchOne(selection, arguments: arguments) { return number }
+        try database.cachedStatement(sql: insert).execute(arguments: arguments)
+        return database.lastInsertedRowID
+    }
+
+    // Registrations.
+
+    static func load(_ database: Database) throws -> RegistrySnapshot {
+        var snapshot = RegistrySnapshot()
+        for row in try Row.fetchAll(database, sql: "SELECT number, id FROM device") {
+            let id = try read(DeviceID(row["id"] as String))
+            snapshot.devices.append((id, DeviceNumber(UInt64(bitPattern: row["number"]))))
+        }
+        for row in try Row.fetchAll(database, sql: "SELECT number, topic, environment FROM app") {
+            let topic = try read(Topic(row["topic"] as String))
+            let environment = try read(PushEnvironment(rawValue: row["environment"]))
+            let number = try read(UInt32(exactly: row["number"] as Int64))
+            snapshot.apps.append((App(topic: topic, environment: environment), AppNumber(number)))
+        }
+        let rows = try Row.fetchCursor(database, sql: "SELECT \(columns) FROM registration")
+        while let row = try rows.next() { snapshot.registrations.append(try registration(row)) }
+        return snapshot
+    }
+
+    static func register(_ slot: Slot, at moment: WallTime, _ database: Database) throws -> Registration {
+        guard var registration = try find(slot, database) else {
+            let new = Registration(slot: slot, generation: 0, isLive: true, registered: moment)
+            try save(new, database)
+            return new
+        }
+        if !registration.isLive {
+            registration.generation += 1
+            registration.isLive = true
+            registration.isEnabled = true
+            try database.cachedStatement(sql: "DELETE FROM feedback WHERE device = ? AND app = ?")
+                .execute(arguments: key(slot))
+        }
+        registration.registered = moment
+        try save(registration, database)
+        return registration
+    }
+
+    /// - Returns: Whether the registration was live.
+    static func unregister(_ slot: Slot, at moment: WallTime, _ database: Database) throws -> Bool {
+        guard var registration = try find(slot, database), registration.isLive else { return false }
+        registration.isLive = false
+        registration.ended = moment
+        try save(registration, database)
+        try database.cachedStatement(
+            sql: "INSERT OR REPLACE INTO feedback (app, time, device, generation) VALUES (?, ?, ?, ?)"
+        ).execute(arguments: [
+            Int64(slot.app.value), moment.milliseconds, Int64(bitPattern: slot.device.value),
+            Int64(registration.generation),
+        ])
+        return true
+    }
+
+    static func setEnabled(_ enabled: Bool, for slot: Slot, _ database: Database) throws {
+        try database.cachedStatement(
+            sql: "UPDATE registration SET is_enabled = ? WHERE device = ? AND app = ? AND is_live"
+        ).execute(arguments: [enabled] + key(slot))
+    }
+
+    private static let columns = "device, app, generation, is_live, registered, ended, is_enabled"
+
+    private static func find(_ slot: Slot, _ database: Database) throws -> Registration? {
+        let statement = try database.cachedStatement(
+            sql: "SELECT \(columns) FROM registration WHERE device = ? AND app = ?"
+        )
+        return try Row.fetchOne(statement, arguments: key(slot)).map(registration)
+    }
+
+    private static func save(_ registration: Registration, _ database: Database) throws {
+        try database.cachedStatement(
+            sql: "INSERT OR REPLACE INTO registration (\(columns)) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        ).execute(
+            arguments: key(registration.slot) + [
+                Int64(registration.generation), registration.isLive, registration.registered.milliseconds,
+                registration.ended?.milliseconds, registration.isEnabled,
+            ]
+        )
+    }
+
+    private static func registration(_ row: Row) throws -> Registration {
+        Registration(
+            slot: Slot(
+                device: DeviceNumber(UInt64(bitPattern: row["device"])),
+                app: AppNumber(try read(UInt32(exactly: row["app"] as Int64)))
+            ),
+            generation: try read(UInt32(exactly: row["generation"] as Int64)),
+            isLive: row["is_live"],
+            registered: WallTime(milliseconds: row["registered"]),
+            ended: (row["ended"] as Int64?).map(WallTime.init(milliseconds:)),
+            isEnabled: row["is_enabled"]
+        )
+    }
+
+    // Devices.
+
+    static func setSavingPower(_ saving: Bool, for device: DeviceNumber, _ database: Database) throws {
+        try database.cachedStatement(sql: "UPDATE device SET is_saving_power = ? WHERE number = ?")
+            .execute(arguments: [saving, Int64(bitPattern: device.value)])
+    }
+
+    static func text(of session: SessionRecord?) throws -> String? {
+        guard let session else { return nil }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return String(decoding: try encoder.encode(session), as: UTF8.self)
+    }
+
+    static func setSession(_ text: String?, for device: DeviceNumber, _ database: Database) throws {
+        try database.cachedStatement(sql: "UPDATE device SET session = ? WHERE number = ?")
+            .execute(arguments: [text, Int64(bitPattern: device.value)])
+    }
+
+    static func deviceRecord(_ device: DeviceNumber, _ database: Database) throws -> DeviceRecord {
+        let statement = try database.cachedStatement(
+            sql: "SELECT is_saving_power, session FROM device WHERE number = ?"
+        )
+        guard let row = try Row.fetchOne(statement, arguments: [Int64(bitPattern: device.value)]) else {
+            return DeviceRecord()
+        }
+        // A session that cannot be read is no session: the device subscribes anew.
+        let session = (row["session"] as String?).flatMap { text in
+            try? JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8))
+        }
+        return DeviceRecord(isSavingPower: row["is_saving_power"], session: session)
+    }
+
+    // Feedback.
+
+    static func feedback(for app: AppNumber, limit: Int, _ database: Database) throws -> [FeedbackRecord] {
+        let statement = try database.cachedStatement(
+            sql: "SELECT device, generation, time FROM feedback WHERE app = ? ORDER BY time, device LIMIT ?"
+        )
+        return try Row.fetchAll(statement, arguments: [Int64(app.value), max(0, limit)]).map { row in
+            FeedbackRecord(
+                slot: Slot(device: DeviceNumber(UInt64(bitPattern: row["device"])), app: app),
+                generation: try read(UInt32(exactly: row["generation"] as Int64)),
+                time: WallTime(milliseconds: row["time"])
+            )
+        }
+    }
+
+    static func clearFeedback(_ records: [FeedbackRecord], _ database: Database) throws {
+        let statement = try database.cachedStatement(
+            sql: "DELETE FROM feedback WHERE app = ? AND time = ? AND device = ? AND generation = ?"
+        )
+        for record in records {
+            try statement.execute(arguments: [
+                Int64(record.slot.app.value), record.time.milliseconds, Int64(bitPattern: record.slot.device.value),
+                Int64(record.generation),
+            ])
+        }
+    }
+
+    private static func key(_ slot: Slot) -> StatementArguments {
+        [Int64(bitPattern: slot.device.value), Int64(slot.app.value)]
+    }
+
+    /// What was written was well-formed; if it no longer is, the file is damaged.
+    private static func read<Value>(_ value: Value?) throws -> Value {
+        guard let value else {
+            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a row of the registry makes no sense")
+        }
+        return value
+    }
+}

@@ -1,0 +1,58 @@
+import GRDB
+package import HeraldMailbox
+package import HeraldModel
+
+extension SQLiteStore: RegistryStore {
+    package func loadRegistry() async throws -> RegistrySnapshot {
+        try await readers.read { try RegistryTable.load($0) }
+    }
+
+    package func number(of device: DeviceID) async throws -> DeviceNumber {
+        try await change { database, _ in try RegistryTable.number(of: device, database) }
+    }
+
+    package func number(of app: App) async throws -> AppNumber {
+        try await change { database, _ in try RegistryTable.number(of: app, database) }
+    }
+
+    package func register(_ slot: Slot, at moment: WallTime) async throws -> Registration {
+        try await change { database, _ in try RegistryTable.register(slot, at: moment, database) }
+    }
+
+    package func unregister(_ slot: Slot, at moment: WallTime) async throws {
+        try await change { database, batch in
+            guard try RegistryTable.unregister(slot, at: moment, database) else { return }
+            batch.discard(slot, .discardedUnregisteredFromStorage, at: moment)
+        }
+    }
+
+    package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+        try await change { database, _ in try RegistryTable.setEnabled(enabled, for: slot, database) }
+    }
+
+    package func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
+        try await change { database, _ in try RegistryTable.setSavingPower(saving, for: device, database) }
+    }
+
+    package func deviceRecord(_ device: DeviceNumber) async throws -> DeviceRecord {
+        try await readers.read { try RegistryTable.deviceRecord(device, $0) }
+    }
+
+    package func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
+        let text = try RegistryTable.text(of: session)
+        try await change { database, _ in try RegistryTable.setSession(text, for: device, database) }
+    }
+
+    package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {
+        try await readers.read { try RegistryTable.feedback(for: app, limit: limit, $0) }
+    }
+
+    package func clearFeedback(_ records: [FeedbackRecord]) async throws {
+        var rest = records[...]
+        while !rest.isEmpty {
+            let slice = rest.prefix(configuration.upkeepSlice)
+            rest = rest.dropFirst(slice.count)
+            try await change { database, _ in try RegistryTable.clearFeedback(Array(slice), database) }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import GRDB
+
+/// The tables, as a list of steps that only ever grows: a step that was released is never changed.
+enum Schema {
+    /// How many steps there are; in the file as `user_version`, so that an older Herald refuses a newer file.
+    static let version: UInt32 = 1
+
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1: mailbox, journal, registry", foreignKeyChecks: .immediate) { database in
+            try database.execute(sql: mailbox + journal + registry + settings + "PRAGMA user_version = 1;")
+        }
+        return migrator
+    }
+
+    /// One row for each notification that waits, in the order in which they came.
+    ///
+    /// No secondary index: whichever row is put, it is put at the end; the index by slot is in memory. What the start
+    /// reads of each row comes before what may overflow the page. Moments are milliseconds since 1970, identifiers 16
+    /// bytes; `checksum` is over the row.
+    private static let mailbox = """
+        CREATE TABLE mailbox (
+            sequence INTEGER PRIMARY KEY,
+            device INTEGER NOT NULL,
+            app INTEGER NOT NULL,
+            stored_until INTEGER,
+            id BLOB NOT NULL,
+            unique_id BLOB NOT NULL,
+            received INTEGER NOT NULL,
+            priority INTEGER NOT NULL,
+            push_type INTEGER NOT NULL,
+            collapse_id TEXT,
+            checksum INTEGER NOT NULL,
+            payload BLOB NOT NULL
+        );
+
+        """
+
+    /// One row for each commit's lines.
+    ///
+    /// `position` counts the bytes ever written before it, so that the first and the last row tell the journal's size.
+    /// Fingerprints come first: a search reads them and little else.
+    private static let journal = """
+        CREATE TABLE journal (
+            position INTEGER PRIMARY KEY,
+            first_time INTEGER NOT NULL,
+            last_time INTEGER NOT NULL,
+            fingerprints BLOB NOT NULL,
+            events BLOB NOT NULL
+        );
+
+        """
+
+    private static let registry = """
+        CREATE TABLE device (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            is_saving_power INTEGER NOT NULL DEFAULT 0,
+            session TEXT
+        );
+        CREATE TABLE app (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            topic TEXT NOT NULL,
+            environment TEXT NOT NULL,
+            UNIQUE (topic, environment)
+        );
+        CREATE TABLE registration (
+            device INTEGER NOT NULL,
+            app INTEGER NOT NULL,
+            generation INTEGER NOT NULL,
+            is_live INTEGER NOT NULL,
+            registered INTEGER NOT NULL,
+            ended INTEGER,
+            is_enabled INTEGER NOT NULL,
+            PRIMARY KEY (device, app)
+        ) WITHOUT ROWID;
+        CREATE TABLE feedback (
+            app INTEGER NOT NULL,
+            time INTEGER NOT NULL,
+            device INTEGER NOT NULL,
+            generation INTEGER NOT NULL,
+            PRIMARY KEY (app, time, device)
+        ) WITHOUT ROWID;
+        CREATE UNIQUE INDEX feedback_of_registration ON feedback (device, app);
+
+        """
+
+    /// What the store remembers of itself: whether it was closed (`is_clean`), the sequence below which all may have
+    /// been used (`sequence_ceiling`), and a number that is only there to be written (`probes`).
+    private static let settings = """
+        CREATE TABLE setting (
+            name TEXT PRIMARY KEY,
+            value INTEGER NOT NULL
+        ) WITHOUT ROWID;
+        INSERT INTO setting VALUES ('is_clean', 1), ('sequence_ceiling', 1), ('probes', 0);
+
+        """
+}

@@ -1,0 +1,71 @@
+import GRDB
+
+/// What the store remembers of itself in the table `setting`, on the writer's connection.
+struct StoreSettings {
+    /// How many sequences are set aside at once, so that not every commit has to write how many there were.
+    private static let reserve: UInt64 = 1_000_000
+
+    /// The first sequence of this run: above all that may ever have been used.
+    let firstSequence: UInt64
+    private var ceiling: UInt64
+    private var pendingCeiling: UInt64?
+
+    /// - Throws: `DatabaseError`.
+    init(_ database: Database) throws {
+        let stored = try StoreSettings.value("sequence_ceiling", database)
+        let newest = try Int64.fetchOne(database, sql: "SELECT max(sequence) FROM mailbox") ?? 0
+        firstSequence = max(UInt64(clamping: stored), UInt64(clamping: newest) + 1, 1)
+        ceiling = firstSequence
+    }
+
+    /// Whether the store was closed, and not opened since.
+    static func isClean(_ database: Database) throws -> Bool {
+        try value("is_clean", database) != 0
+    }
+
+    /// Notes that the store is open, so that the next start knows if it was not closed.
+    /// - Throws: `DatabaseError`.
+    static func open(_ database: Database) throws {
+        try set("is_clean", 0, database)
+    }
+
+    /// Makes sure, in the transaction that uses them, that sequences below `next` are never used again.
+    /// - Throws: `DatabaseError`.
+    mutating func cover(_ next: UInt64, _ database: Database) throws {
+        pendingCeiling = nil
+        guard next > ceiling else { return }
+        let ceiling = next + StoreSettings.reserve
+        try StoreSettings.set("sequence_ceiling", Int64(clamping: ceiling), database)
+        pendingCeiling = ceiling
+    }
+
+    /// The transaction of ``cover(_:_:)`` is durable.
+    mutating func committed() {
+        if let pendingCeiling { ceiling = pendingCeiling }
+        pendingCeiling = nil
+    }
+
+    /// Writes something.
+    /// - Throws: `DatabaseError`.
+    func probe(_ database: Database) throws {
+        try database.execute(sql: "UPDATE setting SET value = value + 1 WHERE name = 'probes'")
+    }
+
+    /// - Throws: `DatabaseError`.
+    func close(_ database: Database, nextSequence: UInt64) throws {
+        try StoreSettings.set("sequence_ceiling", Int64(clamping: nextSequence), database)
+        try StoreSettings.set("is_clean", 1, database)
+    }
+
+    private static func value(_ name: String, _ database: Database) throws -> Int64 {
+        try Int64.fetchOne(database, sql: "SELECT value FROM setting WHERE name = ?", arguments: [name]) ?? 0
+    }
+
+    private static func set(_ name: String, _ value: Int64, _ database: Database) throws {
+        try database.execute(
+            sql:
+                "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            arguments: [name, value]
+        )
+    }
+}

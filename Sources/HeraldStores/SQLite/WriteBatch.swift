@@ -1,0 +1,167 @@
+import GRDB
+import HeraldMailbox
+import HeraldModel
+
+/// What one commit is to change in mailbox and journal, gathered in memory first: a notification that is replaced within
+/// the batch is never written, only its lines are.
+struct WriteBatch {
+    private struct Staged {
+        let letter: Letter
+        let sequence: UInt64
+        let tag: PutTag?
+        /// Replaced or taken away by something later in the batch.
+        var isOver = false
+    }
+
+    /// What a slot will hold, as far as the batch changes it.
+    private enum Change {
+        case put(Int)
+        case nothing
+    }
+
+    private let index: SharedIndex
+    private var staged: [Staged] = []
+    private var changes: [Slot: Change] = [:]
+    /// What the index is to forget once the batch is durable.
+    private var forgotten: [SlotIndex.Entry] = []
+    private var deleted: [UInt64] = []
+    private(set) var lines = JournalLines()
+    /// When this batch is; the time of its `stored` and `replaced` lines.
+    private(set) var now = WallTime(milliseconds: 0)
+    /// The next put's sequence.
+    private(set) var nextSequence: UInt64
+
+    init(index: SharedIndex, nextSequence: UInt64) {
+        self.index = index
+        self.nextSequence = nextSequence
+    }
+
+    /// Empties the batch for the next commit.
+    mutating func begin(at now: WallTime) {
+        self.now = now
+        staged.removeAll(keepingCapacity: true)
+        changes.removeAll(keepingCapacity: true)
+        forgotten.removeAll(keepingCapacity: true)
+        deleted.removeAll(keepingCapacity: true)
+        lines.removeAll()
+    }
+
+    // What goes in.
+
+    mutating func put(_ letter: Letter, reason: StoreReason, tag: PutTag?) {
+        let notification = letter.notification
+        let slot = notification.slot
+        let sequence = nextSequence
+        nextSequence += 1
+        lines.append(JournalEvent(JournalState(stored: reason), notification, at: now))
+        switch changes[slot] {
+        case .put(let older):
+            let replaced = staged[older].letter.notification
+            staged[older].isOver = true
+            lines.append(JournalEvent(.replaced, replaced, at: now, replacement: notification.id))
+        case .nothing:
+            break
+        case nil:
+            if let held = index.entry(slot) {
+                deleted.append(held.sequence)
+                lines.append(WriteBatch.event(.replaced, held, at: now, replacement: notification.id))
+            }
+        }
+        changes[slot] = .put(staged.count)
+        staged.append(Staged(letter: letter, sequence: sequence, tag: tag))
+    }
+
+    /// Deletes a row that the index has forgotten.
+    mutating func remove(_ sequence: UInt64, event: JournalEvent?) {
+        deleted.append(sequence)
+        if let event { lines.append(event) }
+    }
+
+    mutating func record(_ event: JournalEvent) {
+        lines.append(event)
+    }
+
+    /// Takes away what a slot holds, whatever it is, with a line in the journal.
+    mutating func discard(_ slot: Slot, _ state: JournalState, at moment: WallTime) {
+        switch changes[slot] {
+        case .put(let place):
+            staged[place].isOver = true
+            lines.append(JournalEvent(state, staged[place].letter.notification, at: moment))
+        case .nothing:
+            return
+        case nil:
+            guard let held = index.entry(slot) else { return }
+            forget(held, state, at: moment)
+        }
+        changes[slot] = .nothing
+    }
+
+    /// Takes away up to `limit` notifications whose time was over at a moment, each with a line in the journal.
+    /// - Returns: How many.
+    mutating func discardExpired(at moment: WallTime, limit: Int) -> Int {
+        var count = 0
+        for held in index.expired(at: moment, limit: limit) where changes[held.slot] == nil {
+            forget(held, .discardedExpiredFromStorage, at: moment)
+            changes[held.slot] = .nothing
+            count += 1
+        }
+        return count
+    }
+
+    private mutating func forget(_ held: SlotIndex.Entry, _ state: JournalState, at moment: WallTime) {
+        forgotten.append(held)
+        deleted.append(held.sequence)
+        lines.append(WriteBatch.event(state, held, at: moment))
+    }
+
+    private static func event(
+        _ state: JournalState,
+        _ held: SlotIndex.Entry,
+        at moment: WallTime,
+        replacement: NotificationID? = nil
+    ) -> JournalEvent {
+        JournalEvent(
+            time: moment,
+            id: held.id,
+            uniqueID: held.uniqueID,
+            slot: held.slot,
+            state: state,
+            replacement: replacement
+        )
+    }
+
+    // What comes out.
+
+    /// Writes rows; in ascending order, since neighbours share pages.
+    /// - Throws: `DatabaseError`.
+    mutating func write(to mailbox: MailboxTable) throws {
+        deleted.sort()
+        for sequence in deleted { try mailbox.delete(sequence) }
+        for one in staged where !one.isOver {
+            try mailbox.insert(one.letter.notification, sequence: one.sequence)
+        }
+    }
+
+    /// Tells the index what is durable now.
+    func updateIndex() {
+        guard !staged.isEmpty || !forgotten.isEmpty else { return }
+        index.commit(
+            forgotten: forgotten,
+            stored: staged.lazy.filter { !$0.isOver }.map { one in
+                let notification = one.letter.notification
+                return SlotIndex.Entry(
+                    slot: notification.slot,
+                    sequence: one.sequence,
+                    expires: notification.storedUntil?.milliseconds ?? .max,
+                    id: notification.id,
+                    uniqueID: notification.uniqueID
+                )
+            }
+        )
+    }
+
+    /// Every put of the batch, also those that are replaced already: each was accepted in its time.
+    var puts: [StoredPut] {
+        staged.map { StoredPut(letter: $0.letter, sequence: $0.sequence, tag: $0.tag, isReplaced: $0.isOver) }
+    }
+}

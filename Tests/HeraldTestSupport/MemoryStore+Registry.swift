@@ -1,0 +1,99 @@
+package import HeraldMailbox
+package import HeraldModel
+import Synchronization
+
+/// The registry's part of the store in memory.
+extension MemoryStore {
+    package func loadRegistry() async throws -> RegistrySnapshot {
+        contents.withLock { contents in
+            RegistrySnapshot(
+                devices: contents.devices.map { ($0, $1) },
+                apps: contents.apps.map { ($0, $1) },
+                registrations: Array(contents.registrations.values)
+            )
+        }
+    }
+
+    package func number(of device: DeviceID) async throws -> DeviceNumber {
+        try write { contents in
+            if let number = contents.devices[device] { return number }
+            let number = DeviceNumber(UInt64(contents.devices.count) + 1)
+            contents.devices[device] = number
+            return number
+        }
+    }
+
+    package func number(of app: App) async throws -> AppNumber {
+        try write { contents in
+            if let number = contents.apps[app] { return number }
+            let number = AppNumber(UInt32(contents.apps.count) + 1)
+            contents.apps[app] = number
+            return number
+        }
+    }
+
+    package func register(_ slot: Slot, at moment: WallTime) async throws -> Registration {
+        try write { contents in
+            var registration =
+                contents.registrations[slot]
+                ?? Registration(slot: slot, generation: 0, isLive: true, registered: moment)
+            if !registration.isLive {
+                registration.generation += 1
+                registration.isLive = true
+                registration.isEnabled = true
+                contents.feedback.removeAll { $0.slot == slot }
+            }
+            registration.registered = moment
+            contents.registrations[slot] = registration
+            return registration
+        }
+    }
+
+    package func unregister(_ slot: Slot, at moment: WallTime) async throws {
+        flushNow()
+        try write { contents in
+            guard var registration = contents.registrations[slot], registration.isLive else { return }
+            registration.isLive = false
+            registration.ended = moment
+            contents.registrations[slot] = registration
+            contents.feedback.append(
+                FeedbackRecord(slot: slot, generation: registration.generation, time: moment)
+            )
+            guard let held = contents.slots.removeValue(forKey: slot) else { return }
+            contents.journal.append(
+                JournalEvent(.discardedUnregisteredFromStorage, held.notification, at: moment)
+            )
+        }
+    }
+
+    package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+        try write { contents in
+            guard contents.registrations[slot]?.isLive ?? false else { return }
+            contents.registrations[slot]?.isEnabled = enabled
+        }
+    }
+
+    package func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
+        try write { $0.records[device, default: DeviceRecord()].isSavingPower = saving }
+    }
+
+    package func deviceRecord(_ device: DeviceNumber) async throws -> DeviceRecord {
+        contents.withLock { $0.records[device] ?? DeviceRecord() }
+    }
+
+    package func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
+        try write { $0.records[device, default: DeviceRecord()].session = session }
+    }
+
+    package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {
+        contents.withLock { contents in
+            Array(contents.feedback.filter { $0.slot.app == app }.sorted { $0.time < $1.time }.prefix(limit))
+        }
+    }
+
+    package func clearFeedback(_ records: [FeedbackRecord]) async throws {
+        try write { contents in
+            contents.feedback.removeAll { records.contains($0) }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+import HeraldMailbox
+import HeraldModel
+import Testing
+
+extension StoreConformance {
+    static let mailboxRules: [Rule] = [
+        Rule("a notification comes back as it was put") { (scene) async throws in
+            let slot = StoreScene.slot(1 << 63 | 5, .max)
+            let notification = Notification(
+                id: NotificationID(high: .max, low: 1),
+                uniqueID: NotificationID(high: 2, low: .max),
+                slot: slot,
+                received: scene.now,
+                storedUntil: scene.now + .milliseconds(12_345),
+                priority: .conserving,
+                pushType: .voip,
+                collapseID: "größer",
+                payload: (0..<5120).map { UInt8(truncatingIfNeeded: $0) }
+            )
+            let put = await scene.put(notification)
+            let found = try await scene.store.waiting(in: [slot])
+            #expect(found.map(\.sequence) == [put?.sequence])
+            let kept = try #require(found.first?.notification)
+            #expect(kept.id == notification.id)
+            #expect(kept.uniqueID == notification.uniqueID)
+            #expect(kept.slot == notification.slot)
+            #expect(kept.received == notification.received)
+            #expect(kept.storedUntil == notification.storedUntil)
+            #expect(kept.priority == notification.priority)
+            #expect(kept.pushType == notification.pushType)
+            #expect(kept.collapseID == notification.collapseID)
+            #expect(kept.payload == notification.payload)
+        },
+        Rule("every kind, every priority and an empty payload come back") { (scene) async throws in
+            for (number, pushType) in PushType.allCases.enumerated() {
+                let slot = StoreScene.slot(UInt64(number))
+                let notification = Notification(
+                    id: NotificationID(high: 0xA, low: UInt64(number)),
+                    uniqueID: NotificationID(high: 0xB, low: UInt64(number)),
+                    slot: slot,
+                    received: scene.now,
+                    storedUntil: scene.now + .seconds(60),
+                    priority: Priority.allCases[number % Priority.allCases.count],
+                    pushType: pushType,
+                    collapseID: nil,
+                    payload: []
+                )
+                await scene.put(notification)
+                let found = try #require(try await scene.store.waiting(in: [slot]).first).notification
+                #expect(found.pushType == pushType)
+                #expect(found.priority == notification.priority)
+                #expect(found.collapseID == nil)
+                #expect(found.payload.isEmpty)
+            }
+        },
+        Rule("the newest of a slot is kept") { (scene) async throws in
+            let slot = StoreScene.slot(1)
+            await scene.put(1, to: slot)
+            await scene.put(2, to: slot)
+            #expect(try await scene.waiting(slot) == [2])
+            #expect(scene.store.count == 1)
+        },
+        Rule("the newest of a slot is kept among puts that come together") { (scene) async throws in
+            let slot = StoreScene.slot(1)
+            for number in 1...20 {
+                scene.store.put(Letter(scene.notification(UInt64(number), to: slot)), reason: .power, tag: nil)
+            }
+            let heard = await scene.witness.wait { $0.stored.count == 20 }
+            #expect(heard.stored.map(\.letter.notification.id.low) == Array(1...20))
+            #expect(zip(heard.stored, heard.stored.dropFirst()).allSatisfy { $0.sequence < $1.sequence })
+            #expect(try await scene.waiting(slot) == [20])
+            #expect(scene.store.count == 1)
+        },
+        Rule("slots do not touch each other, and what waits comes in the order of its puts") { (scene) async throws in
+            let slots = [StoreScene.slot(1, 1), StoreScene.slot(1, 2), StoreScene.slot(2, 1)]
+            for (number, slot) in zip(1..., slots) { await scene.put(UInt64(number), to: slot) }
+            #expect(try await scene.waiting(slots[2], slots[0]) == [1, 3])
+            #expect(try await scene.waiting(slots[1]) == [2])
+            #expect(try await scene.waiting(StoreScene.slot(9)) == [])
+            #expect(scene.store.count == 3)
+        },
+        Rule("a put tells whose delivery it belongs to") { (scene) async throws in
+            let tag = PutTag(fence: 7, delivery: DeliveryNumber(index: 3, stamp: 4))
+            let letter = Letter(scene.notification(1, to: StoreScene.slot(1)))
+            scene.store.put(letter, reason: .unacknowledged, tag: tag)
+            let heard = await scene.witness.wait { !$0.stored.isEmpty }
+            #expect(heard.stored.map(\.tag) == [tag])
+        },
+        Rule("what is removed is found no more, at once") { (scene) async throws in
+            let slot = StoreScene.slot(1)
+            let put = try #require(await scene.put(1, to: slot))
+            let event = JournalEvent(.deliveredFromStorage, put.letter.notification, at: scene.now)
+            scene.store.remove(slot, sequence: put.sequence, event: event)
+            #expect(try await scene.waiting(slot) == [])
+            #expect(scene.store.count == 0)
+            #expect(try await scene.states(1) == [.storedDeviceOffline, .deliveredFromStorage])
+        },
+        Rule("removing the older one never removes the newer") { (scene) async throws in
+            let slot = StoreScene.slot(1)
+            let older = try #require(await scene.put(1, to: slot))
+            await scene.put(2, to: slot)
+            let event = JournalEvent(.deliveredFromStorage, older.letter.notification, at: scene.now)
+            scene.store.remove(slot, sequence: older.sequence, event: event)
+            #expect(try await scene.waiting(slot) == [2])
+            #expect(try await scene.states(1) == [.storedDeviceOffline, .replaced, .deliveredFromStorage])
+        },
+        Rule("removing twice does no harm, and a removal without a line leaves none") { (scene) async throws in
+            let slot = StoreScene.slot(1)
+            let put = try #require(await scene.put(1, to: slot))
+            scene.store.remove(slot, sequence: put.sequence, event: nil)
+            scene.store.remove(slot, sequence: put.sequence, event: nil)
+            scene.store.remove(slot, sequence: put.sequence + 1, event: nil)
+            await scene.put(2, to: slot)
+            #expect(try await scene.waiting(slot) == [2])
+            #expect(try await scene.states(1) == [.storedDeviceOffline])
+        },
+        Rule("storing and replacing are on record with the put") { (scene) async throws in
+            let slot = StoreScene.slot(1)
+            await scene.put(scene.notification(1, to: slot), reason: .backlog)
+            scene.clock.advance(by: .seconds(5))
+            await scene.put(scene.notification(2, to: slot), reason: .power)
+            let lines = try await scene.lines(1)
+            #expect(lines.map(\.state) == [.storedBacklog, .replaced])
+            #expect(lines.last?.replacement == NotificationID(high: 0xA, low: 2))
+            #expect(lines.map(\.uniqueID) == Array(repeating: NotificationID(high: 0xB, low: 1), count: 2))
+            #expect(lines.map(\.slot) == [slot, slot])
+            #expect(lines.last?.time == scene.now)
+            #expect(try await scene.states(2) == [.storedPower])
+        },
+        Rule("what replaced each other within one commit is on record too") { (scene) async throws in
+            let slot = StoreScene.slot(1)
+            for number in 1...3 {
+                scene.store.put(Letter(scene.notification(UInt64(number), to: slot)), reason: .power, tag: nil)
+            }
+            await scene.witness.wait { $0.stored.count == 3 }
+            #expect(try await scene.states(1) == [.storedPower, .replaced])
+            #expect(try await scene.states(2) == [.storedPower, .replaced])
+            #expect(try await scene.states(3) == [.storedPower])
+            #expect(try await scene.lines(2).last?.replacement == NotificationID(high: 0xA, low: 3))
+        },
+        Rule("what expired is removed in bounded steps, each with a line") { (scene) async throws in
+            for number in 1...10 {
+                await scene.put(UInt64(number), to: StoreScene.slot(UInt64(number)), for: .seconds(9))
+            }
+            await scene.put(11, to: StoreScene.slot(11), for: .seconds(11))
+            let moment = scene.now + .seconds(9)
+            #expect(try await scene.store.removeExpired(at: moment - .milliseconds(1), limit: 100) == 0)
+            #expect(try await scene.store.removeExpired(at: moment, limit: 4) == 4)
+            #expect(scene.store.count == 7)
+            #expect(try await scene.store.removeExpired(at: moment, limit: 100) == 6)
+            #expect(try await scene.store.removeExpired(at: moment, limit: 100) == 0)
+            #expect(try await scene.waiting(StoreScene.slot(1), StoreScene.slot(11)) == [11])
+            for number in 1...10 {
+                let lines = try await scene.lines(UInt64(number))
+                #expect(lines.map(\.state) == [.storedDeviceOffline, .discardedExpiredFromStorage])
+                #expect(lines.last?.time == moment)
+            }
+        },
+        Rule("what was replaced by something longer-lived does not expire in its stead") { (scene) async throws in
+            let slot = StoreScene.slot(1)
+            await scene.put(1, to: slot, for: .seconds(10))
+            await scene.put(2, to: slot, for: .seconds(100))
+            #expect(try await scene.store.removeExpired(at: scene.now + .seconds(50), limit: 10) == 0)
+            #expect(try await scene.waiting(slot) == [2])
+            #expect(try await scene.store.removeExpired(at: scene.now + .seconds(40_000_000), limit: 10) == 1)
+            #expect(try await scene.waiting(slot) == [])
+        },
+        Rule("two thousand slots at once") { (scene) async throws in
+            for number in 1...4000 {
+                let slot = StoreScene.slot(UInt64(number % 2000))
+                scene.store.put(Letter(scene.notification(UInt64(number), to: slot)), reason: .power, tag: nil)
+            }
+            let heard = await scene.witness.wait { $0.stored.count == 4000 }
+            #expect(Set(heard.stored.map(\.sequence)).count == 4000)
+            let slots = (0..<2000).map { StoreScene.slot(UInt64($0)) }
+            let found = try await scene.store.waiting(in: slots).map(\.notification.id.low)
+            #expect(found == Array(2001...4000))
+            for put in heard.stored.suffix(2000) {
+                scene.store.remove(put.letter.notification.slot, sequence: put.sequence, event: nil)
+            }
+            #expect(try await scene.store.waiting(in: slots).isEmpty)
+        },
+        Rule("from many threads every put is reported once, and the last report of a slot is what it holds") {
+            (scene) async throws in
+            await withTaskGroup(of: Void.self) { group in
+                for thread in 0..<8 {
+                    group.addTask {
+                        for turn in 0..<250 {
+                            let slot = StoreScene.slot(UInt64(turn % 10))
+                            let notification = scene.notification(UInt64(thread * 1000 + turn), to: slot)
+                            scene.store.put(Letter(notification), reason: .deviceOffline, tag: nil)
+                        }
+                    }
+                }
+            }
+            let heard = await scene.witness.wait { $0.stored.count == 2000 }
+            #expect(Set(heard.stored.map(\.letter.notification.id)).count == 2000)
+            #expect(zip(heard.stored, heard.stored.dropFirst()).allSatisfy { $0.sequence < $1.sequence })
+            var last: [Slot: UInt64] = [:]
+            for put in heard.stored { last[put.letter.notification.slot] = put.letter.notification.id.low }
+            for (slot, number) in last { #expect(try await scene.waiting(slot) == [number]) }
+        },
+        Rule("after a restart all is there, and nothing that was removed or replaced", needsDurability: true) {
+            (scene) async throws in
+            await scene.put(1, to: StoreScene.slot(1))
+            let removed = try #require(await scene.put(2, to: StoreScene.slot(2)))
+            await scene.put(3, to: StoreScene.slot(3))
+            let newest = try #require(await scene.put(4, to: StoreScene.slot(3)))
+            scene.store.remove(StoreScene.slot(2), sequence: removed.sequence, event: nil)
+            try await scene.restart()
+            #expect(scene.store.count == 2)
+            #expect(try await scene.waiting(StoreScene.slot(1), StoreScene.slot(2), StoreScene.slot(3)) == [1, 4])
+            #expect(try await scene.states(3) == [.storedDeviceOffline, .replaced])
+            let next = try #require(await scene.put(5, to: StoreScene.slot(3)))
+            #expect(next.sequence > newest.sequence)
+            #expect(try await scene.states(4) == [.storedDeviceOffline, .replaced])
+            #expect(try await scene.store.removeExpired(at: scene.now + .seconds(3600), limit: 10) == 2)
+        },
+        Rule("a sequence is never used again, even if the newest was removed", needsDurability: true) {
+            (scene) async throws in
+            let put = try #require(await scene.put(1, to: StoreScene.slot(1)))
+            scene.store.remove(StoreScene.slot(1), sequence: put.sequence, event: nil)
+            try await scene.restart()
+            #expect(scene.store.count == 0)
+            let next = try #require(await scene.put(2, to: StoreScene.slot(1)))
+            #expect(next.sequence > put.sequence)
+        },
+    ]
+}

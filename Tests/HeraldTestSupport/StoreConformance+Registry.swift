@@ -1,0 +1,169 @@
+import HeraldMailbox
+import HeraldModel
+import Testing
+
+extension StoreConformance {
+    private static func app(_ name: String, _ environment: PushEnvironment = .production) throws -> App {
+        App(topic: try #require(Topic(name)), environment: environment)
+    }
+
+    static let registryRules: [Rule] = [
+        Rule("a device and an app keep their numbers") { (scene) async throws in
+            let device = try #require(DeviceID("phone-1"))
+            let first = try await scene.store.number(of: device)
+            let other = try #require(DeviceID("phone-2"))
+            #expect(try await scene.store.number(of: other) != first)
+            #expect(try await scene.store.number(of: device) == first)
+            let chat = try await scene.store.number(of: app("com.example.chat"))
+            let sandbox = try await scene.store.number(of: app("com.example.chat", .sandbox))
+            let call = try await scene.store.number(of: app("com.example.chat.voip"))
+            #expect(Set([chat, sandbox, call]).count == 3)
+            let again = try await scene.store.number(of: app("com.example.chat", .sandbox))
+            #expect(again == sandbox)
+        },
+        Rule("asked for at the same moment, a number is made once") { (scene) async throws in
+            let device = try #require(DeviceID("phone"))
+            let numbers = try await withThrowingTaskGroup(of: DeviceNumber.self) { group in
+                for _ in 0..<50 { group.addTask { try await scene.store.number(of: device) } }
+                return try await group.reduce(into: Set()) { $0.insert($1) }
+            }
+            #expect(numbers.count == 1)
+        },
+        Rule("a registration that is confirmed keeps its generation") { (scene) async throws in
+            let slot = StoreScene.slot(1)
+            let made = try await scene.store.register(slot, at: scene.now)
+            #expect(made == Registration(slot: slot, generation: made.generation, isLive: true, registered: scene.now))
+            scene.clock.advance(by: .seconds(60))
+            let confirmed = try await scene.store.register(slot, at: scene.now)
+            #expect(confirmed.generation == made.generation)
+            #expect(confirmed.registered == scene.now)
+        },
+        Rule("a registration that ended is on the feedback list until it is made again, with another generation") {
+            (scene) async throws in
+            let slot = StoreScene.slot(1)
+            let first = try await scene.store.register(slot, at: scene.now)
+            scene.clock.advance(by: .seconds(60))
+            let end = scene.now
+            try await scene.store.unregister(slot, at: end)
+            let record = FeedbackRecord(slot: slot, generation: first.generation, time: end)
+            #expect(try await scene.store.feedback(for: slot.app, limit: 10) == [record])
+            scene.clock.advance(by: .seconds(60))
+            try await scene.store.unregister(slot, at: scene.now)
+            #expect(try await scene.store.feedback(for: slot.app, limit: 10) == [record])
+            var registrations = try await scene.store.loadRegistry().registrations
+            #expect(registrations.map(\.isLive) == [false])
+            #expect(registrations.map(\.ended) == [end])
+            let second = try await scene.store.register(slot, at: scene.now)
+            #expect(second.generation > first.generation)
+            #expect(second.isLive)
+            #expect(try await scene.store.feedback(for: slot.app, limit: 10) == [])
+            registrations = try await scene.store.loadRegistry().registrations
+            #expect(registrations == [second])
+        },
+        Rule("ending what is not registered changes nothing") { (scene) async throws in
+            try await scene.store.unregister(StoreScene.slot(1), at: scene.now)
+            #expect(try await scene.store.loadRegistry().registrations.isEmpty)
+            #expect(try await scene.store.feedback(for: AppNumber(1), limit: 10) == [])
+        },
+        Rule("a registration that ends takes along what waits for it") { (scene) async throws in
+            let slot = StoreScene.slot(1)
+            _ = try await scene.store.register(slot, at: scene.now)
+            await scene.put(1, to: slot)
+            await scene.put(2, to: StoreScene.slot(1, 2))
+            scene.clock.advance(by: .seconds(1))
+            try await scene.store.unregister(slot, at: scene.now)
+            #expect(try await scene.waiting(slot, StoreScene.slot(1, 2)) == [2])
+            let lines = try await scene.lines(1)
+            #expect(lines.map(\.state) == [.storedDeviceOffline, .discardedUnregisteredFromStorage])
+            #expect(lines.last?.time == scene.now)
+            #expect(scene.store.count == 1)
+        },
+        Rule("what was put just before a registration ended goes with it, and what is put later stays") {
+            (scene) async throws in
+            let slot = StoreScene.slot(1)
+            _ = try await scene.store.register(slot, at: scene.now)
+            let letters = (1...3).map { Letter(scene.notification($0, to: slot)) }
+            for letter in letters { scene.store.put(letter, reason: .deviceOffline, tag: nil) }
+            try await scene.store.unregister(slot, at: scene.now)
+            #expect(try await scene.waiting(slot) == [])
+            _ = try await scene.store.register(slot, at: scene.now)
+            await scene.put(4, to: slot)
+            #expect(try await scene.waiting(slot) == [4])
+            #expect(try await scene.states(2) == [.storedDeviceOffline, .replaced])
+            #expect(try await scene.states(3) == [.storedDeviceOffline, .discardedUnregisteredFromStorage])
+        },
+        Rule("whether notifications are wanted is kept, until the app is installed anew") { (scene) async throws in
+            let slot = StoreScene.slot(1)
+            try await scene.store.setEnabled(false, for: slot)
+            #expect(try await scene.store.register(slot, at: scene.now).isEnabled)
+            try await scene.store.setEnabled(false, for: slot)
+            #expect(try await scene.store.register(slot, at: scene.now).isEnabled == false)
+            try await scene.store.setEnabled(true, for: slot)
+            #expect(try await scene.store.loadRegistry().registrations.map(\.isEnabled) == [true])
+            try await scene.store.setEnabled(false, for: slot)
+            try await scene.store.unregister(slot, at: scene.now)
+            #expect(try await scene.store.register(slot, at: scene.now).isEnabled)
+        },
+        Rule("a session and the saving of power are kept for a device") { (scene) async throws in
+            let device = try await scene.store.number(of: try #require(DeviceID("phone")))
+            #expect(try await scene.store.deviceRecord(device) == DeviceRecord())
+            let session = SessionRecord(
+                subscriptions: ["apps/com.example.chat/#": 1, "apps/com.example.chat.voip": 0],
+                expiryInterval: .max,
+                disconnected: scene.now
+            )
+            try await scene.store.setSession(session, for: device)
+            try await scene.store.setSavingPower(true, for: device)
+            #expect(
+                try await scene.store.deviceRecord(device) == DeviceRecord(isSavingPower: true, session: session)
+            )
+            try await scene.store.setSession(nil, for: device)
+            try await scene.store.setSavingPower(false, for: device)
+            #expect(try await scene.store.deviceRecord(device) == DeviceRecord())
+        },
+        Rule("feedback comes oldest first and bounded, and exactly what was read is cleared") { (scene) async throws in
+            for device in 1...5 {
+                _ = try await scene.store.register(StoreScene.slot(UInt64(device)), at: scene.now)
+                try await scene.store.unregister(StoreScene.slot(UInt64(device)), at: scene.now)
+                scene.clock.advance(by: .seconds(1))
+            }
+            let read = try await scene.store.feedback(for: AppNumber(1), limit: 3)
+            #expect(read.map(\.slot.device.value) == [1, 2, 3])
+            _ = try await scene.store.register(StoreScene.slot(1), at: scene.now)
+            try await scene.store.unregister(StoreScene.slot(1), at: scene.now)
+            try await scene.store.clearFeedback(read)
+            let left = try await scene.store.feedback(for: AppNumber(1), limit: 10)
+            #expect(left.map(\.slot.device.value) == [4, 5, 1])
+            #expect(try await scene.store.feedback(for: AppNumber(2), limit: 10) == [])
+        },
+        Rule("the registry is loaded whole, also after a restart", needsDurability: true) { (scene) async throws in
+            let device = try #require(DeviceID("phone"))
+            let chat = try app("com.example.chat", .sandbox)
+            let slot = Slot(
+                device: try await scene.store.number(of: device),
+                app: try await scene.store.number(of: chat)
+            )
+            let registration = try await scene.store.register(slot, at: scene.now)
+            try await scene.restart()
+            let snapshot = try await scene.store.loadRegistry()
+            #expect(snapshot.devices.map(\.0) == [device])
+            #expect(snapshot.devices.map(\.1) == [slot.device])
+            #expect(snapshot.apps.map(\.0) == [chat])
+            #expect(snapshot.apps.map(\.1) == [slot.app])
+            #expect(snapshot.registrations == [registration])
+            let other = try #require(DeviceID("other"))
+            #expect(try await scene.store.number(of: other) != slot.device)
+        },
+        Rule("a thousand registrations at once") { (scene) async throws in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for device in 1...1000 {
+                    group.addTask {
+                        _ = try await scene.store.register(StoreScene.slot(UInt64(device)), at: scene.now)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await scene.store.loadRegistry().registrations.count == 1000)
+        },
+    ]
+}

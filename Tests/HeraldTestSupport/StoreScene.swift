@@ -1,0 +1,111 @@
+package import HeraldMailbox
+package import HeraldModel
+import Testing
+
+/// All that one engine does.
+package typealias AnyStore = any MailboxStore & JournalStore & RegistryStore
+
+/// An engine as the conformance suite drives it.
+package protocol StoreFixture: AnyObject, Sendable {
+    var store: AnyStore { get }
+    /// Stops the engine and starts it again on what it keeps. Called only if the engine is durable.
+    func restart() async throws
+    /// Makes every write fail, or no longer.
+    func setFailsWrites(_ fails: Bool)
+    func close() async
+}
+
+/// A kind of engine.
+package struct StoreEngine: Sendable, CustomTestStringConvertible {
+    package let name: String
+    /// Whether it keeps what it was given when it is restarted.
+    package let isDurable: Bool
+    package let open: @Sendable (any WallClock) async throws -> any StoreFixture
+
+    package init(
+        name: String,
+        isDurable: Bool,
+        open: @escaping @Sendable (any WallClock) async throws -> any StoreFixture
+    ) {
+        self.name = name
+        self.isDurable = isDurable
+        self.open = open
+    }
+
+    package var testDescription: String { name }
+}
+
+/// One store, somebody who listens to it, and short ways to say what tests say often.
+package struct StoreScene: Sendable {
+    package let fixture: any StoreFixture
+    package let clock: ManualClock
+    package let witness = StoreWitness()
+
+    package init(_ fixture: any StoreFixture, clock: ManualClock) {
+        self.fixture = fixture
+        self.clock = clock
+        fixture.store.report(to: witness)
+    }
+
+    package var store: AnyStore { fixture.store }
+    package var now: WallTime { clock.now() }
+
+    package func restart() async throws {
+        try await fixture.restart()
+        store.report(to: witness)
+    }
+
+    package static func slot(_ device: UInt64, _ app: UInt32 = 1) -> Slot {
+        Slot(device: DeviceNumber(device), app: AppNumber(app))
+    }
+
+    /// A notification whose identifiers follow from a number.
+    package func notification(
+        _ number: UInt64,
+        to slot: Slot,
+        for duration: Duration = .seconds(3600),
+        payload: String = "{\"aps\":{\"alert\":\"hello\"}}"
+    ) -> Notification {
+        Notification(
+            id: NotificationID(high: 0xA, low: number),
+            uniqueID: NotificationID(high: 0xB, low: number),
+            slot: slot,
+            received: now,
+            storedUntil: now + duration,
+            priority: .immediate,
+            pushType: .alert,
+            collapseID: nil,
+            payload: Array(payload.utf8)
+        )
+    }
+
+    /// Puts a notification and waits for the report.
+    @discardableResult
+    package func put(_ notification: Notification, reason: StoreReason = .deviceOffline) async -> StoredPut? {
+        let letter = Letter(notification)
+        store.put(letter, reason: reason, tag: nil)
+        let heard = await witness.wait { heard in
+            heard.stored.contains { $0.letter === letter } || heard.failed.contains { $0 === letter }
+        }
+        return heard.stored.first { $0.letter === letter }
+    }
+
+    @discardableResult
+    package func put(_ number: UInt64, to slot: Slot, for duration: Duration = .seconds(3600)) async -> StoredPut? {
+        await put(notification(number, to: slot, for: duration))
+    }
+
+    /// The numbers of the notifications that wait in slots.
+    package func waiting(_ slots: Slot...) async throws -> [UInt64] {
+        try await store.waiting(in: slots).map(\.notification.id.low)
+    }
+
+    /// The states of a notification, oldest first.
+    package func states(_ number: UInt64) async throws -> [JournalState] {
+        try await lines(number).map(\.state)
+    }
+
+    package func lines(_ number: UInt64) async throws -> [JournalEvent] {
+        try await store.lines(matching: .notification(NotificationID(high: 0xA, low: number)), limit: 100)
+    }
+}

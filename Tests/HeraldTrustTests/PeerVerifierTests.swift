@@ -1,0 +1,356 @@
+import Crypto
+import CryptoExtras
+import HeraldModel
+import HeraldTestSupport
+import HeraldTrust
+import SwiftASN1
+import Testing
+import X509
+
+struct PeerVerifierTests {
+    private let trust: TestTrust
+    private let office: TrustOffice
+
+    init() throws {
+        trust = try TestTrust()
+        office = try trust.office()
+    }
+
+    private func device(_ certificate: TestCertificate) throws -> PeerRefusal.Code? {
+        let der = try certificate.der(trust, .device)
+        return refusal(office.peers.device(certificate: der, at: trust.now))
+    }
+
+    private func provider(_ certificate: TestCertificate) throws -> PeerRefusal.Code? {
+        let der = try certificate.der(trust, .provider)
+        return refusal(office.peers.provider(certificate: der, at: trust.now))
+    }
+
+    private func refusal<Identity>(_ result: Result<Identity, PeerRefusal>) -> PeerRefusal.Code? {
+        switch result {
+        case .success: nil
+        case .failure(let refusal): refusal.code
+        }
+    }
+
+    // What is odd about a certificate of either kind, and what it is refused for.
+    private static let oddities: [(String, PeerRefusal.Code, @Sendable (inout TestCertificate) throws -> Void)] = [
+        ("expired", .expired, { $0.ends = .seconds(-1) }),
+        ("not valid yet", .notYetValid, { $0.begins = .seconds(60) }),
+        ("no extended key usage", .wrongPurpose, { $0.usages = nil }),
+        ("for servers", .wrongPurpose, { $0.usages = [.serverAuth] }),
+        ("for signing code and mail", .wrongPurpose, { $0.usages = [.codeSigning, .emailProtection] }),
+        ("for anything", .wrongPurpose, { $0.usages = [.any] }),
+        ("an authority", .isAuthority, { $0.constraints = .isCertificateAuthority(maxPathLength: nil) }),
+        ("an authority of no depth", .isAuthority, { $0.constraints = .isCertificateAuthority(maxPathLength: 0) }),
+        (
+            "a key that signs certificates", .wrongPurpose,
+            {
+                $0.keyUsage = KeyUsage(digitalSignature: true, keyCertSign: true)
+            }
+        ),
+        ("a key that only agrees", .wrongPurpose, { $0.keyUsage = KeyUsage(keyAgreement: true) }),
+        (
+            "another key's authority", .wrongAuthority,
+            { $0.authorityKeyIdentifier = .some(Array(repeating: 1, count: 20)) }
+        ),
+        // The library reads no such key; `weakKey` is for the day on which it does.
+        (
+            "RSA of 1024 bits", .malformed,
+            {
+                $0.key = Certificate.PrivateKey(try _RSA.Signing.PrivateKey(unsafeKeySize: .init(bitCount: 1024)))
+            }
+        ),
+        (
+            "an unreadable key usage", .malformed,
+            {
+                $0.keyUsage = nil
+                $0.extensions.append(.init(oid: [2, 5, 29, 15], critical: true, value: [0x04, 0x00]))
+            }
+        ),
+        (
+            "an unreadable extended key usage", .malformed,
+            {
+                $0.usages = nil
+                $0.extensions.append(.init(oid: [2, 5, 29, 37], critical: false, value: [0x05, 0x00]))
+            }
+        ),
+        (
+            "unreadable constraints", .malformed,
+            {
+                $0.constraints = nil
+                $0.extensions.append(.init(oid: [2, 5, 29, 19], critical: true, value: [0x02, 0x01, 0x00]))
+            }
+        ),
+        (
+            "an unreadable authority key identifier", .malformed,
+            {
+                $0.authorityKeyIdentifier = .some(nil)
+                $0.extensions.append(.init(oid: [2, 5, 29, 35], critical: false, value: [0x02, 0x01, 0x00]))
+            }
+        ),
+    ]
+
+    @Test(arguments: oddities.indices)
+    func `an odd certificate is refused at both doors`(index: Int) throws {
+        let (name, code, spoil) = Self.oddities[index]
+        var device = TestCertificate.device("d1")
+        try spoil(&device)
+        #expect(try self.device(device) == code, "a device's: \(name)")
+        var provider = TestCertificate.provider("com.example.chat")
+        try spoil(&provider)
+        #expect(try self.provider(provider) == code, "a provider's: \(name)")
+    }
+
+    @Test func `a certificate as it should be is accepted, also without what may be left out`() throws {
+        #expect(try device(.device("d1")) == nil)
+        #expect(try provider(.provider("com.example.chat")) == nil)
+        var bare = TestCertificate.device("d1")
+        bare.constraints = nil
+        bare.keyUsage = nil
+        bare.authorityKeyIdentifier = .some(nil)
+        bare.usages = [.serverAuth, .clientAuth]
+        #expect(try device(bare) == nil)
+    }
+
+    @Test(arguments: [2048, 3072])
+    func `RSA keys of 2048 bits and more are accepted`(bits: Int) throws {
+        var certificate = TestCertificate.device("d1")
+        certificate.key = Certificate.PrivateKey(try _RSA.Signing.PrivateKey(keySize: .init(bitCount: bits)))
+        #expect(try device(certificate) == nil)
+    }
+
+    @Test func `larger curves are accepted`() throws {
+        for key in [
+            Certificate.PrivateKey(P384.Signing.PrivateKey()), Certificate.PrivateKey(P521.Signing.PrivateKey()),
+        ] {
+            var certificate = TestCertificate.device("d1")
+            certificate.key = key
+            #expect(try device(certificate) == nil)
+        }
+    }
+
+    @Test func `a certificate of the other door's authority is refused`() throws {
+        let device = try TestCertificate.device("d1").der(trust, .provider)
+        #expect(refusal(office.peers.device(certificate: device, at: trust.now)) == .wrongAuthority)
+        let provider = try TestCertificate.provider("com.example.chat").der(trust, .device)
+        #expect(refusal(office.peers.provider(certificate: provider, at: trust.now)) == .wrongAuthority)
+    }
+
+    @Test func `a certificate of another service's authority is refused`() throws {
+        let other = try TestTrust()
+        let device = try TestCertificate.device("d1").der(other, .device)
+        #expect(refusal(office.peers.device(certificate: device, at: trust.now)) == .wrongAuthority)
+    }
+
+    @Test func `the authority's and the server's own certificates are no peer's`() throws {
+        let authority = trust.folder.deviceAuthority.der
+        #expect(refusal(office.peers.device(certificate: authority, at: trust.now)) == .isAuthority)
+        let server = try trust.folder.serverCertificate().chain[0]
+        #expect(refusal(office.peers.device(certificate: server, at: trust.now)) == .wrongAuthority)
+        #expect(refusal(office.peers.provider(certificate: server, at: trust.now)) == .wrongAuthority)
+    }
+
+    @Test func `what is no certificate is refused`() throws {
+        let good = try TestCertificate.device("d1").der(trust, .device)
+        for bytes in [[], [0x30], [0x30, 0x80, 0, 0], [0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF], Array("-----BEGIN".utf8)] {
+            #expect(refusal(office.peers.device(certificate: bytes, at: trust.now)) == .malformed)
+        }
+        for length in 0..<good.count {
+            #expect(refusal(office.peers.device(certificate: Array(good[..<length]), at: trust.now)) == .malformed)
+        }
+        #expect(refusal(office.peers.device(certificate: good + [0], at: trust.now)) == .malformed)
+    }
+
+    @Test func `a certificate with any byte changed is judged without a crash`() throws {
+        // TLS has checked the signature; here anything may be read, and must only be read within its bounds.
+        var provider = TestCertificate.provider("com.example.chat", team: "TEAM000001")
+        let topics: [UInt8] = [0x30, 0x0C, 0x0C, 0x05] + Array("com.a".utf8) + [0x30, 0x03, 0x0C, 0x01, 0x61]
+        provider.extensions.append(.init(oid: [1, 2, 840, 113635, 100, 6, 3, 6], critical: false, value: topics[...]))
+        let certificates = [try provider.der(trust, .provider), try TestCertificate.device("d1").der(trust, .device)]
+        for certificate in certificates {
+            for index in certificate.indices {
+                for change in [0x01, 0x80, 0xFF] as [UInt8] {
+                    var changed = certificate
+                    changed[index] ^= change
+                    _ = office.peers.provider(certificate: changed, at: trust.now)
+                    _ = office.peers.device(certificate: changed, at: trust.now)
+                }
+            }
+        }
+    }
+
+    // What a device's certificate may not be named.
+    @Test(
+        arguments: [
+            ("no name", []),
+            (
+                "two names",
+                [
+                    .uniformResourceIdentifier("urn:herald:device:d1"),
+                    .uniformResourceIdentifier("urn:herald:device:d2"),
+                ]
+            ),
+            (
+                "one name twice",
+                [
+                    .uniformResourceIdentifier("urn:herald:device:d1"),
+                    .uniformResourceIdentifier("urn:herald:device:d1"),
+                ]
+            ),
+            ("a host name too", [.uniformResourceIdentifier("urn:herald:device:d1"), .dnsName("d1")]),
+            ("a host name", [.dnsName("urn:herald:device:d1")]),
+            ("a mail address", [.rfc822Name("d1@example.com")]),
+            ("an address", [.ipAddress(ASN1OctetString(contentBytes: [127, 0, 0, 1]))]),
+            ("another scheme", [.uniformResourceIdentifier("https://example.com/d1")]),
+            ("another urn", [.uniformResourceIdentifier("urn:herald:provider:d1")]),
+            ("capitals", [.uniformResourceIdentifier("URN:HERALD:DEVICE:d1")]),
+            ("no identifier", [.uniformResourceIdentifier("urn:herald:device:")]),
+            ("a wildcard", [.uniformResourceIdentifier("urn:herald:device:*")]),
+            ("a slash", [.uniformResourceIdentifier("urn:herald:device:a/b")]),
+            ("a plus", [.uniformResourceIdentifier("urn:herald:device:+")]),
+            ("a zero byte", [.uniformResourceIdentifier("urn:herald:device:d1\0d2")]),
+            ("a space", [.uniformResourceIdentifier("urn:herald:device:d1 ")]),
+            ("65 characters", [.uniformResourceIdentifier("urn:herald:device:" + String(repeating: "d", count: 65))]),
+            ("a directory name", [.directoryName(DistinguishedName())]),
+        ] as [(String, [GeneralName])]
+    )
+    func `a device is named by exactly one well-formed URI`(name: String, names: [GeneralName]) throws {
+        var certificate = TestCertificate()
+        certificate.subject = [.init(type: .RDNAttributeType.commonName, utf8String: "d1")]
+        certificate.names = names
+        #expect(try device(certificate) == .noIdentity, "\(name)")
+    }
+
+    @Test(arguments: [
+        ("a letter that looks like another", Array("urn:herald:device:d\u{430}1".utf8)),
+        ("bytes that are no text", Array("urn:herald:device:".utf8) + [0xFF, 0xFE]),
+    ])
+    func `a name that is not ASCII is refused`(name: String, uri: [UInt8]) throws {
+        var certificate = TestCertificate()
+        let value = [0x30, UInt8(uri.count + 2), 0x86, UInt8(uri.count)] + uri
+        certificate.extensions = [.init(oid: [2, 5, 29, 17], critical: false, value: value[...])]
+        #expect(try device(certificate) == .noIdentity, "\(name)")
+    }
+
+    @Test func `a device is who its certificate says, with its serial number and its end`() throws {
+        let issued = try trust.device("kitchen-1")
+        let certificate = try PEMBundle(pem: Array(issued.pem.utf8), path: "pem").certificates[0]
+        let identity = try office.peers.device(certificate: PEMBundle.der(certificate), at: trust.now).get()
+        #expect(identity.id == DeviceID("kitchen-1"))
+        #expect(identity.serial == issued.device.serial)
+        #expect(identity.expires == issued.device.expires)
+    }
+
+    @Test func `a provider certificate of one topic has that for its default`() throws {
+        let issued = try trust.provider("com.example.chat", team: "TEAM000001", environments: [.sandbox])
+        let certificate = try PEMBundle(pem: Array(issued.pem.utf8), path: "pem").certificates[0]
+        let identity = try office.peers.provider(certificate: PEMBundle.der(certificate), at: trust.now).get()
+        #expect(identity.topics == [try #require(Topic("com.example.chat"))])
+        #expect(identity.defaultTopic == Topic("com.example.chat"))
+        #expect(identity.team == "TEAM000001")
+        #expect(identity.environments == [.sandbox])
+        #expect(identity.serial == issued.credential.serial)
+    }
+
+    @Test func `a provider certificate of several topics has no default`() throws {
+        let issued = try trust.provider("com.example.chat", "com.example.chat.voip", "com.example.chat.complication")
+        let certificate = try PEMBundle(pem: Array(issued.pem.utf8), path: "pem").certificates[0]
+        let identity = try office.peers.provider(certificate: PEMBundle.der(certificate), at: trust.now).get()
+        #expect(identity.topics.count == 3)
+        #expect(identity.defaultTopic == nil)
+        #expect(identity.team == nil)
+        #expect(identity.environments == [.production, .sandbox])
+    }
+
+    @Test func `topics are read as Apple's certificates list them`() throws {
+        // The list of Apple's form: each topic is followed by a sequence of labels.
+        func text(_ string: String) -> [UInt8] { [0x0C, UInt8(string.utf8.count)] + Array(string.utf8) }
+        func sequence(_ content: [UInt8]) -> [UInt8] { [0x30, UInt8(content.count)] + content }
+        let list = sequence(
+            text("com.example.chat") + sequence(text("app")) + text("com.example.chat.voip") + sequence(text("voip"))
+        )
+        var certificate = TestCertificate.provider("com.example.chat")
+        certificate.extensions.append(.init(oid: [1, 2, 840, 113635, 100, 6, 3, 6], critical: false, value: list[...]))
+        let voip = sequence(text("com.example.calls.voip") + sequence([]))
+        certificate.extensions.append(.init(oid: [1, 2, 840, 113635, 100, 6, 3, 4], critical: false, value: voip[...]))
+        let der = try certificate.der(trust, .provider)
+        let identity = try office.peers.provider(certificate: der, at: trust.now).get()
+        #expect(
+            Set(identity.topics.map(\.name))
+                == ["com.example.chat", "com.example.chat.voip", "com.example.calls.voip"]
+        )
+    }
+
+    @Test(
+        arguments: [
+            ("not a sequence", [0x0C, 0x01, 0x61]), ("a number in it", [0x30, 0x03, 0x02, 0x01, 0x01]),
+            ("no topic in it", [0x30, 0x00]), ("a wildcard", [0x30, 0x03, 0x0C, 0x01, 0x2A]),
+            ("unfinished", [0x30, 0x05, 0x0C]),
+            ("empty text", [0x30, 0x02, 0x0C, 0x00]), ("nothing", []),
+        ] as [(String, ArraySlice<UInt8>)]
+    )
+    func `a list of topics that is none is refused`(name: String, value: ArraySlice<UInt8>) throws {
+        var certificate = TestCertificate.provider("com.example.chat")
+        certificate.extensions.append(.init(oid: [1, 2, 840, 113635, 100, 6, 3, 6], critical: false, value: value))
+        #expect(try provider(certificate) == .noIdentity, "\(name)")
+    }
+
+    @Test func `a subject without a topic, with two, or with a bad one is refused`() throws {
+        let uid: ASN1ObjectIdentifier = [0, 9, 2342, 19_200_300, 100, 1, 1]
+        for values in [[], ["com.example.a", "com.example.b"], ["*"], [""], ["com.example/a"]] {
+            var certificate = TestCertificate.provider("com.example.chat")
+            certificate.subject = values.map { .init(type: uid, utf8String: $0) }
+            #expect(try provider(certificate) == .noIdentity, "\(values)")
+        }
+        var twoTeams = TestCertificate.provider("com.example.chat", team: "TEAM000001")
+        twoTeams.subject.append(.init(type: .RDNAttributeType.organizationalUnitName, utf8String: "TEAM000002"))
+        #expect(try provider(twoTeams) == .noIdentity)
+    }
+
+    @Test func `a certificate without marks is good for what the setting says`() throws {
+        var certificate = TestCertificate.provider("com.example.chat")
+        certificate.extensions = []
+        let der = try certificate.der(trust, .provider)
+        #expect(try office.peers.provider(certificate: der, at: trust.now).get().environments == [])
+        let lenient = try trust.office(unmarkedEnvironments: [.production])
+        #expect(try lenient.peers.provider(certificate: der, at: trust.now).get().environments == [.production])
+    }
+
+    @Test func `a certificate is refused from the second on in which its time is over`() throws {
+        let issued = try trust.device()
+        let certificate = try PEMBundle(pem: Array(issued.pem.utf8), path: "pem").certificates[0]
+        let der = PEMBundle.der(certificate)
+        let end = issued.device.expires
+        #expect(refusal(office.peers.device(certificate: der, at: end)) == nil)
+        #expect(refusal(office.peers.device(certificate: der, at: end + .seconds(1))) == .expired)
+        #expect(refusal(office.peers.device(certificate: der, at: trust.now - .seconds(3700))) == .notYetValid)
+    }
+
+    @Test func `a revoked peer is refused once the list is read, and not before`() throws {
+        let issued = try trust.device()
+        let certificate = try PEMBundle(pem: Array(issued.pem.utf8), path: "pem").certificates[0]
+        let der = PEMBundle.der(certificate)
+        try trust.folder.revokeDevice(issued.device.id.name, now: trust.now)
+        #expect(refusal(office.peers.device(certificate: der, at: trust.now)) == nil)
+        #expect(office.reload().revocations == [.device])
+        #expect(refusal(office.peers.device(certificate: der, at: trust.now)) == .revoked)
+        #expect(office.isRevoked(serial: issued.device.serial, of: .device))
+        #expect(!office.isRevoked(serial: issued.device.serial, of: .provider))
+        #expect(
+            refusal(try trust.office().peers.device(certificate: der, at: trust.now)) == .revoked,
+            "after a restart"
+        )
+    }
+
+    @Test func `what a provider is told of a bad certificate is BadCertificate`() throws {
+        var certificate = TestCertificate.provider("com.example.chat")
+        certificate.usages = nil
+        let der = try certificate.der(trust, .provider)
+        guard case .failure(let refusal) = office.peers.provider(certificate: der, at: trust.now) else {
+            Issue.record("accepted")
+            return
+        }
+        #expect(refusal.rejection == .badCertificate)
+    }
+}
