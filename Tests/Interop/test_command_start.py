@@ -9,19 +9,11 @@ import subprocess
 
 import pytest
 
+from commands import PORTS, one_line, serve_in_vain
 from parties import assert_accepted
 from private_mounts import in_private_mounts, mount
 from provider import Provider, away_device
 from service import HERALD, TOPIC, Service, herald
-from test_command_usage import one_line
-
-PORTS = ["--api-port", "0", "--device-port", "0", "--console-port", "0"]
-
-
-def serve(data, *options, **more):
-    """A start that is to fail."""
-    return herald("serve", "--data", data, *PORTS, *options, check=False, **more)
-
 
 def content(folder):
     """What a folder holds, apart from what belongs to the run."""
@@ -104,13 +96,13 @@ class TestDoors:
     def test_an_occupied_port_is_told(self, tmp_path, door):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            result = serve(tmp_path / "data", f"--{door}-port", port)
+            result = serve_in_vain(tmp_path / "data", f"--{door}-port", port)
         assert str(port) in one_line(result)
         assert "ready" not in result.stdout
         assert not (tmp_path / "data" / "run" / "doors.json").exists()
 
     def test_an_address_that_is_not_ours_is_told(self, tmp_path):
-        assert "192.0.2.1" in one_line(serve(tmp_path / "data", "--host", "192.0.2.1"))
+        assert "192.0.2.1" in one_line(serve_in_vain(tmp_path / "data", "--host", "192.0.2.1"))
 
 
 class TestSettings:
@@ -156,14 +148,14 @@ class TestSettings:
     def test_a_wrong_file_is_told(self, tmp_path, text, told):
         file = tmp_path / "herald.yaml"
         file.write_text(text)
-        line = one_line(serve(tmp_path / "data", "--config", file))
+        line = one_line(serve_in_vain(tmp_path / "data", "--config", file))
         assert "herald.yaml" in line or any(word in line for word in told)
         assert all(word in line for word in told)
         assert not (tmp_path / "data").exists()
 
     def test_a_file_that_cannot_be_read_is_told(self, tmp_path):
         for path in (tmp_path / "nothing.yaml", tmp_path):
-            assert str(path) in one_line(serve(tmp_path / "data", "--config", path))
+            assert str(path) in one_line(serve_in_vain(tmp_path / "data", "--config", path))
 
     def test_an_empty_file_says_nothing(self, fresh, tmp_path):
         file = tmp_path / "herald.yaml"
@@ -198,14 +190,14 @@ class TestFolders:
     def test_a_file_in_place_of_the_folder_is_told(self, tmp_path):
         path = tmp_path / "data"
         path.write_text("")
-        assert str(path) in one_line(serve(path))
+        assert str(path) in one_line(serve_in_vain(path))
 
     def test_a_folder_of_a_newer_version_is_left_alone(self, used):
         service, _, _ = used
         path = service.data / "format"
         path.write_text("herald 99\n")
         before = content(service.data)
-        assert "newer" in one_line(serve(service.data))
+        assert "newer" in one_line(serve_in_vain(service.data))
         assert content(service.data) == before
 
     def test_a_damaged_part_is_named_and_nothing_is_overwritten(self, used):
@@ -244,7 +236,7 @@ class TestFolders:
             for side in ("-wal", "-shm"):
                 path.with_name(path.name + side).unlink(missing_ok=True)
             path.write_bytes(damage)
-            line = one_line(serve(service.data))
+            line = one_line(serve_in_vain(service.data))
             assert path.name in line or "store" in line
             assert path.read_bytes() == damage
 
@@ -256,10 +248,10 @@ class TestFolders:
             database.execute("INSERT INTO grdb_migrations VALUES ('from the future')")
             database.execute("PRAGMA user_version = 9999")
         database.close()
-        one_line(serve(service.data))
+        one_line(serve_in_vain(service.data))
 
     def test_two_services_never_share_a_folder(self, shared):
-        line = one_line(serve(shared.data))
+        line = one_line(serve_in_vain(shared.data))
         assert str(shared.pid) in line or "in use" in line or str(shared.data) in line
         assert json.loads((shared.data / "run" / "doors.json").read_text()) == shared.doors
         assert herald("device", "list", "--data", shared.data, check=False).returncode == 0
@@ -273,8 +265,8 @@ class TestFolders:
         herald("init", "--data", service.data)
         mount(folder, "remount,ro")
         try:
-            assert str(service.data) in one_line(serve(service.data))
-            assert str(folder) in one_line(serve(folder / "another"))
+            assert str(service.data) in one_line(serve_in_vain(service.data))
+            assert str(folder) in one_line(serve_in_vain(folder / "another"))
             command = ["device", "enroll", "--data", service.data, "--out", tmp_path / "x.pem"]
             one_line(herald(*command, check=False))
         finally:
