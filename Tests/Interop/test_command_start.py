@@ -12,7 +12,7 @@ import pytest
 from commands import PORTS, one_line, serve_in_vain
 from parties import assert_accepted
 from private_mounts import in_private_mounts, mount
-from provider import Provider, away_device
+from provider import Disconnected, Provider, away_device
 from service import HERALD, TOPIC, Service, herald
 
 def content(folder):
@@ -22,6 +22,10 @@ def content(folder):
         for path in sorted(folder.rglob("*"))
         if path.is_file() and "run" not in path.relative_to(folder).parts
     }
+
+
+#: The public half of the authority, the server's certificate, and the lists that follow from the ledger.
+REPLACEABLE = ("ca.pem", "trust/server.pem", "trust/device.crl", "trust/provider.crl")
 
 
 @pytest.fixture
@@ -204,6 +208,7 @@ class TestFolders:
         """Each file of the folder in turn is gone, is empty, or has its beginning overwritten."""
         service, certificate, device = used
         whole = content(service.data)
+        passed = set()
         for name, original in whole.items():
             path = service.data / name
             if path.name.endswith(("-wal", "-shm")) or not original:
@@ -215,16 +220,42 @@ class TestFolders:
                     path.write_bytes(damage)
                 before = content(service.data)
                 result = serve_briefly(service)
-                if result is not None:
-                    what = f"{name} {'gone' if damage is None else 'damaged'}"
+                what = f"{name} {'gone' if damage is None else 'damaged' if damage else 'empty'}"
+                if result is None:
+                    passed.add(what)
+                else:
                     line = one_line(result)
-                    assert "herald:" in line and len(line) > 30, what
+                    assert len(line) > 30, what
                     after = content(service.data)
                     changed = {part for part in before if after.get(part) != before[part]}
                     assert not changed, f"{what}: {changed} changed"
                 path.write_bytes(original)
                 path.chmod(0o600 if name.parts[0] in ("trust", "store") else 0o644)
         assert_works(service, certificate, device)
+        # What can be made again from the rest is; all else is irreplaceable, and must not be begun anew in silence.
+        irreplaceable = sorted(what for what in passed if not what.startswith(REPLACEABLE))
+        assert not irreplaceable, ", ".join(irreplaceable)
+
+    @pytest.mark.parametrize("name", ["ca.pem", "trust/provider.crl", "trust/server.pem"])
+    @pytest.mark.parametrize("damage", [None, b"", b"nonsense"], ids=["gone", "empty", "damaged"])
+    def test_what_is_made_again_says_what_it_said(self, used, name, damage):
+        """Also who was revoked."""
+        service, certificate, device = used
+        revoked = service.provider_certificate("com.example.revoked")
+        listed = json.loads(herald("provider", "list", "--data", service.data, "--json").stdout)
+        (id,) = [entry["id"] for entry in listed if entry["topics"] == ["com.example.revoked"]]
+        herald("provider", "revoke", "--data", service.data, id)
+        authority = service.ca.read_bytes()
+        path = service.data / name
+        path.unlink() if damage is None else path.write_bytes(damage)
+        result = serve_briefly(service)
+        if result is not None:
+            assert path.name in one_line(result)
+            return
+        assert service.ca.read_bytes() == authority
+        assert_works(service, certificate, device)
+        with pytest.raises((Disconnected, OSError)), Provider(service, revoked) as provider:
+            provider.push(device.token)
 
     def test_a_damaged_database_is_not_served(self, used):
         service, _, _ = used
@@ -275,9 +306,10 @@ class TestFolders:
 
 def serve_briefly(service):
     """A start on a folder that may be damaged: the result if it failed, None if it was ready and stopped again."""
+    before = len(service.lines)
     try:
         service.start()
     except AssertionError:
-        return subprocess.CompletedProcess([], service.process.returncode, "", "\n".join(service.lines))
+        return subprocess.CompletedProcess([], service.process.returncode, "", "\n".join(service.lines[before:]))
     service.stop()
     return None
