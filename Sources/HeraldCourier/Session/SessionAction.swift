@@ -38,7 +38,7 @@ enum SessionRequest: Hashable, Sendable {
     case keep(SessionRecord?)
     case setEnabled(Bool, Topic)
     case setSavingPower(Bool)
-    /// Look at tokens that the device presents; those for an app other than the topic's, where one is given, are foreign.
+    /// Look at tokens that the device presents; those for an app other than the topic's, where one is given, are stale.
     case examine([DeviceToken], for: Topic?)
 }
 
@@ -80,9 +80,9 @@ struct RegisteredApp: Hashable, Sendable {
 enum PresentedToken: Hashable, Sendable {
     /// Of this device, and in force; for this app.
     case current(AppNumber)
-    /// Of this device, once; for this app.
+    /// Of this device, for this app; not in force, or not what was asked for.
     case stale(AppNumber)
-    /// Forged, or of another device, app or environment.
+    /// Forged, or of another device.
     case foreign
 }
 
