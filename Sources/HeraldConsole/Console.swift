@@ -94,8 +94,9 @@ package struct Console: Sendable {
         _ isOpen: @escaping @Sendable (any Channel) async -> Void
     ) -> Application<RouterResponder<BasicRequestContext>> {
         var quiet = logger
-        // Hummingbird tells of each start and stop; Herald says itself where its doors are.
-        quiet.logLevel = max(logger.logLevel, .warning)
+        // Hummingbird tells of each start and stop, and calls a stop by cancellation an error; Herald says itself where
+        // its doors are, and what failed is thrown.
+        quiet.logLevel = .critical
         return Application(
             responder: responder,
             server: .http1(

@@ -191,6 +191,8 @@ package final class PostOffice: Sendable {
                 == configuration.expirySweepStep
             {}
             try await store.trim(before: now - configuration.journalAge, maximumBytes: configuration.journalBytes)
+        } catch is CancellationError {
+            // The service stops.
         } catch {
             logger.warning("could not remove what expired; trying again later", metadata: ["error": "\(error)"])
         }

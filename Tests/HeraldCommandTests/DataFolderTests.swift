@@ -61,6 +61,13 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: folder.storePath))
     }
 
+    @Test func `a database that lost its content is refused`() throws {
+        let folder = try DataFolder.open(temporary.path, mayCreate: true)
+        _ = try temporary.write("pem", to: "ca.pem")
+        _ = try temporary.write("", to: "store/herald.db")
+        #expect(try complaint(temporary.path).message.contains("\(folder.databasePath) is empty"))
+    }
+
     @Test func `an interrupted first start is completed`() throws {
         _ = try temporary.write("herald 1\n", to: "format")
         let folder = try DataFolder.open(temporary.path, mayCreate: true)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import HeraldModel
 import Logging
 import Testing
@@ -110,6 +111,14 @@ import Testing
         let folder = try TemporaryFolder()
         let path = try folder.write("api-port: 7", to: "other.yaml")
         #expect(try configuration(environment: ["HERALD_CONFIG": path]).apiPort == 7)
+    }
+
+    @Test func `the file in the manual holds every key with its default`() throws {
+        let root = URL(fileURLWithPath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let text = try String(contentsOf: root.appendingPathComponent("docs/herald.yaml"), encoding: .utf8)
+        #expect(try configuration(file: text) == ServerConfiguration())
+        for key in SettingKey.allCases { #expect(text.contains("\n\(key.rawValue): "), "\(key)") }
     }
 
     @Test(arguments: ["", "# nothing yet\n", "---\n"])

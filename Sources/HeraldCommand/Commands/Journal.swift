@@ -113,6 +113,8 @@ extension JournalReader {
         under lock: FolderLock
     ) async throws -> [JournalEntry] {
         defer { withExtendedLifetime(lock) {} }
+        // A service that never ran has no store, and this is no reason to make one.
+        guard FileManager.default.fileExists(atPath: folder.databasePath) else { return [] }
         let silent = Logger(label: "herald.journal") { _ in SwiftLogNoOpLogHandler() }
         let clock = ServiceClock()
         let store = try SQLiteStore(path: folder.databasePath, clock: clock, logger: silent) { _ in

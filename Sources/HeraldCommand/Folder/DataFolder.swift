@@ -147,5 +147,17 @@ struct DataFolder: Hashable, Sendable {
             )
         }
         for part in [trustPath, storePath, runPath] { try DataFolder.securePrivateFolder(part) }
+        if isUsed { try checkDatabase() }
+    }
+
+    /// To the engine an empty file is a new database; here it is one that lost its content.
+    private func checkDatabase() throws {
+        let found = try? FileManager.default.attributesOfItem(atPath: databasePath)
+        guard let size = found?[.size] as? NSNumber, size.intValue == 0 else { return }
+        throw CommandError(
+            .folder,
+            "\(databasePath) is empty, and the folder was in use: restore it from a backup, "
+                + "or remove the file to begin without registrations and notifications"
+        )
     }
 }
