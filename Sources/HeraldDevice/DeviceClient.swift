@@ -40,21 +40,27 @@ public final class DeviceClient: Sendable {
     /// - Parameter handle: Called with one event at a time. What it throws ends the run.
     /// - Throws: ``DeviceError/Code/refused``, `CancellationError`, or what `handle` throws.
     public func run(_ handle: (DeviceEvent) async throws -> Void) async throws {
-        var backOff = BackOff()
+        var memory = Memory()
         while true {
             try Task.checkCancellation()
             let end: DeviceSession.End
             do {
-                end = try await connection(&backOff, handle)
+                end = try await connection(&memory, handle)
             } catch let error as HandlerFailure {
                 throw error.cause
             }
             guard end.advice != .giveUp else { throw DeviceError(.refused, end.reason) }
-            if end.advice == .retryLater { backOff.yield() }
-            let pause = backOff.pause(random: .random(in: 0...1))
+            if end.advice == .retryLater { memory.backOff.yield() }
+            let pause = memory.backOff.pause(random: .random(in: 0...1))
             try await handle(.disconnected(reason: end.reason, nextAttempt: pause))
             try await Task.sleep(for: pause)
         }
+    }
+
+    /// What outlives a connection.
+    private struct Memory {
+        var backOff = BackOff()
+        var tokens: [Topic: DeviceToken] = [:]
     }
 
     /// Marks an error as the handler's, so that it is not taken for one of the network's.
@@ -64,7 +70,7 @@ public final class DeviceClient: Sendable {
 
     /// One connection, from its first byte to its last.
     private func connection(
-        _ backOff: inout BackOff,
+        _ memory: inout Memory,
         _ handle: (DeviceEvent) async throws -> Void
     ) async throws -> DeviceSession.End {
         do {
@@ -72,7 +78,7 @@ public final class DeviceClient: Sendable {
             return try await channel.executeThenClose { inbound, outbound in
                 try await converse(
                     Line(channel: channel.channel, inbound: inbound, outbound: outbound),
-                    &backOff,
+                    &memory,
                     handle
                 )
             }
@@ -93,7 +99,7 @@ public final class DeviceClient: Sendable {
 
     private func converse(
         _ line: Line,
-        _ backOff: inout BackOff,
+        _ memory: inout Memory,
         _ handle: (DeviceEvent) async throws -> Void
     ) async throws -> DeviceSession.End {
         let pulse = Pulse()
@@ -103,7 +109,8 @@ public final class DeviceClient: Sendable {
                 timer.cancel()
                 group.cancelAll()
             }
-            var session = DeviceSession(configuration)
+            var session = DeviceSession(configuration, tokens: memory.tokens)
+            defer { memory.tokens = session.tokens }
             var decoder = MQTTPacketDecoder(version: .v5, maximumPacketSize: configuration.maximumPacketBytes)
             try await DeviceClient.send(session.connect, line.outbound)
             for try await bytes in line.inbound {
@@ -118,7 +125,7 @@ public final class DeviceClient: Sendable {
                             do { try await handle(event) } catch { throw HandlerFailure(cause: error) }
                         case .live(let keepAlive):
                             timer.cancel()
-                            backOff.reset()
+                            memory.backOff.reset()
                             group.addTask { await pulse.watch(line.channel, line.outbound, keepAlive: keepAlive) }
                         case .end(let end):
                             return end
@@ -132,12 +139,13 @@ public final class DeviceClient: Sendable {
 
     private func connect() async throws -> NIOAsyncChannel<ByteBuffer, ByteBuffer> {
         let (context, host) = (context, configuration.host)
+        let wanted = configuration.serverName ?? host
         return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(TimeAmount(configuration.connectTimeout))
             .connect(host: host, port: configuration.port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     // Server name indication is for names; an address is verified as the peer's address.
-                    let name = DeviceClient.isAddress(host) ? nil : host
+                    let name = DeviceClient.isAddress(wanted) ? nil : wanted
                     let tls = try NIOSSLClientHandler(context: context, serverHostname: name)
                     try channel.pipeline.syncOperations.addHandler(tls)
                     return try NIOAsyncChannel(wrappingChannelSynchronously: channel)

@@ -2,12 +2,14 @@ public import HeraldModel
 
 /// Which service a device hangs on, as whom, and for which apps.
 public struct DeviceConfiguration: Sendable {
-    /// The service's host name or address; its certificate must name it.
+    /// The service's host name or address; its certificate must name it, or the ``serverName``.
     ///
     /// A name with `sandbox` or `development` in it leads to the sandbox environment.
     public var host: String
     /// The service's port for devices: 5223 unless configured otherwise.
     public var port: Int
+    /// The name that is asked for, and that the service's certificate must have; nil for the host.
+    public var serverName: String?
     /// Who the device is.
     public var credential: DeviceCredential
     /// The authorities that may vouch for the service, PEM; nil for those of the system.
@@ -16,9 +18,6 @@ public struct DeviceConfiguration: Sendable {
     public var authorities: [UInt8]?
     /// The apps that are installed: each is registered, and gets a device token.
     public var apps: [Topic]
-    /// How long the service keeps the connection's subscriptions when it is gone; registrations and notifications are
-    /// kept regardless.
-    public var sessionExpiry: Duration = .seconds(7 * 86_400)
     /// How long the connection may be silent before it is tested; the service may ask for less.
     public var keepAlive: Duration = .seconds(300)
     /// How long connecting may take: TCP, TLS and MQTT together.
@@ -31,6 +30,7 @@ public struct DeviceConfiguration: Sendable {
     /// Makes a configuration with the default limits.
     public init(host: String, port: Int, credential: DeviceCredential, authorities: [UInt8]? = nil, apps: [Topic]) {
         self.host = host
+        serverName = nil
         self.port = port
         self.credential = credential
         self.authorities = authorities

@@ -36,26 +36,30 @@ struct DeviceSession {
         case ended
     }
 
-    /// The one SUBSCRIBE of the connection; this client has no other packet that needs an identifier.
-    private static let subscribeIdentifier: UInt16 = 1
-
     private let configuration: DeviceConfiguration
     private var state = State.connecting
+    /// The apps whose SUBSCRIBE is not answered yet, by packet identifier.
+    private var asked: [UInt16: Topic] = [:]
+    /// The device tokens that the apps hold: presented on each connect, as APNs has devices do.
+    private(set) var tokens: [Topic: DeviceToken]
 
-    init(_ configuration: DeviceConfiguration) {
+    init(_ configuration: DeviceConfiguration, tokens: [Topic: DeviceToken] = [:]) {
         self.configuration = configuration
+        self.tokens = tokens
     }
 
     /// The first packet.
+    ///
+    /// A clean start: registrations and what waits are the service's own and outlive sessions, and so no subscription of
+    /// an app that is no longer asked for comes back.
     var connect: MQTTPacket {
         .connect(
             MQTTConnect(
                 version: .v5,
                 clientIdentifier: configuration.credential.id.name,
-                isClean: false,
+                isClean: true,
                 keepAlive: UInt16(clamping: configuration.keepAlive.components.seconds),
                 properties: [
-                    .sessionExpiryInterval(UInt32(clamping: configuration.sessionExpiry.components.seconds)),
                     .receiveMaximum(max(1, configuration.receiveMaximum)),
                     .maximumPacketSize(UInt32(clamping: max(1, configuration.maximumPacketBytes))),
                 ]
@@ -87,20 +91,29 @@ struct DeviceSession {
         state = .live
         let keepAlive =
             connack.properties.serverKeepAlive.map { Duration.seconds(Int64($0)) } ?? configuration.keepAlive
-        let orders: [Order] = [.live(keepAlive: keepAlive), .report(.connected)]
-        guard !configuration.apps.isEmpty else { return orders }
-        let filters = configuration.apps.map { MQTTSubscription(filter: CourierFilter.everything($0).name) }
-        let subscribe = MQTTSubscribe(packetIdentifier: Self.subscribeIdentifier, subscriptions: filters)
-        return orders + [.send(.subscribe(subscribe))]
+        // A packet identifier is one of 65,535; nobody has as many apps.
+        asked = Dictionary(uniqueKeysWithValues: zip(UInt16(1)..., configuration.apps.prefix(10_000)))
+        let subscribes = asked.sorted { $0.key < $1.key }.map { Order.send(subscribe($0.value, identifier: $0.key)) }
+        return [.live(keepAlive: keepAlive), .report(.connected)] + subscribes
+    }
+
+    private func subscribe(_ app: Topic, identifier: UInt16) -> MQTTPacket {
+        let held = tokens[app].map { [MQTTProperty.userProperty(name: "token", value: $0.hex)] } ?? []
+        return .subscribe(
+            MQTTSubscribe(
+                packetIdentifier: identifier,
+                properties: MQTTProperties(held),
+                subscriptions: [MQTTSubscription(filter: CourierFilter.everything(app).name)]
+            )
+        )
     }
 
     private mutating func received(_ suback: MQTTSuback) -> [Order] {
-        guard suback.packetIdentifier == Self.subscribeIdentifier, suback.reasonCodes.count == configuration.apps.count
-        else { return end(violation("the service acknowledged what was not asked"), saying: .protocolError) }
-        return zip(configuration.apps, suback.reasonCodes).compactMap { app, code in
-            code.isFailure
-                ? .report(.appRefused(app, reason: DeviceSession.words(code, suback.properties.reasonString))) : nil
+        guard let app = asked.removeValue(forKey: suback.packetIdentifier), let code = suback.reasonCodes.first else {
+            return end(violation("the service acknowledged what was not asked"), saying: .protocolError)
         }
+        guard code.isFailure else { return [] }
+        return [.report(.appRefused(app, reason: DeviceSession.words(code, suback.properties.reasonString)))]
     }
 
     /// The acknowledgement comes after the report: a notification that nobody has seen is not delivered.
@@ -113,6 +126,7 @@ struct DeviceSession {
             guard let token = DeviceToken(hex: publish.payload) else {
                 return end(violation("the service sent a device token that is none"), saying: .payloadFormatInvalid)
             }
+            tokens[topic] = token
             orders.append(.report(.token(token, for: topic)))
         default:
             // Nothing else was subscribed to; a later service may know more.

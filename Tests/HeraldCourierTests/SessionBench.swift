@@ -260,9 +260,10 @@ struct SessionBench {
     private func examine(_ token: DeviceToken, _ topic: Topic?) -> PresentedToken {
         guard token.words.0 == 0xAA, token.words.1 == SessionBench.device.value else { return .foreign }
         let app = AppNumber(UInt32(truncatingIfNeeded: token.words.2))
-        guard let found = numbers.first(where: { $0.value == app })?.key, topic == nil || topic == found,
-            registered[found].map({ UInt64($0) }) == token.words.3
-        else { return .stale(app) }
+        guard let found = numbers.first(where: { $0.value == app })?.key, topic == nil || topic == found else {
+            return .foreign
+        }
+        guard registered[found].map({ UInt64($0) }) == token.words.3 else { return .stale(app) }
         return .current(app)
     }
 }

@@ -46,27 +46,45 @@ import Testing
         return nil
     }
 
-    @Test func `the first packet names the device of the certificate and keeps the session`() throws {
+    @Test func `the first packet names the device of the certificate and starts clean`() throws {
         guard case .connect(let connect) = try session().connect else {
             Issue.record("not a CONNECT")
             return
         }
         #expect(connect.clientIdentifier == "kitchen")
-        #expect(!connect.isClean)
+        #expect(connect.isClean)
         #expect(connect.keepAlive == 100)
-        #expect(connect.properties.sessionExpiryInterval == 604_800)
         #expect(connect.properties.receiveMaximum == 16)
         #expect(connect.properties.maximumPacketSize == 16_384)
     }
 
     @Test func `once let in it asks for all that is of its apps`() throws {
         var session = try session()
-        let filters = ["apps/com.example.chat/#", "apps/com.example.chat.voip/#"].map { MQTTSubscription(filter: $0) }
         #expect(
             session.received(.connack(MQTTConnack())) == [
                 .live(keepAlive: .seconds(100)), .report(.connected),
-                .send(.subscribe(MQTTSubscribe(packetIdentifier: 1, subscriptions: filters))),
+                .send(subscribe("apps/com.example.chat/#", 1)), .send(subscribe("apps/com.example.chat.voip/#", 2)),
             ]
+        )
+    }
+
+    @Test func `an app presents the device token that it holds`() throws {
+        let token = DeviceToken(words: (1, 2, 3, 4))
+        var session = DeviceSession(try configuration(), tokens: [try #require(voip): token])
+        let orders = session.received(.connack(MQTTConnack()))
+        let held: MQTTProperties = [.userProperty(name: "token", value: token.hex)]
+        #expect(orders.last == .send(subscribe("apps/com.example.chat.voip/#", 2, properties: held)))
+        _ = session.received(publish("apps/com.example.chat/token", String(repeating: "0a", count: 32)))
+        #expect(session.tokens.count == 2)
+    }
+
+    private func subscribe(_ filter: String, _ identifier: UInt16, properties: MQTTProperties = []) -> MQTTPacket {
+        .subscribe(
+            MQTTSubscribe(
+                packetIdentifier: identifier,
+                properties: properties,
+                subscriptions: [MQTTSubscription(filter: filter)]
+            )
         )
     }
 
@@ -131,9 +149,9 @@ import Testing
     @Test func `an app that is refused is reported with the reason`() throws {
         var session = try liveSession()
         let suback = MQTTSuback(
-            packetIdentifier: 1,
+            packetIdentifier: 2,
             properties: [.reasonString("too many apps")],
-            reasonCodes: [.grantedQoS1, .quotaExceeded]
+            reasonCodes: [.quotaExceeded]
         )
         let app = try #require(voip)
         #expect(
@@ -168,8 +186,8 @@ import Testing
     }
 
     @Test(arguments: [
-        MQTTPacket.pingreq, .connack(MQTTConnack()), .suback(MQTTSuback(packetIdentifier: 2, reasonCodes: [.success])),
-        .suback(MQTTSuback(packetIdentifier: 1, reasonCodes: [.success])),
+        MQTTPacket.pingreq, .connack(MQTTConnack()), .suback(MQTTSuback(packetIdentifier: 3, reasonCodes: [.success])),
+        .suback(MQTTSuback(packetIdentifier: 1, reasonCodes: [])),
         .publish(MQTTPublish(topic: "apps/a/token", payload: [1])),
         .publish(MQTTPublish(topic: "apps/a", packetIdentifier: 1, qualityOfService: .exactlyOnce, payload: [])),
     ])

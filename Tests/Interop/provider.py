@@ -441,7 +441,7 @@ class Device:
     def token(self):
         return self.tokens[self.topics[0]]
 
-    def start(self, *options, qos=1):
+    def start(self, *options, qos=1, timeout=20):
         """Connects, subscribes, and waits for the tokens."""
         filters = [part for topic in self.topics for part in ("-t", f"apps/{topic}/#")]
         command = [
@@ -471,9 +471,13 @@ class Device:
         self._reader = threading.Thread(target=read, args=(self.process.stdout,), daemon=True)
         self._reader.start()
         while waiting:
-            topic = tokens.get(timeout=20)
+            try:
+                topic = tokens.get(timeout=timeout)
+            except queue.Empty:
+                topic = None
             if topic is None:
-                raise AssertionError(f"mosquitto_sub ended: {self.process.stderr.read()}")
+                self.process.kill()
+                raise AssertionError(f"no token of {waiting} came: {self.process.communicate()[1]}")
             waiting.discard(topic)
         return self
 

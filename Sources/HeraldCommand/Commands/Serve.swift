@@ -2,10 +2,8 @@ import ArgumentParser
 import CoreMetrics
 import Foundation
 import HeraldConsole
-import HeraldModel
+import HeraldMailbox
 import Logging
-import ServiceLifecycle
-import Synchronization
 
 /// `herald serve`: the service itself.
 struct Serve: AsyncParsableCommand {
@@ -28,16 +26,20 @@ struct Serve: AsyncParsableCommand {
         let metrics = PrometheusRegistry()
         MetricsSystem.bootstrap(metrics)
         let clock = configuration.clock.makeClock()
+        let trueClock = ServiceClock()
         LoggingSystem.bootstrap { label in
             HeraldLogHandler(
                 label: label,
                 format: configuration.logFormat,
                 sink: StandardErrorSink(),
-                clock: clock,
+                clock: trueClock,
                 logLevel: configuration.logLevel
             )
         }
         let logger = Logger(label: "herald")
+        for name in Settings.unknownVariables(in: ProcessInfo.processInfo.environment) {
+            logger.warning("an environment variable means nothing to Herald", metadata: ["variable": "\(name)"])
+        }
         let folder = try DataFolder.open(configuration.data, mayCreate: true)
         let lock = try FolderLock.take(folder)
         defer { withExtendedLifetime(lock) {} }

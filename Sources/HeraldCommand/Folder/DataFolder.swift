@@ -21,6 +21,7 @@ struct DataFolder: Hashable, Sendable {
     var formatPath: String { path + "/format" }
     var trustPath: String { path + "/trust" }
     var storePath: String { path + "/store" }
+    var databasePath: String { storePath + "/herald.db" }
     var runPath: String { path + "/run" }
     var demoPath: String { path + "/demo" }
     var lockPath: String { runPath + "/lock" }

@@ -26,6 +26,8 @@ struct ServiceAssembly: Sendable {
     let courier: Courier
     /// Told when the store has failed for good.
     let storeFailure: AsyncStream<StoreError>
+    /// With `--demo` only.
+    let demo: Demo?
     let logger: Logger
 
     /// Makes a service; the folder is locked by the caller.
@@ -47,9 +49,11 @@ struct ServiceAssembly: Sendable {
             hostnames: configuration.hostnames,
             now: clock.now()
         )
+        try refusePublicAddress(configuration, trustFolder)
+        let demo = configuration.demo ? try Demo(folder, trust: trustFolder, now: clock.now()) : nil
         let trust = try TrustOffice(folder: trustFolder)
         let (failures, failure) = AsyncStream.makeStream(of: StoreError.self, bufferingPolicy: .bufferingOldest(1))
-        let store = try SQLiteStore(path: folder.storePath + "/herald.db", clock: clock, logger: logger) { error in
+        let store = try SQLiteStore(path: folder.databasePath, clock: clock, logger: logger) { error in
             failure.yield(error)
         }
         let directory = SingleNodeDirectory()
@@ -100,7 +104,20 @@ struct ServiceAssembly: Sendable {
             gateway: gateway,
             courier: courier,
             storeFailure: failures,
+            demo: demo,
             logger: logger
+        )
+    }
+}
+
+extension ServiceAssembly {
+    /// A service that answers to Apple's names is for the network of the people who made it.
+    private static func refusePublicAddress(_ configuration: ServerConfiguration, _ trust: TrustFolder) throws {
+        guard ListenAddress.isPublic(configuration.host), try trust.serverCertificate().namesApple else { return }
+        throw CommandError(
+            .configuration,
+            "the server certificate has Apple's names (`herald init --as-apple`), so the service does not listen on "
+                + "\(configuration.host): choose a private address with --host, or another folder with --data"
         )
     }
 }

@@ -37,6 +37,7 @@ struct ServiceRun {
                 started: assembly.clock.now()
             ),
             metrics: metrics,
+            control: [TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).route],
             logger: assembly.logger
         )
         // A killed service leaves its socket behind; the folder's lock says that nobody listens on it.
@@ -52,16 +53,19 @@ struct ServiceRun {
         }
         let (ports, port) = AsyncStream.makeStream(of: Int.self)
         let (sockets, socket) = AsyncStream.makeStream(of: Void.self)
-        let announcement = Announcement(folder: folder, configuration: configuration, api: api, device: device) {
-            var port: Int?
-            for await value in ports {
-                port = value
-                break
-            }
-            for await _ in sockets { break }
-            return port
-        }
-        let services: [any Service] = [
+        let (readiness, ready) = AsyncStream.makeStream(of: Void.self)
+        let announcement = Announcement(
+            folder: folder,
+            configuration: configuration,
+            api: api,
+            device: device,
+            console: {
+                guard let port = await ports.first(where: { _ in true }) else { return nil }
+                return await sockets.first { _ in true } == nil ? nil : port
+            },
+            ready: { ready.yield() }
+        )
+        var services: [any Service] = [
             StoreService(store: assembly.store, failure: assembly.storeFailure),
             PostOfficeService(postOffice: assembly.postOffice),
             CourierService(courier: assembly.courier),
@@ -70,14 +74,20 @@ struct ServiceRun {
             console.port { port.yield($0) },
             console.socket { socket.yield() },
             announcement,
+            ReloadSignal(watch: watch),
         ]
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                services: services.map { .init(service: $0) },
-                gracefulShutdownSignals: [.sigterm, .sigint],
-                logger: assembly.logger
-            )
+        if let demo = assembly.demo {
+            let host = configuration.host
+            services.append(try demo.service(folder, host: host, apiPort: api, devicePort: device, ready: readiness))
+        }
+        var lifecycle = ServiceGroupConfiguration(
+            services: services.map { .init(service: $0) },
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: assembly.logger
         )
+        // Whatever has not ended by then is cancelled: the service stops in any case.
+        lifecycle.maximumGracefulShutdownDuration = configuration.gracePeriod + .seconds(5)
+        let group = ServiceGroup(configuration: lifecycle)
         defer { unlink(folder.controlSocketPath) }
         try await group.run()
     }
@@ -103,6 +113,8 @@ struct Announcement: Service {
     let device: Int
     /// The console's port, once both of its doors are open; nil if it never opens.
     let console: @Sendable () async -> Int?
+    /// Called once it has been said.
+    let ready: @Sendable () -> Void
 
     func run() async throws {
         guard let console = await console() else { return }
@@ -112,6 +124,7 @@ struct Announcement: Service {
         }
         try doors.write(to: folder)
         Terminal.say("ready")
+        ready()
         try? await gracefulShutdown()
     }
 }
