@@ -215,7 +215,11 @@ struct SessionHandlerTests {
         let bench = try await HandlerBench()
         try await HandlerBench.run(bench.clerk) {
             try await bench.connectAndSubscribe()
-            for number in 1...10 { bench.office.link?.deliver(Sample.delivery(UInt64(number))) }
+            // On the loop itself, so that it cannot get to them before all are there.
+            let link = bench.office.link
+            try await bench.channel.testingEventLoop.executeInContext {
+                for number in 1...10 { link?.deliver(Sample.delivery(UInt64(number))) }
+            }
             await bench.channel.testingEventLoop.run()
             let bytes = try await bench.channel.waitForOutboundWrite(as: ByteBuffer.self)
             var decoder = MQTTPacketDecoder(version: .v5, maximumPacketSize: 8192)
