@@ -22,6 +22,7 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
@@ -101,15 +102,16 @@ let package = Package(
                 coreMetrics, nioCore,
             ]
         ),
-        herald("HeraldProvider", ["HeraldModel", "HeraldTrust", httpClient, nioCore, nioHTTP1, nioSSL, logging]),
-        herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, logging]),
+        herald("HeraldProvider", ["HeraldModel", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioSSL]),
+        herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, x509]),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway",
                 "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldProvider", "HeraldDevice",
-                argumentParser, configuration, yams, lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1,
+                argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
+                nioHTTP1,
                 nioPosix, httpClient,
             ],
             swiftSettings: settings
@@ -126,8 +128,21 @@ let package = Package(
         tests("HeraldTrustTests", ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport"]),
         tests("HeraldDoorTests", ["HeraldDoor", nioCore, nioEmbedded]),
-        tests("HeraldGatewayTests", ["HeraldGateway", "HeraldTestSupport", nioCore, nioEmbedded]),
-        tests("HeraldCourierTests", ["HeraldCourier", "HeraldWire", "HeraldTestSupport", nioCore, nioEmbedded]),
+        tests(
+            "HeraldGatewayTests",
+            [
+                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport",
+                "CNghttp2",
+                nioCore, nioEmbedded, nioPosix, nioSSL, logging,
+            ]
+        ),
+        tests(
+            "HeraldCourierTests",
+            [
+                "HeraldCourier", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor",
+                "HeraldTestSupport", logging, nioCore, nioEmbedded, nioPosix, nioSSL,
+            ]
+        ),
         tests(
             "HeraldStoresTests",
             ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb, grdbSQLite, logging]
@@ -139,7 +154,8 @@ let package = Package(
                 nioCore, nioHTTP1,
             ]
         ),
-        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldWire"]),
+        tests("HeraldProviderTests", ["HeraldProvider", "HeraldModel", crypto]),
+        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire"]),
         tests(
             "HeraldCommandTests",
             [
@@ -166,6 +182,22 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
 
     package.targets += [
         .target(name: "LoadKit", path: "Benchmarks/LoadKit", swiftSettings: settings),
+        benchmark(
+            "CourierBench",
+            [
+                "LoadKit", "HeraldCourier", "HeraldDoor", "HeraldMailbox", "HeraldModel", "HeraldStores", "HeraldTrust",
+                argumentParser, logging, nioCore, nioPosix,
+            ]
+        ),
+        benchmark(
+            "GatewayBench",
+            [
+                "HeraldDoor", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldTrust", argumentParser, crypto,
+                logging,
+                nioCore, nioPosix, nioSSL,
+            ]
+        ),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
+        benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", grdbSQLite, logging]),
     ]
 }

@@ -14,7 +14,9 @@ struct Herald: AsyncParsableCommand {
               herald serve --demo      serve on this machine, with a device that shows what it receives
             """,
         version: version,
-        subcommands: [Serve.self]
+        subcommands: [
+            Serve.self, Init.self, Provider.self, Device.self, Agent.self, Send.self, Journal.self, Token.self,
+        ]
     )
 
     static let version = "0.1.0"
@@ -27,11 +29,20 @@ struct Herald: AsyncParsableCommand {
             } else {
                 try command.run()
             }
-        } catch let error as CommandError {
-            Terminal.complain("herald: \(error.message)")
-            exit(withError: ExitCode.failure)
         } catch {
-            exit(withError: error)
+            guard isFailure(error) else { exit(withError: error) }
+            Terminal.complain("herald: \(oneLine(error))")
+            exit(withError: ExitCode.failure)
         }
+    }
+
+    /// Whether an error is one of the work; wrong usage, help and the like are the parser's to explain.
+    private static func isFailure(_ error: any Error) -> Bool {
+        !(error is ExitCode) && exitCode(for: error) == .failure
+    }
+
+    /// Every error that is meant for operators describes itself in one line; what is not, is made one.
+    private static func oneLine(_ error: any Error) -> String {
+        LogText.escaped("\(error)", limit: 2048, spelling: .terminal)
     }
 }

@@ -1,120 +1,189 @@
 import HeraldModel
 import HeraldWire
-public import Logging
 import NIOCore
 import NIOPosix
 import NIOSSL
-import Synchronization
 
-/// A device: holds one connection to its service, registers its apps, and hands on what arrives.
+/// A device's connection to the service: MQTT 5 over mutual TLS, held for as long as ``run(_:)`` runs.
 ///
-/// The service's certificate is always verified, name and chain. After a lost connection it connects again, for as long
-/// as ``run(_:)`` runs, with a growing, jittered wait. One client is one device: run it once at a time.
+/// 1. Connects, registers its apps, and reports their device tokens.
+/// 2. Reports each notification, and acknowledges it when the handler has returned.
+/// 3. Tests a silent connection, and connects again after one that ended: soon at first, then less and less often, and
+///    never at the same moment as every other device.
 public final class DeviceClient: Sendable {
     private let configuration: DeviceConfiguration
-    private let logger: Logger
-    private let tokens = Mutex<[Topic: DeviceToken]>([:])
+    private let context: NIOSSLContext
 
-    /// Makes a device; nothing is read or connected before ``run(_:)``.
-    public init(_ configuration: DeviceConfiguration, logger: Logger) {
+    /// Makes a client; connects when it runs.
+    /// - Parameter configuration: Where to, as whom, for which apps.
+    /// - Throws: ``DeviceError/Code/badAuthority``, ``DeviceError/Code/badIdentity``.
+    public init(_ configuration: DeviceConfiguration) throws {
         self.configuration = configuration
-        self.logger = logger
-    }
-
-    /// Holds the connection until the task is cancelled.
-    ///
-    /// - Parameter handle: Told of every event, one after the other. A notification is acknowledged when it returns, so
-    ///   that what it did not finish is sent again.
-    /// - Throws: ``DeviceError`` with ``DeviceError/Code/badIdentity`` if a file cannot be read; `CancellationError` never.
-    public func run(_ handle: @escaping @Sendable (DeviceEvent) async -> Void) async throws {
-        let context = try makeContext()
-        var failures = 0
-        var generator = SystemRandomNumberGenerator()
-        while !Task.isCancelled {
-            var reason = "the connection was closed"
-            do {
-                try await hold(context, handle) { failures = 0 }
-            } catch {
-                reason = "\(error)"
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        tls.certificateChain = configuration.credential.chain.map { .certificate($0) }
+        tls.privateKey = .privateKey(configuration.credential.key)
+        if let pem = configuration.authorities {
+            guard let authorities = try? NIOSSLCertificate.fromPEMBytes(pem), !authorities.isEmpty else {
+                throw DeviceError(.badAuthority, "the authority's file holds no certificate in PEM")
             }
-            guard !Task.isCancelled else { return }
-            failures += 1
-            let wait = configuration.backoff.wait(afterFailures: failures, using: &generator)
-            logger.debug("not connected", metadata: ["reason": "\(reason)", "wait": "\(wait)"])
-            await handle(.disconnected(reason: reason, nextAttemptIn: wait))
-            try? await Task.sleep(for: wait)
+            tls.trustRoots = .certificates(authorities)
         }
-    }
-
-    private func makeContext() throws -> NIOSSLContext {
         do {
-            var tls = TLSConfiguration.makeClientConfiguration()
-            tls.minimumTLSVersion = .tlsv12
-            let chain = try NIOSSLCertificate.fromPEMFile(configuration.identityFile)
-            tls.certificateChain = chain.map { .certificate($0) }
-            tls.privateKey = .privateKey(try NIOSSLPrivateKey(file: configuration.identityFile, format: .pem))
-            tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(configuration.authorityFile))
-            return try NIOSSLContext(configuration: tls)
+            context = try NIOSSLContext(configuration: tls)
         } catch {
-            let files = "\(configuration.identityFile) (certificate and key) and \(configuration.authorityFile)"
-            throw DeviceError(.badIdentity, "cannot read the identity from \(files): \(error)")
+            throw DeviceError(.badIdentity, "certificate and private key do not belong together")
         }
     }
 
-    private func hold(
-        _ context: NIOSSLContext,
-        _ handle: @escaping @Sendable (DeviceEvent) async -> Void,
-        connected: () -> Void
-    ) async throws {
-        let host = configuration.host
-        // A certificate names an address as such, not as a server name (RFC 6066 §3).
-        let serverName = (try? SocketAddress(ipAddress: host, port: 0)) == nil ? host : nil
-        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+    /// Stays connected until the task is cancelled, or the service refuses the device for good.
+    /// - Parameter handle: Called with one event at a time. What it throws ends the run.
+    /// - Throws: ``DeviceError/Code/refused``, `CancellationError`, or what `handle` throws.
+    public func run(_ handle: (DeviceEvent) async throws -> Void) async throws {
+        var memory = Memory()
+        while true {
+            try Task.checkCancellation()
+            let end: DeviceSession.End
+            do {
+                end = try await connection(&memory, handle)
+            } catch let error as HandlerFailure {
+                throw error.cause
+            }
+            guard end.advice != .giveUp else { throw DeviceError(.refused, end.reason) }
+            if end.advice == .retryLater { memory.backOff.yield() }
+            let pause = memory.backOff.pause(random: .random(in: 0...1))
+            try await handle(.disconnected(reason: end.reason, nextAttempt: pause))
+            try await Task.sleep(for: pause)
+        }
+    }
+
+    /// What outlives a connection.
+    private struct Memory {
+        var backOff = BackOff()
+        var tokens: [Topic: DeviceToken] = [:]
+    }
+
+    /// Marks an error as the handler's, so that it is not taken for one of the network's.
+    private struct HandlerFailure: Error {
+        let cause: any Error
+    }
+
+    /// One connection, from its first byte to its last.
+    private func connection(
+        _ memory: inout Memory,
+        _ handle: (DeviceEvent) async throws -> Void
+    ) async throws -> DeviceSession.End {
+        do {
+            let channel = try await connect()
+            return try await channel.executeThenClose { inbound, outbound in
+                try await converse(
+                    Line(channel: channel.channel, inbound: inbound, outbound: outbound),
+                    &memory,
+                    handle
+                )
+            }
+        } catch let error as HandlerFailure {
+            throw error
+        } catch {
+            if Task.isCancelled || error is CancellationError { throw HandlerFailure(cause: CancellationError()) }
+            return DeviceSession.End(advice: .retry, reason: words(for: error))
+        }
+    }
+
+    /// Both directions of a connection, and the connection itself.
+    private struct Line {
+        let channel: any Channel
+        let inbound: NIOAsyncChannelInboundStream<ByteBuffer>
+        let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
+    }
+
+    private func converse(
+        _ line: Line,
+        _ memory: inout Memory,
+        _ handle: (DeviceEvent) async throws -> Void
+    ) async throws -> DeviceSession.End {
+        let pulse = Pulse()
+        let timer = pulse.closeLater(line.channel, after: configuration.connectTimeout)
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            defer {
+                timer.cancel()
+                group.cancelAll()
+            }
+            var session = DeviceSession(configuration, tokens: memory.tokens)
+            defer { memory.tokens = session.tokens }
+            var decoder = MQTTPacketDecoder(version: .v5, maximumPacketSize: configuration.maximumPacketBytes)
+            try await DeviceClient.send(session.connect, line.outbound)
+            for try await bytes in line.inbound {
+                pulse.beat()
+                decoder.append(bytes)
+                while let orders = DeviceClient.next(&decoder, &session) {
+                    for order in orders {
+                        switch order {
+                        case .send(let packet):
+                            try await DeviceClient.send(packet, line.outbound)
+                        case .report(let event):
+                            do { try await handle(event) } catch { throw HandlerFailure(cause: error) }
+                        case .live(let keepAlive):
+                            timer.cancel()
+                            memory.backOff.reset()
+                            group.addTask { await pulse.watch(line.channel, line.outbound, keepAlive: keepAlive) }
+                        case .end(let end):
+                            return end
+                        }
+                    }
+                }
+            }
+            return DeviceSession.End(advice: .retry, reason: pulse.reason ?? "the service closed the connection")
+        }
+    }
+
+    private func connect() async throws -> NIOAsyncChannel<ByteBuffer, ByteBuffer> {
+        let (context, host) = (context, configuration.host)
+        let wanted = configuration.serverName ?? host
+        return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(TimeAmount(configuration.connectTimeout))
             .connect(host: host, port: configuration.port) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let tls = try NIOSSLClientHandler(context: context, serverHostname: serverName)
-                    try channel.pipeline.syncOperations.addHandlers([tls, DeviceCodec()])
-                    return try NIOAsyncChannel<MQTTPacket, MQTTPacket>(wrappingChannelSynchronously: channel)
+                    // Server name indication is for names; an address is verified as the peer's address.
+                    let name = DeviceClient.isAddress(wanted) ? nil : wanted
+                    let tls = try NIOSSLClientHandler(context: context, serverHostname: name)
+                    try channel.pipeline.syncOperations.addHandler(tls)
+                    return try NIOAsyncChannel(wrappingChannelSynchronously: channel)
                 }
             }
-        let channelOfPings = channel.channel
-        try await channel.executeThenClose { inbound, outbound in
-            var session = DeviceSession(
-                topics: configuration.topics,
-                keepAlive: configuration.keepAlive,
-                tokens: tokens.withLock { $0 }
-            )
-            let silence = SilenceWatch(channel: channelOfPings, limit: configuration.connectTimeout)
-            defer { silence.end() }
-            try await outbound.write(session.connect())
-            for try await packet in inbound {
-                silence.heard()
-                for action in try session.received(packet) {
-                    if case .connected(_, let keepAlive) = action {
-                        connected()
-                        silence.keepAlive(keepAlive)
-                    }
-                    try await perform(action, outbound, handle)
-                }
-                tokens.withLock { $0 = session.tokens }
-            }
+    }
+
+    private static func isAddress(_ host: String) -> Bool {
+        (try? SocketAddress(ipAddress: host, port: 0)) != nil
+    }
+
+    private static func next(
+        _ decoder: inout MQTTPacketDecoder,
+        _ session: inout DeviceSession
+    ) -> [DeviceSession.Order]? {
+        do {
+            return try decoder.next().map { session.received($0) }
+        } catch {
+            return session.received(error)
         }
     }
 
-    private func perform(
-        _ action: DeviceSession.Action,
-        _ outbound: NIOAsyncChannelOutboundWriter<MQTTPacket>,
-        _ handle: @Sendable (DeviceEvent) async -> Void
+    private static func send(
+        _ packet: MQTTPacket,
+        _ outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
     ) async throws {
-        switch action {
-        case .send(let packet): try await outbound.write(packet)
-        case .connected(let id, _): await handle(.connected(id))
-        case .token(let token, let topic): await handle(.token(token, topic: topic))
-        case .refused(let topic, let reason): await handle(.refused(topic: topic, reason: reason))
-        case .notification(let notification, let answer):
-            await handle(.notification(notification))
-            if let answer { try await outbound.write(answer) }
+        var bytes = ByteBuffer()
+        try MQTTPacketEncoder.encode(packet, version: .v5, into: &bytes)
+        try await outbound.write(bytes)
+    }
+
+    private func words(for error: any Error) -> String {
+        let place = "\(configuration.host):\(configuration.port)"
+        return switch error {
+        case is NIOSSLExtraError: "the certificate of \(place) is not valid for that name"
+        case let error as NIOSSLError: "the TLS handshake with \(place) failed: \(error)"
+        case is NIOConnectionError: "cannot reach \(place)"
+        default: "the connection to \(place) ended: \(error)"
         }
     }
 }

@@ -1,35 +1,39 @@
 public import HeraldModel
 
-/// Who a device is, where its service is, and how patiently it holds on to it.
+/// Which service a device hangs on, as whom, and for which apps.
 public struct DeviceConfiguration: Sendable {
-    /// The service's host name; also the name that its certificate must carry, and, with `sandbox` or `development` in
-    /// it, the choice of the sandbox.
+    /// The service's host name or address; its certificate must name it, or the ``serverName``.
+    ///
+    /// A name with `sandbox` or `development` in it leads to the sandbox environment.
     public var host: String
-    /// The service's device port.
+    /// The service's port for devices: 5223 unless configured otherwise.
     public var port: Int
-    /// A PEM file with the device's certificate, its chain and its private key, as `herald device enroll` writes it.
-    public var identityFile: String
-    /// A PEM file with the authority of the service's certificate.
-    public var authorityFile: String
-    /// The apps to register: full topics.
-    public var topics: [Topic]
-    /// How long a connection may be silent before it is tested.
+    /// The name that is asked for, and that the service's certificate must have; nil for the host.
+    public var serverName: String?
+    /// Who the device is.
+    public var credential: DeviceCredential
+    /// The authorities that may vouch for the service, PEM; nil for those of the system.
     ///
-    /// 60 s, as the service may ask for less.
-    public var keepAlive: Duration = .seconds(60)
-    /// How long a connection may take from the first attempt to the service's answer.
-    ///
-    /// 20 s.
+    /// The service's certificate is always verified, by name and by chain.
+    public var authorities: [UInt8]?
+    /// The apps that are installed: each is registered, and gets a device token.
+    public var apps: [Topic]
+    /// How long the connection may be silent before it is tested; the service may ask for less.
+    public var keepAlive: Duration = .seconds(300)
+    /// How long connecting may take: TCP, TLS and MQTT together.
     public var connectTimeout: Duration = .seconds(20)
-    /// How long it waits between attempts.
-    public var backoff = Backoff()
+    /// The longest packet that is taken, in bytes: the largest payload with room for its properties.
+    public var maximumPacketBytes = 16_384
+    /// How many notifications the service may send before the first is acknowledged.
+    public var receiveMaximum: UInt16 = 16
 
-    /// Makes a configuration with the defaults of everything else.
-    public init(host: String, port: Int, identityFile: String, authorityFile: String, topics: [Topic]) {
+    /// Makes a configuration with the default limits.
+    public init(host: String, port: Int, credential: DeviceCredential, authorities: [UInt8]? = nil, apps: [Topic]) {
         self.host = host
+        serverName = nil
         self.port = port
-        self.identityFile = identityFile
-        self.authorityFile = authorityFile
-        self.topics = topics
+        self.credential = credential
+        self.authorities = authorities
+        self.apps = apps
     }
 }

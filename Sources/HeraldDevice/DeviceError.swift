@@ -1,34 +1,48 @@
-/// Why a device could not begin, or why a connection ended.
-public struct DeviceError: Error, Sendable, CustomStringConvertible {
-    /// The kinds of error.
+/// Why a device's client gives up, or could not begin.
+public struct DeviceError: Error, Hashable, Sendable {
+    /// What kind of failure it is.
     public struct Code: Hashable, Sendable {
-        private enum Name: Hashable, Sendable {
+        private enum Kind: Hashable, Sendable {
             case badIdentity
+            case badAuthority
             case refused
-            case lost
+            case unreachable
         }
 
-        private let name: Name
+        private let kind: Kind
 
-        /// The identity or the authority cannot be read: trying again does not help.
-        public static let badIdentity = Code(name: .badIdentity)
-        /// The service refused the connection; it may take it later.
-        public static let refused = Code(name: .refused)
-        /// The connection ended.
-        public static let lost = Code(name: .lost)
+        /// The identity's file does not hold a device's certificate with its private key.
+        public static let badIdentity = Code(kind: .badIdentity)
+        /// The authority's certificate cannot be read.
+        public static let badAuthority = Code(kind: .badAuthority)
+        /// The service does not let this device in, and will not if it tries again.
+        public static let refused = Code(kind: .refused)
+        /// There was no connection, or it ended; a client that runs connects again by itself.
+        public static let unreachable = Code(kind: .unreachable)
     }
 
-    /// What kind of error it is.
+    /// What kind of failure it is; equality of errors is equality of codes.
     public let code: Code
-    /// What happened, on one line.
+    /// What is wrong, in one line for people.
     public let message: String
 
-    /// Makes an error.
-    public init(_ code: Code, _ message: String) {
+    init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
 
+    /// Compares codes.
+    public static func == (left: DeviceError, right: DeviceError) -> Bool {
+        left.code == right.code
+    }
+
+    /// Feeds the code to a hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+    }
+}
+
+extension DeviceError: CustomStringConvertible {
     /// The message.
     public var description: String { message }
 }

@@ -1,45 +1,47 @@
 public import HeraldModel
 
-/// What a device hears of its service.
-public enum DeviceEvent: Sendable {
-    /// The service has let the device in, under this identifier.
-    case connected(DeviceID)
-    /// The device token of an app: what the app hands to its provider.
-    case token(DeviceToken, topic: Topic)
-    /// A notification. It is acknowledged once the handler of the event returns.
-    case notification(DeviceNotification)
-    /// The service did not take the registration of an app, for this reason.
-    case refused(topic: Topic, reason: String)
-    /// The connection is gone or could not be made; another attempt follows after the wait.
-    case disconnected(reason: String, nextAttemptIn: Duration)
+/// What happens to a device.
+public enum DeviceEvent: Hashable, Sendable {
+    /// The service has let it in.
+    case connected
+    /// An app has its device token: its own to hand to its provider.
+    case token(DeviceToken, for: Topic)
+    /// The service does not register an app.
+    case appRefused(Topic, reason: String)
+    /// A notification came. It counts as delivered once the handler returns.
+    case notification(ReceivedNotification)
+    /// The connection is gone; the next attempt comes after a pause.
+    case disconnected(reason: String, nextAttempt: Duration)
 }
 
-/// A notification as it reached the device.
-public struct DeviceNotification: Hashable, Sendable {
+/// A notification as a device receives it.
+public struct ReceivedNotification: Hashable, Sendable {
     /// The app that it is for.
     public let topic: Topic
-    /// The payload, byte for byte as the provider sent it.
+    /// JSON, byte for byte as the provider sent it.
     public let payload: [UInt8]
-    /// The provider's identifier for it (`apns-id`).
+    /// `apns-id`.
     public let id: NotificationID?
-    /// Its kind, if the service named one that is known.
+    /// `apns-push-type`.
     public let pushType: PushType?
-    /// Its priority.
+    /// `apns-priority`.
     public let priority: Priority?
-    /// Its collapse identifier: it replaces what is shown under the same one.
+    /// `apns-collapse-id`.
     public let collapseID: String?
-    /// How long it is good for from now on; nil if it is not stored anywhere.
+    /// How long it is good for; nil if the service says nothing, as for one that is not stored.
     public let expiresIn: Duration?
+    /// Whether the service sends it again, since it knows of no acknowledgement.
+    public let isRepeated: Bool
 
-    /// Makes a notification.
-    public init(
+    package init(
         topic: Topic,
         payload: [UInt8],
-        id: NotificationID? = nil,
-        pushType: PushType? = nil,
-        priority: Priority? = nil,
-        collapseID: String? = nil,
-        expiresIn: Duration? = nil
+        id: NotificationID?,
+        pushType: PushType?,
+        priority: Priority?,
+        collapseID: String?,
+        expiresIn: Duration?,
+        isRepeated: Bool
     ) {
         self.topic = topic
         self.payload = payload
@@ -48,5 +50,6 @@ public struct DeviceNotification: Hashable, Sendable {
         self.priority = priority
         self.collapseID = collapseID
         self.expiresIn = expiresIn
+        self.isRepeated = isRepeated
     }
 }

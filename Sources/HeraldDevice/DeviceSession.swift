@@ -1,134 +1,197 @@
 import HeraldModel
 import HeraldWire
 
-/// One connection of a device as it goes on: packets in, packets and events out.
+/// One MQTT 5 connection of a device, decided: connecting → subscribing → live.
 ///
-/// Pure. MQTT 5 with a clean start: the registration is the service's and outlives the session, so the device only has to
-/// say on each connect which apps it has, and which tokens it holds for them.
+/// Knows no clock and no socket. Packets go in, orders come out, to be carried out one after the other.
 struct DeviceSession {
     /// What is to be done.
-    enum Action: Hashable {
+    enum Order: Hashable {
         case send(MQTTPacket)
-        case connected(DeviceID, keepAlive: Duration)
-        case token(DeviceToken, Topic)
-        /// Show the notification, then send the answer.
-        case notification(DeviceNotification, then: MQTTPacket?)
-        case refused(Topic, reason: String)
+        case report(DeviceEvent)
+        /// The service let the device in, and wants a sign of life at least this often; zero for never.
+        case live(keepAlive: Duration)
+        /// The connection is over.
+        case end(End)
     }
 
-    private let topics: [Topic]
-    private let keepAlive: Duration
-    private var pending: [UInt16: Topic] = [:]
+    /// How a connection ends.
+    struct End: Error, Hashable {
+        enum Advice: Hashable {
+            /// Connect again.
+            case retry
+            /// Connect again, but not soon.
+            case retryLater
+            /// It would end in the same way.
+            case giveUp
+        }
+
+        let advice: Advice
+        let reason: String
+    }
+
+    private enum State {
+        case connecting
+        case live
+        case ended
+    }
+
+    private let configuration: DeviceConfiguration
+    private var state = State.connecting
+    /// The apps whose SUBSCRIBE is not answered yet, by packet identifier.
+    private var asked: [UInt16: Topic] = [:]
+    /// The device tokens that the apps hold: presented on each connect, as APNs has devices do.
     private(set) var tokens: [Topic: DeviceToken]
 
-    /// Begins; `tokens` is what earlier connections were given.
-    init(topics: [Topic], keepAlive: Duration, tokens: [Topic: DeviceToken]) {
-        self.topics = topics
-        self.keepAlive = keepAlive
+    init(_ configuration: DeviceConfiguration, tokens: [Topic: DeviceToken] = [:]) {
+        self.configuration = configuration
         self.tokens = tokens
     }
 
-    /// The packet to begin with.
+    /// The first packet.
     ///
-    /// The identifier is the service's to give: it knows it from the certificate.
-    func connect() -> MQTTPacket {
+    /// A clean start: registrations and what waits are the service's own and outlive sessions, and so no subscription of
+    /// an app that is no longer asked for comes back.
+    var connect: MQTTPacket {
         .connect(
             MQTTConnect(
                 version: .v5,
-                clientIdentifier: "",
+                clientIdentifier: configuration.credential.id.name,
                 isClean: true,
-                keepAlive: UInt16(clamping: keepAlive.components.seconds)
+                keepAlive: UInt16(clamping: configuration.keepAlive.components.seconds),
+                properties: [
+                    .receiveMaximum(max(1, configuration.receiveMaximum)),
+                    .maximumPacketSize(UInt32(clamping: max(1, configuration.maximumPacketBytes))),
+                ]
             )
         )
     }
 
-    mutating func received(_ packet: MQTTPacket) throws(DeviceError) -> [Action] {
-        switch packet {
-        case .connack(let connack): return try connected(connack)
-        case .suback(let suback): return subscribed(suback)
-        case .publish(let publish): return published(publish)
-        case .disconnect(let disconnect):
-            throw DeviceError(.lost, DeviceSession.reason(disconnect.reasonCode, disconnect.properties))
-        case .pingresp, .puback: return []
-        default: throw DeviceError(.lost, "the service sent a packet that it should not")
+    mutating func received(_ packet: MQTTPacket) -> [Order] {
+        switch (state, packet) {
+        case (.ended, _): []
+        case (.connecting, .connack(let connack)): received(connack)
+        case (.live, .suback(let suback)): received(suback)
+        case (.live, .publish(let publish)): received(publish)
+        case (.live, .pingresp), (.live, .unsuback), (.live, .puback): []
+        case (_, .disconnect(let disconnect)): end(DeviceSession.end(for: disconnect))
+        default: end(violation("the service sent a packet out of its turn"), saying: .protocolError)
         }
     }
 
-    private mutating func connected(_ connack: MQTTConnack) throws(DeviceError) -> [Action] {
-        guard connack.reasonCode == .success else {
-            throw DeviceError(.refused, DeviceSession.reason(connack.reasonCode, connack.properties))
+    /// The bytes are no MQTT.
+    mutating func received(_ error: MQTTError) -> [Order] {
+        end(violation(error.message), saying: error.code)
+    }
+
+    private mutating func received(_ connack: MQTTConnack) -> [Order] {
+        guard !connack.reasonCode.isFailure else {
+            return end(DeviceSession.end(for: connack.reasonCode, connack.properties.reasonString))
         }
-        guard let id = connack.properties.assignedClientIdentifier.flatMap({ DeviceID($0) }) else {
-            throw DeviceError(.refused, "the service did not say who the device is")
-        }
-        let asked = connack.properties.serverKeepAlive.map { Duration.seconds(Int64($0)) }
-        var actions: [Action] = [.connected(id, keepAlive: asked ?? keepAlive)]
-        for (index, topic) in topics.enumerated() {
-            let identifier = UInt16(truncatingIfNeeded: index + 1)
-            pending[identifier] = topic
-            let held = tokens[topic].map { [MQTTProperty.userProperty(name: "token", value: $0.hex)] } ?? []
-            let subscription = MQTTSubscription(
-                filter: CourierFilter.everything(topic).name,
-                maximumQoS: .atLeastOnce,
-                retainHandling: 0
+        state = .live
+        let keepAlive =
+            connack.properties.serverKeepAlive.map { Duration.seconds(Int64($0)) } ?? configuration.keepAlive
+        // A packet identifier is one of 65,535; nobody has as many apps.
+        asked = Dictionary(uniqueKeysWithValues: zip(UInt16(1)..., configuration.apps.prefix(10_000)))
+        let subscribes = asked.sorted { $0.key < $1.key }.map { Order.send(subscribe($0.value, identifier: $0.key)) }
+        return [.live(keepAlive: keepAlive), .report(.connected)] + subscribes
+    }
+
+    private func subscribe(_ app: Topic, identifier: UInt16) -> MQTTPacket {
+        let held = tokens[app].map { [MQTTProperty.userProperty(name: "token", value: $0.hex)] } ?? []
+        return .subscribe(
+            MQTTSubscribe(
+                packetIdentifier: identifier,
+                properties: MQTTProperties(held),
+                subscriptions: [MQTTSubscription(filter: CourierFilter.everything(app).name)]
             )
-            actions.append(
-                .send(
-                    .subscribe(
-                        MQTTSubscribe(
-                            packetIdentifier: identifier,
-                            properties: MQTTProperties(held),
-                            subscriptions: [subscription]
-                        )
-                    )
-                )
-            )
+        )
+    }
+
+    private mutating func received(_ suback: MQTTSuback) -> [Order] {
+        guard let app = asked.removeValue(forKey: suback.packetIdentifier), let code = suback.reasonCodes.first else {
+            return end(violation("the service acknowledged what was not asked"), saying: .protocolError)
         }
-        return actions
+        guard code.isFailure else { return [] }
+        return [.report(.appRefused(app, reason: DeviceSession.words(code, suback.properties.reasonString)))]
     }
 
-    private mutating func subscribed(_ suback: MQTTSuback) -> [Action] {
-        guard let topic = pending.removeValue(forKey: suback.packetIdentifier),
-            let code = suback.reasonCodes.first(where: { $0.rawValue >= 0x80 })
-        else { return [] }
-        return [.refused(topic, reason: DeviceSession.reason(code, suback.properties))]
-    }
-
-    private mutating func published(_ publish: MQTTPublish) -> [Action] {
-        let answer = publish.packetIdentifier.map { MQTTPacket.puback(MQTTPublishAnswer(packetIdentifier: $0)) }
+    /// The acknowledgement comes after the report: a notification that nobody has seen is not delivered.
+    private mutating func received(_ publish: MQTTPublish) -> [Order] {
+        var orders: [Order] = []
         switch CourierTopic(publish.topic) {
-        case .token(let topic)?:
-            var actions: [Action] = []
-            if let token = DeviceToken(String(decoding: publish.payload, as: UTF8.self)) {
-                tokens[topic] = token
-                actions.append(.token(token, topic))
+        case .notifications(let topic):
+            orders.append(.report(.notification(ReceivedNotification(publish, topic: topic))))
+        case .token(let topic):
+            guard let token = DeviceToken(hex: publish.payload) else {
+                return end(violation("the service sent a device token that is none"), saying: .payloadFormatInvalid)
             }
-            if let answer { actions.append(.send(answer)) }
-            return actions
-        case .notifications(let topic)?:
-            return [.notification(DeviceSession.notification(publish, topic), then: answer)]
+            tokens[topic] = token
+            orders.append(.report(.token(token, for: topic)))
         default:
-            return answer.map { [.send($0)] } ?? []
+            // Nothing else was subscribed to; a later service may know more.
+            break
         }
+        if let identifier = publish.packetIdentifier {
+            guard publish.qualityOfService == .atLeastOnce else {
+                return end(violation("the service sent at a QoS that was not asked"), saying: .qosNotSupported)
+            }
+            orders.append(.send(.puback(MQTTPublishAnswer(packetIdentifier: identifier))))
+        }
+        return orders
     }
 
-    private static func notification(_ publish: MQTTPublish, _ topic: Topic) -> DeviceNotification {
-        var values: [String: String] = [:]
-        for case .userProperty(let name, let value) in publish.properties.entries { values[name] = value }
-        return DeviceNotification(
-            topic: topic,
-            payload: publish.payload,
-            id: values["apns-id"].flatMap { NotificationID($0) },
-            pushType: values["apns-push-type"].flatMap { PushType(rawValue: $0) },
-            priority: values["apns-priority"].flatMap { UInt8($0) }.flatMap { Priority(rawValue: $0) },
-            collapseID: values["apns-collapse-id"],
-            expiresIn: publish.properties.messageExpiryInterval.map { .seconds(Int64($0)) }
-        )
+    private mutating func end(_ end: End, saying code: MQTTReasonCode? = nil) -> [Order] {
+        // A DISCONNECT before CONNACK would be out of turn for a client too.
+        let canSay = state == .live
+        state = .ended
+        guard let code, canSay else { return [.end(end)] }
+        return [.send(.disconnect(MQTTDisconnect(reasonCode: code))), .end(end)]
     }
 
-    private static func reason(_ code: MQTTReasonCode, _ properties: MQTTProperties) -> String {
-        let name = "0x" + Hex.text([code.rawValue])
-        for case .reasonString(let text) in properties.entries { return "\(text) (\(name))" }
-        return "the service's reason code is \(name)"
+    private func violation(_ reason: String) -> End {
+        End(advice: .retryLater, reason: reason)
+    }
+
+    private static func end(for code: MQTTReasonCode, _ reason: String?) -> End {
+        let advice: End.Advice =
+            switch code {
+            case .serverUnavailable, .unspecifiedError, .useAnotherServer, .serverMoved: .retry
+            case .serverBusy, .quotaExceeded, .connectionRateExceeded: .retryLater
+            default: .giveUp
+            }
+        return End(advice: advice, reason: "the service refused the connection: \(words(code, reason))")
+    }
+
+    private static func end(for disconnect: MQTTDisconnect) -> End {
+        let words = words(disconnect.reasonCode, disconnect.properties.reasonString)
+        let advice: End.Advice =
+            switch disconnect.reasonCode {
+            case .sessionTakenOver, .quotaExceeded, .messageRateTooHigh, .connectionRateExceeded, .serverBusy:
+                .retryLater
+            case .notAuthorized, .administrativeAction, .banned: .giveUp
+            default: .retry
+            }
+        return End(advice: advice, reason: "the service ended the connection: \(words)")
+    }
+
+    /// The code's name with the service's own words.
+    private static func words(_ code: MQTTReasonCode, _ reason: String?) -> String {
+        reason.map { "\(code) (\($0))" } ?? "\(code)"
+    }
+}
+
+extension ReceivedNotification {
+    /// Reads what the device contract puts around a payload; what is missing or unknown is nil.
+    init(_ publish: MQTTPublish, topic: Topic) {
+        func property(_ name: String) -> String? { publish.properties.userProperties(named: name).first }
+        self.topic = topic
+        payload = publish.payload
+        id = property("apns-id").flatMap { NotificationID($0) }
+        pushType = property("apns-push-type").flatMap { PushType(rawValue: $0) }
+        priority = property("apns-priority").flatMap { UInt8($0) }.flatMap { Priority(rawValue: $0) }
+        collapseID = property("apns-collapse-id")
+        expiresIn = publish.properties.messageExpiryInterval.map { .seconds(Int64($0)) }
+        isRepeated = publish.isDuplicate
     }
 }

@@ -36,28 +36,28 @@ package struct DoorTLS: Sendable {
         case required
     }
 
-    /// The server's certificate and its chain, PEM.
-    package var certificateChainPEM: [UInt8]
+    /// The server's certificate and its chain, each DER.
+    package var certificateChain: [[UInt8]]
     /// The server's private key, PEM.
-    package var privateKeyPEM: [UInt8]
-    /// The one authority whose certificates are accepted from clients, PEM.
+    package var privateKeyPEM: String
+    /// The one authority whose certificates are accepted from clients, DER.
     ///
     /// Never the system's roots.
-    package var clientAuthorityPEM: [UInt8]
+    package var clientAuthority: [UInt8]
     package var clientCertificate: ClientCertificate
     /// ALPN names offered, most wanted first; a client that negotiates none gets in all the same.
     package var applicationProtocols: [String]
 
     package init(
-        certificateChainPEM: [UInt8],
-        privateKeyPEM: [UInt8],
-        clientAuthorityPEM: [UInt8],
+        certificateChain: [[UInt8]],
+        privateKeyPEM: String,
+        clientAuthority: [UInt8],
         clientCertificate: ClientCertificate,
         applicationProtocols: [String]
     ) {
-        self.certificateChainPEM = certificateChainPEM
+        self.certificateChain = certificateChain
         self.privateKeyPEM = privateKeyPEM
-        self.clientAuthorityPEM = clientAuthorityPEM
+        self.clientAuthority = clientAuthority
         self.clientCertificate = clientCertificate
         self.applicationProtocols = applicationProtocols
     }
@@ -68,14 +68,14 @@ package struct DoorTLS: Sendable {
     /// is allowed is decided after every handshake, resumed ones too, from the certificate itself.
     /// - Throws: `NIOSSLError` if a certificate or key cannot be read.
     package func makeContext() throws -> NIOSSLContext {
-        let chain = try NIOSSLCertificate.fromPEMBytes(certificateChainPEM).map {
-            NIOSSLCertificateSource.certificate($0)
+        let chain = try certificateChain.map {
+            NIOSSLCertificateSource.certificate(try NIOSSLCertificate(bytes: $0, format: .der))
         }
-        let key = try NIOSSLPrivateKey(bytes: privateKeyPEM, format: .pem)
+        let key = try NIOSSLPrivateKey(bytes: Array(privateKeyPEM.utf8), format: .pem)
         var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(key))
         tls.minimumTLSVersion = .tlsv12
         tls.applicationProtocols = applicationProtocols
-        tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(clientAuthorityPEM))
+        tls.trustRoots = .certificates([try NIOSSLCertificate(bytes: clientAuthority, format: .der)])
         tls.sendCANameList = true
         switch clientCertificate {
         case .optional: tls.certificateVerification = .optionalVerification

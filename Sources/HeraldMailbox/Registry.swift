@@ -12,6 +12,12 @@ package final class Registry: Sendable {
         package let record: DeviceRecord
         /// Tells this connection from every earlier one of the device.
         package let fence: UInt64
+
+        package init(number: DeviceNumber, record: DeviceRecord, fence: UInt64) {
+            self.number = number
+            self.record = record
+            self.fence = fence
+        }
     }
 
     private struct Numbers {

@@ -29,18 +29,28 @@ public struct DeviceToken: Hashable, Sendable {
     /// Reads 64 hexadecimal digits of either case.
     /// - Returns: nil for every other text.
     public init?(_ text: some StringProtocol) {
-        self.init(hex: text.utf8)
+        var text = String(text)
+        let token = text.withUTF8 { DeviceToken(hex: UnsafeRawBufferPointer($0)) }
+        guard let token else { return nil }
+        self = token
     }
 
     /// Reads 64 hexadecimal digits from their bytes.
     package init?(hex digits: some Collection<UInt8>) {
         guard digits.count == DeviceToken.byteCount * 2 else { return nil }
-        var reader = digits.makeIterator()
+        let token = Array(digits).withUnsafeBytes { DeviceToken(hex: $0) }
+        guard let token else { return nil }
+        self = token
+    }
+
+    /// Reads 64 hexadecimal digits where they lie; not generic, since every request comes by.
+    package init?(hex digits: UnsafeRawBufferPointer) {
+        guard digits.count == DeviceToken.byteCount * 2 else { return nil }
         var valid = true
-        func word() -> UInt64 {
+        func word(_ start: Int) -> UInt64 {
             var value: UInt64 = 0
-            for _ in 0..<16 {
-                guard let digit = reader.next(), let four = Hex.value(of: digit) else {
+            for index in start..<start + 16 {
+                guard let four = Hex.value(of: digits[index]) else {
                     valid = false
                     return 0
                 }
@@ -48,7 +58,7 @@ public struct DeviceToken: Hashable, Sendable {
             }
             return value
         }
-        words = (word(), word(), word(), word())
+        words = (word(0), word(16), word(32), word(48))
         guard valid else { return nil }
     }
 

@@ -13,10 +13,13 @@ public struct NotificationID: Hashable, Sendable {
 
     /// Makes a random identifier (version 4, RFC 9562 §5.4).
     public static func random(using generator: inout some RandomNumberGenerator) -> NotificationID {
-        NotificationID(
-            high: (generator.next() & 0xFFFF_FFFF_FFFF_0FFF) | 0x4000,
-            low: (generator.next() & 0x3FFF_FFFF_FFFF_FFFF) | 0x8000_0000_0000_0000
-        )
+        NotificationID(random: generator.next(), generator.next())
+    }
+
+    /// Makes a random identifier (version 4, RFC 9562 §5.4) from 128 random bits, of which it leaves out six.
+    package init(random first: UInt64, _ second: UInt64) {
+        high = (first & 0xFFFF_FFFF_FFFF_0FFF) | 0x4000
+        low = (second & 0x3FFF_FFFF_FFFF_FFFF) | 0x8000_0000_0000_0000
     }
 
     /// Makes a random identifier from the system's generator.
@@ -28,17 +31,19 @@ public struct NotificationID: Hashable, Sendable {
     /// Reads the canonical form: 32 hexadecimal digits of either case, as 8-4-4-4-12.
     /// - Returns: nil for every other text.
     public init?(_ text: some StringProtocol) {
-        self.init(utf8: text.utf8)
+        var text = String(text)
+        let id = text.withUTF8 { NotificationID(utf8: UnsafeRawBufferPointer($0)) }
+        guard let id else { return nil }
+        self = id
     }
 
-    /// Reads the canonical form from bytes.
-    package init?(utf8 bytes: some Collection<UInt8>) {
+    /// Reads the canonical form where it lies; not generic, since every request comes by.
+    package init?(utf8 bytes: UnsafeRawBufferPointer) {
         guard bytes.count == 36 else { return nil }
         var high: UInt64 = 0
         var low: UInt64 = 0
-        var position = 0
-        for byte in bytes {
-            defer { position += 1 }
+        for position in 0..<36 {
+            let byte = bytes[position]
             if position == 8 || position == 13 || position == 18 || position == 23 {
                 guard byte == UInt8(ascii: "-") else { return nil }
                 continue

@@ -68,10 +68,20 @@ public enum Expiration: Hashable, Sendable {
     ///
     /// - Returns: nil if it is not a whole number; negative ones are not accepted.
     public init?(_ text: some StringProtocol) {
-        guard !text.isEmpty, text.utf8.count <= 18, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return nil
+        var text = String(text)
+        let expiration = text.withUTF8 { Expiration(utf8: UnsafeRawBufferPointer($0)) }
+        guard let expiration else { return nil }
+        self = expiration
+    }
+
+    /// Reads the header's value from its bytes: 1 to 18 digits, which no integer of 64 bits is too small for.
+    package init?(utf8 bytes: UnsafeRawBufferPointer) {
+        guard (1...18).contains(bytes.count) else { return nil }
+        var seconds: Int64 = 0
+        for byte in bytes {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+            seconds = seconds * 10 + Int64(byte - UInt8(ascii: "0"))
         }
-        guard let seconds = Int64(text) else { return nil }
         self = seconds == 0 ? .once : .at(WallTime(seconds: seconds))
     }
 

@@ -5,117 +5,216 @@ import Testing
 @testable import HeraldDevice
 
 @Suite struct DeviceSessionTests {
-    private let token = DeviceToken(words: (1, 2, 3, 4))
+    private let chat = Topic("com.example.chat")
+    private let voip = Topic("com.example.chat.voip")
 
-    private func topic() throws -> Topic { try #require(Topic("com.example.chat")) }
-
-    private func connack(_ code: MQTTReasonCode = .success, id: String? = "kitchen") -> MQTTPacket {
-        let properties = id.map { [MQTTProperty.assignedClientIdentifier($0)] } ?? []
-        return .connack(MQTTConnack(reasonCode: code, properties: MQTTProperties(properties)))
-    }
-
-    private func session(holding token: DeviceToken? = nil) throws -> DeviceSession {
-        let topic = try topic()
-        return DeviceSession(topics: [topic], keepAlive: .seconds(60), tokens: token.map { [topic: $0] } ?? [:])
-    }
-
-    @Test func `it leaves the identifier to the service and registers its apps once it is let in`() throws {
-        var session = try session()
-        guard case .connect(let connect) = session.connect() else {
-            Issue.record("begins with another packet")
-            return
-        }
-        #expect(connect.clientIdentifier.isEmpty && connect.isClean && connect.keepAlive == 60)
-        let actions = try session.received(connack())
-        #expect(actions.count == 2)
-        #expect(actions.first == .connected(try #require(DeviceID("kitchen")), keepAlive: .seconds(60)))
-        guard case .send(.subscribe(let subscribe))? = actions.last else {
-            Issue.record("does not subscribe")
-            return
-        }
-        #expect(subscribe.subscriptions.map(\.filter) == ["apps/com.example.chat/#"])
-        #expect(subscribe.properties.isEmpty)
-    }
-
-    @Test func `it presents the token that it holds`() throws {
-        var session = try session(holding: token)
-        let actions = try session.received(connack())
-        guard case .send(.subscribe(let subscribe))? = actions.last else {
-            Issue.record("does not subscribe")
-            return
-        }
-        #expect(subscribe.properties == [.userProperty(name: "token", value: token.hex)])
-    }
-
-    @Test func `a notification is answered after it was handed on, with its properties`() throws {
-        var session = try session()
-        let publish = MQTTPublish(
-            topic: "apps/com.example.chat",
-            packetIdentifier: 7,
-            qualityOfService: .atLeastOnce,
-            properties: [
-                .messageExpiryInterval(60),
-                .userProperty(name: "apns-id", value: "f4121b12-e0bf-3266-f079-d9253e98bf49"),
-                .userProperty(name: "apns-push-type", value: "alert"), .userProperty(name: "apns-priority", value: "5"),
-                .userProperty(name: "apns-collapse-id", value: "score"),
-            ],
-            payload: Array("{}".utf8)
+    private func configuration() throws -> DeviceConfiguration {
+        var configuration = DeviceConfiguration(
+            host: "localhost",
+            port: 1,
+            credential: try DeviceCredential(pem: try IdentityFile.pem.get()),
+            apps: [chat, voip].compactMap { $0 }
         )
-        let expected = DeviceNotification(
-            topic: try topic(),
-            payload: Array("{}".utf8),
-            id: NotificationID("f4121b12-e0bf-3266-f079-d9253e98bf49"),
+        configuration.keepAlive = .seconds(100)
+        return configuration
+    }
+
+    private func session() throws -> DeviceSession {
+        DeviceSession(try configuration())
+    }
+
+    private func liveSession() throws -> DeviceSession {
+        var session = try session()
+        _ = session.received(.connack(MQTTConnack()))
+        return session
+    }
+
+    private func publish(_ topic: String, _ payload: String = "{}", properties: MQTTProperties = []) -> MQTTPacket {
+        .publish(
+            MQTTPublish(
+                topic: topic,
+                packetIdentifier: 7,
+                qualityOfService: .atLeastOnce,
+                properties: properties,
+                payload: Array(payload.utf8)
+            )
+        )
+    }
+
+    private func end(_ orders: [DeviceSession.Order]) -> DeviceSession.End? {
+        for case .end(let end) in orders { return end }
+        return nil
+    }
+
+    @Test func `the first packet names the device of the certificate and starts clean`() throws {
+        guard case .connect(let connect) = try session().connect else {
+            Issue.record("not a CONNECT")
+            return
+        }
+        #expect(connect.clientIdentifier == "kitchen")
+        #expect(connect.isClean)
+        #expect(connect.keepAlive == 100)
+        #expect(connect.properties.receiveMaximum == 16)
+        #expect(connect.properties.maximumPacketSize == 16_384)
+    }
+
+    @Test func `once let in it asks for all that is of its apps`() throws {
+        var session = try session()
+        #expect(
+            session.received(.connack(MQTTConnack())) == [
+                .live(keepAlive: .seconds(100)), .report(.connected),
+                .send(subscribe("apps/com.example.chat/#", 1)), .send(subscribe("apps/com.example.chat.voip/#", 2)),
+            ]
+        )
+    }
+
+    @Test func `an app presents the device token that it holds`() throws {
+        let token = DeviceToken(words: (1, 2, 3, 4))
+        var session = DeviceSession(try configuration(), tokens: [try #require(voip): token])
+        let orders = session.received(.connack(MQTTConnack()))
+        let held: MQTTProperties = [.userProperty(name: "token", value: token.hex)]
+        #expect(orders.last == .send(subscribe("apps/com.example.chat.voip/#", 2, properties: held)))
+        _ = session.received(publish("apps/com.example.chat/token", String(repeating: "0a", count: 32)))
+        #expect(session.tokens.count == 2)
+    }
+
+    private func subscribe(_ filter: String, _ identifier: UInt16, properties: MQTTProperties = []) -> MQTTPacket {
+        .subscribe(
+            MQTTSubscribe(
+                packetIdentifier: identifier,
+                properties: properties,
+                subscriptions: [MQTTSubscription(filter: filter)]
+            )
+        )
+    }
+
+    @Test func `the service's keep alive takes the place of ours`() throws {
+        var session = try session()
+        let orders = session.received(.connack(MQTTConnack(properties: [.serverKeepAlive(30)])))
+        #expect(orders.first == .live(keepAlive: .seconds(30)))
+    }
+
+    @Test func `a notification is acknowledged after it was reported`() throws {
+        var session = try liveSession()
+        let orders = session.received(
+            publish(
+                "apps/com.example.chat",
+                #"{"aps":{}}"#,
+                properties: [
+                    .messageExpiryInterval(60),
+                    .userProperty(name: "apns-id", value: "00000000-0000-0001-0000-000000000002"),
+                    .userProperty(name: "apns-push-type", value: "alert"),
+                    .userProperty(name: "apns-priority", value: "5"),
+                    .userProperty(name: "apns-collapse-id", value: "c"),
+                ]
+            )
+        )
+        let notification = ReceivedNotification(
+            topic: try #require(chat),
+            payload: Array(#"{"aps":{}}"#.utf8),
+            id: NotificationID(high: 1, low: 2),
             pushType: .alert,
             priority: .conserving,
-            collapseID: "score",
-            expiresIn: .seconds(60)
+            collapseID: "c",
+            expiresIn: .seconds(60),
+            isRepeated: false
         )
-        let answer = MQTTPacket.puback(MQTTPublishAnswer(packetIdentifier: 7))
-        #expect(try session.received(.publish(publish)) == [.notification(expected, then: answer)])
-    }
-
-    @Test func `a token is remembered for the next connection`() throws {
-        var session = try session()
-        let topic = try topic()
-        let publish = MQTTPublish(
-            topic: "apps/com.example.chat/token",
-            packetIdentifier: 1,
-            qualityOfService: .atLeastOnce,
-            payload: Array(token.hex.utf8)
+        #expect(
+            orders == [
+                .report(.notification(notification)), .send(.puback(MQTTPublishAnswer(packetIdentifier: 7))),
+            ]
         )
-        let answer = MQTTPacket.puback(MQTTPublishAnswer(packetIdentifier: 1))
-        #expect(try session.received(.publish(publish)) == [.token(token, topic), .send(answer)])
-        #expect(session.tokens == [topic: token])
     }
 
-    @Test func `a refused connection and a farewell say why`() throws {
-        var session = try session()
-        let refusal = MQTTConnack(reasonCode: .notAuthorized, properties: [.reasonString("revoked")])
-        let refused = #expect(throws: DeviceError.self) { try session.received(.connack(refusal)) }
-        #expect(refused?.code == .refused && refused?.message == "revoked (0x87)")
-        let farewell = MQTTDisconnect(reasonCode: .sessionTakenOver)
-        let lost = #expect(throws: DeviceError.self) { try session.received(.disconnect(farewell)) }
-        #expect(lost?.code == .lost && lost?.message.contains("0x8e") == true)
-    }
-
-    @Test func `a refused app is told apart from the connection`() throws {
-        var session = try session()
-        _ = try session.received(connack())
-        let suback = MQTTSuback(packetIdentifier: 1, reasonCodes: [.quotaExceeded])
-        let topic = try topic()
-        #expect(try session.received(.suback(suback)) == [.refused(topic, reason: "the service's reason code is 0x97")])
-    }
-}
-
-@Suite struct BackoffTests {
-    @Test func `the wait doubles to its longest, with jitter below the bound`() {
-        let backoff = Backoff(first: .seconds(1), longest: .seconds(10))
-        var generator = SystemRandomNumberGenerator()
-        for (failures, bound) in [(-1, 1), (0, 1), (1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (1000, 10)] {
-            for _ in 0..<20 {
-                let wait = backoff.wait(afterFailures: failures, using: &generator)
-                #expect(wait >= .seconds(bound) / 2 && wait <= .seconds(bound))
-            }
+    @Test func `a notification without what is around it is one too`() throws {
+        var session = try liveSession()
+        let properties: MQTTProperties = [
+            .userProperty(name: "apns-id", value: "x"), .userProperty(name: "apns-priority", value: "300"),
+        ]
+        guard case .report(.notification(let read)) = session.received(publish("apps/a", properties: properties)).first
+        else {
+            Issue.record("no notification")
+            return
         }
+        #expect(read.id == nil && read.priority == nil && read.pushType == nil && read.expiresIn == nil)
+    }
+
+    @Test func `a device token is reported for its app`() throws {
+        var session = try liveSession()
+        let orders = session.received(publish("apps/com.example.chat/token", String(repeating: "0A", count: 32)))
+        let token = try #require(DeviceToken(String(repeating: "0a", count: 32)))
+        #expect(orders.first == .report(.token(token, for: try #require(chat))))
+    }
+
+    @Test func `an app that is refused is reported with the reason`() throws {
+        var session = try liveSession()
+        let suback = MQTTSuback(
+            packetIdentifier: 2,
+            properties: [.reasonString("too many apps")],
+            reasonCodes: [.quotaExceeded]
+        )
+        let app = try #require(voip)
+        #expect(
+            session.received(.suback(suback)) == [.report(.appRefused(app, reason: "quotaExceeded (too many apps)"))]
+        )
+    }
+
+    @Test func `what is published elsewhere is acknowledged and not reported`() throws {
+        var session = try liveSession()
+        #expect(session.received(publish("news/today")) == [.send(.puback(MQTTPublishAnswer(packetIdentifier: 7)))])
+    }
+
+    @Test(arguments: [
+        (MQTTReasonCode.clientIdentifierNotValid, DeviceSession.End.Advice.giveUp), (.notAuthorized, .giveUp),
+        (.unsupportedProtocolVersion, .giveUp), (.serverUnavailable, .retry), (.serverBusy, .retryLater),
+        (.connectionRateExceeded, .retryLater),
+    ])
+    func `a refusal says whether to come back`(code: MQTTReasonCode, advice: DeviceSession.End.Advice) throws {
+        var session = try session()
+        let orders = session.received(.connack(MQTTConnack(reasonCode: code, properties: [.reasonString("why")])))
+        #expect(end(orders)?.advice == advice)
+        #expect(end(orders)?.reason == "the service refused the connection: \(code) (why)")
+    }
+
+    @Test(arguments: [
+        (MQTTReasonCode.serverShuttingDown, DeviceSession.End.Advice.retry), (.sessionTakenOver, .retryLater),
+        (.keepAliveTimeout, .retry), (.administrativeAction, .giveUp), (.notAuthorized, .giveUp), (.success, .retry),
+    ])
+    func `a disconnection says whether to come back`(code: MQTTReasonCode, advice: DeviceSession.End.Advice) throws {
+        var session = try liveSession()
+        #expect(end(session.received(.disconnect(MQTTDisconnect(reasonCode: code))))?.advice == advice)
+    }
+
+    @Test(arguments: [
+        MQTTPacket.pingreq, .connack(MQTTConnack()), .suback(MQTTSuback(packetIdentifier: 3, reasonCodes: [.success])),
+        .suback(MQTTSuback(packetIdentifier: 1, reasonCodes: [])),
+        .publish(MQTTPublish(topic: "apps/a/token", payload: [1])),
+        .publish(MQTTPublish(topic: "apps/a", packetIdentifier: 1, qualityOfService: .exactlyOnce, payload: [])),
+    ])
+    func `a packet out of its turn ends the connection with a word`(packet: MQTTPacket) throws {
+        var session = try liveSession()
+        let orders = session.received(packet)
+        #expect(end(orders)?.advice == .retryLater)
+        guard orders.count >= 2, case .send(.disconnect(let disconnect)) = orders[orders.count - 2] else {
+            Issue.record("no DISCONNECT: \(orders)")
+            return
+        }
+        #expect(disconnect.reasonCode.isFailure)
+        #expect(session.received(.pingresp).isEmpty)
+    }
+
+    @Test func `before it is let in it says nothing but CONNECT`() throws {
+        var session = try session()
+        #expect(session.received(.pingresp).count == 1)
+    }
+
+    @Test func `pauses double up to the longest, and vary by half`() {
+        var backOff = BackOff(shortest: .seconds(1), longest: .seconds(5))
+        #expect((0..<5).map { _ in backOff.pause(random: 1) } == [1, 2, 4, 5, 5].map { .seconds($0) })
+        #expect(backOff.pause(random: 0) == .milliseconds(2500))
+        backOff.reset()
+        #expect(backOff.pause(random: 0.5) == .milliseconds(750))
+        backOff.yield()
+        #expect(backOff.pause(random: 1) == .seconds(5))
     }
 }

@@ -103,7 +103,7 @@ final class SQLiteFixture: StoreFixture {
             path: folder.path + "/store.sqlite",
             configuration: configuration,
             clock: clock,
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+            logger: .silent,
             onFatal: { notes.add($0) }
         )
     }
@@ -125,4 +125,22 @@ final class SQLiteFixture: StoreFixture {
         await sqlite.close()
         disk.remove()
     }
+}
+
+extension Logger {
+    static let silent = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+}
+
+extension TemporaryFolder {
+    func size(of name: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path + "/" + name)[.size] as? Int
+    }
+}
+
+/// Holds a thread back until a test lets it go.
+final class Gate: Sendable {
+    private let semaphore = DispatchSemaphore(value: 0)
+
+    func wait() { semaphore.wait() }
+    func open() { semaphore.signal() }
 }

@@ -3,21 +3,22 @@ import Synchronization
 
 /// A clock that stands still until a test moves it.
 package final class ManualClock: WallClock {
-    private let time: Mutex<WallTime>
+    private let moment: Mutex<WallTime>
 
-    package init(_ time: WallTime = WallTime(seconds: 1_800_000_000)) {
-        self.time = Mutex(time)
+    /// - Parameter moment: Where it begins; by default the 1st of March 2026, noon in UTC.
+    package init(_ moment: WallTime = WallTime(seconds: 1_772_366_400)) {
+        self.moment = Mutex(moment)
     }
 
     package func now() -> WallTime {
-        time.withLock { $0 }
+        moment.withLock { $0 }
     }
 
     package func advance(by duration: Duration) {
-        time.withLock { $0 = $0 + duration }
+        moment.withLock { $0 = $0 + duration }
     }
 
-    package func set(_ time: WallTime) {
-        self.time.withLock { $0 = time }
+    package func set(_ moment: WallTime) {
+        self.moment.withLock { $0 = moment }
     }
 }

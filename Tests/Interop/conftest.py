@@ -2,7 +2,7 @@ import pytest
 
 from service import HERALD, Service
 
-pytest_plugins = ("parties",)
+pytest_plugins = ("parties", "mqtt_fixtures")
 
 
 def pytest_configure(config):

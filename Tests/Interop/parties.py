@@ -1,10 +1,12 @@
 """Providers and devices of the shared service that several files of tests use, made once."""
 
 import dataclasses
+import json
 import pathlib
 import re
 import threading
 import time
+import urllib.request
 import uuid
 
 import paho.mqtt.client as mqtt
@@ -86,6 +88,18 @@ def remove_app(device, topic=TOPIC):
     client.disconnect()
     client.loop_stop()
     return before, after
+
+
+def advance(service, seconds):
+    """Moves the clock of a service that was started with `--clock adjustable`."""
+    token = (service.data / "run" / "admin.token").read_text().strip()
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{service.doors['console']}/v1/clock/advance",
+        data=json.dumps({"seconds": seconds}).encode(),
+        headers={"authorization": f"Bearer {token}", "content-type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        assert answer.status == 200
 
 
 def new_id():

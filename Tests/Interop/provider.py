@@ -18,6 +18,7 @@ import queue
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import threading
 import time
@@ -33,6 +34,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from service import TOPIC, eventually
 
+GOAWAY_FRAME = 7
 HELLO = {"aps": {"alert": "hello"}}
 SHORT_NAMES = {
     "id": "apns-id",
@@ -90,6 +92,15 @@ class Answer:
     @property
     def unique_id(self):
         return self.header("apns-unique-id")
+
+
+@dataclasses.dataclass
+class GoAway:
+    """A GOAWAY frame."""
+
+    last_stream_id: int
+    error_code: int
+    additional_data: bytes
 
 
 # Provider tokens.
@@ -170,6 +181,7 @@ class Provider:
         self.authorization = f"bearer {provider_token(key)}" if key else None
         self.answers = {}
         self.goaways = []
+        self._unread = b""
         #: Every SETTINGS frame that came, as a dictionary of h2.settings.SettingCodes.
         self.settings = []
         self.pongs = []
@@ -335,7 +347,18 @@ class Provider:
                 self._take(data)
 
     def _take(self, data):
-        for event in self.h2.receive_data(data):
+        self._unread += data
+        while len(self._unread) >= 9 and len(self._unread) >= (end := 9 + int.from_bytes(self._unread[:3], "big")):
+            frame, self._unread = self._unread[:end], self._unread[end:]
+            if frame[3] == GOAWAY_FRAME:
+                # h2 takes no frame after it, although answers may follow (RFC 9113, section 6.8).
+                last, code = struct.unpack(">II", frame[9:17])
+                self.goaways.append(GoAway(last & 0x7FFFFFFF, code, frame[17:]))
+            else:
+                self._take_frame(frame)
+
+    def _take_frame(self, frame):
+        for event in self.h2.receive_data(frame):
             match event:
                 case h2.events.ResponseReceived():
                     answer = self.answers[event.stream_id]
@@ -356,8 +379,6 @@ class Provider:
                     self.settings.append({code: change.new_value for code, change in event.changed_settings.items()})
                 case h2.events.PingAckReceived():
                     self.pongs.append(event.ping_data)
-                case h2.events.ConnectionTerminated():
-                    self.goaways.append(event)
 
 
 def _bytes(text):
@@ -420,7 +441,7 @@ class Device:
     def token(self):
         return self.tokens[self.topics[0]]
 
-    def start(self, *options, qos=1):
+    def start(self, *options, qos=1, timeout=20):
         """Connects, subscribes, and waits for the tokens."""
         filters = [part for topic in self.topics for part in ("-t", f"apps/{topic}/#")]
         command = [
@@ -450,9 +471,13 @@ class Device:
         self._reader = threading.Thread(target=read, args=(self.process.stdout,), daemon=True)
         self._reader.start()
         while waiting:
-            topic = tokens.get(timeout=20)
+            try:
+                topic = tokens.get(timeout=timeout)
+            except queue.Empty:
+                topic = None
             if topic is None:
-                raise AssertionError(f"mosquitto_sub ended: {self.process.stderr.read()}")
+                self.process.kill()
+                raise AssertionError(f"no token of {waiting} came: {self.process.communicate()[1]}")
             waiting.discard(topic)
         return self
 

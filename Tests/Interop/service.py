@@ -63,8 +63,10 @@ class Service:
         for reader in self._readers:
             reader.start()
         if not ready.get(timeout=60):
-            self.process.wait(timeout=10)
-            raise AssertionError("herald serve ended before it was ready:\n" + "\n".join(self.lines))
+            code = self.process.wait(timeout=10)
+            for reader in self._readers:
+                reader.join(timeout=10)
+            raise AssertionError(f"herald serve ended ({code}) before it was ready:\n" + "\n".join(self.lines))
         self.doors = json.loads((self.data / "run" / "doors.json").read_text())
         return self
 

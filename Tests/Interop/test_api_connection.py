@@ -57,6 +57,7 @@ class TestStreams:
             provider.ping()
             # The client forgets the limit that it has acknowledged.
             provider.h2.remote_settings.max_concurrent_streams = 10_000
+            provider.h2.remote_settings.acknowledge()
             surplus = provider.answer(provider.send(parties.token))
             assert surplus.reset == 7
             for stream in streams:

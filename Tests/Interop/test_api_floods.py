@@ -7,7 +7,6 @@ limits say. The frames are made with hyperframe and hpack, which know no more of
 import itertools
 import pathlib
 import select
-import socket
 import ssl
 import struct
 import threading
@@ -86,15 +85,11 @@ def header_block(token="00" * 32, encoder=None, **more):
 
 
 def headers(stream, block, *flags):
-    frame = frames.HeadersFrame(stream, block)
-    frame.flags.update(flags)
-    return frame.serialize()
+    return frames.HeadersFrame(stream, block, flags=flags).serialize()
 
 
 def data(stream, body=b"", *flags):
-    frame = frames.DataFrame(stream, body)
-    frame.flags.update(flags)
-    return frame.serialize()
+    return frames.DataFrame(stream, body, flags=flags).serialize()
 
 
 # A block that refers to nothing, so that it can be sent as often as one likes.
@@ -258,32 +253,3 @@ def test_answers_that_nobody_takes_are_not_kept(parties, certificate):
 
     attacker = Attacker(parties.service, parties.certificate if certificate else None, settings={4: 0})
     assert serve_while(parties, lambda: attacker.flood(requests(), seconds=60)), "the attacker was not cut off"
-
-
-@pytest.mark.slow
-def test_connections_that_say_nothing_do_not_stay(parties):
-    """Plain TCP, half a handshake, TLS and silence, a preface and silence, half a request."""
-    port = parties.service.doors["api"]
-    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
-    for connection in silent[10:]:
-        connection.sendall(bytes.fromhex("16030100fa010000f60303"))
-    tls = tls_context(parties.service.ca, parties.certificate)
-    shaken = [connect_tls(port, tls) for _ in range(3)]
-    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-    shaken[1].sendall(preface[:10])
-    shaken[2].sendall(preface + frames.SettingsFrame(0).serialize() + headers(1, PLAIN)[:20])
-    waiting = {connection.fileno(): connection for connection in silent + shaken}
-    end = time.monotonic() + 45
-    while waiting and time.monotonic() < end:
-        for descriptor in select.select(list(waiting), [], [], 1)[0]:
-            connection = waiting[descriptor]
-            try:
-                if not connection.recv(65536):
-                    del waiting[descriptor]
-            except OSError:
-                del waiting[descriptor]
-    for connection in silent + shaken:
-        connection.close()
-    assert not waiting, f"{len(waiting)} silent connections are still open"
-    with parties.provider() as provider:
-        assert_accepted(provider.push(parties.token))

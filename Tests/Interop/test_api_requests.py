@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from parties import LOWER_UUID, UPPER_UUID, assert_accepted, assert_refused, new_id
+from parties import LOWER_UUID, UPPER_UUID, advance, assert_accepted, assert_refused, new_id
 from provider import HELLO, Provider, away_device, listening_device
 from service import TOPIC, eventually
 
@@ -199,18 +199,17 @@ class TestExpiration:
             deliver(provider, device)
         assert len(device.messages) == 2
 
-    def test_one_that_expires_while_it_waits_is_not_delivered(self, fresh):
-        service = fresh().start()
-        key = service.provider_key()
+    @pytest.mark.parametrize("offset", [60, None], ids=["after its time", "after thirty days"])
+    def test_one_that_expires_while_it_waits_is_not_delivered(self, fresh, offset):
+        service = fresh("--clock", "adjustable").start()
         device = away_device(service)
         id = new_id()
-        with Provider(service, key=key) as provider:
-            assert_accepted(provider.push(device.token, id=id, expiration=int(time.time()) + 60), id)
-        service.stop()
-        service.options = ["--clock", "+2m"]
-        service.start()
-        with device.start(), Provider(service, key=key) as provider:
-            deliver(provider, device)
+        with Provider(service, service.provider_certificate()) as provider:
+            expiration = None if offset is None else int(time.time()) + offset
+            assert_accepted(provider.push(device.token, id=id, expiration=expiration), id)
+            advance(service, (offset or THIRTY_DAYS) + 5)
+            with device.start():
+                deliver(provider, device)
         assert len(device.messages) == 1
         assert "expired" in json.dumps(service.journal(id))
 

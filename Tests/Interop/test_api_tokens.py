@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa, padding
 
-from parties import assert_accepted, assert_refused
+from parties import advance, assert_accepted, assert_refused
 from provider import Provider, away_device, base64url, load_key, provider_token, sign
 from service import TEAM
 
@@ -255,12 +255,37 @@ def test_one_token_serves_many_connections(parties):
         assert_accepted(push(parties, token))
 
 
-def test_an_hour_passes_on_an_open_connection(fresh):
-    """Of the service's own clock, which it is started ahead of ours."""
-    service = fresh("--clock", "+50m").start()
-    key = service.provider_key()
-    token = away_device(service).token
+@pytest.fixture
+def adjustable(fresh):
+    """A service whose clock can be moved, a key, and a device's token."""
+    service = fresh("--clock", "adjustable").start()
+    return service, service.provider_key(), away_device(service).token
+
+
+def test_a_token_grows_old_on_an_open_connection(adjustable):
+    service, key, token = adjustable
     with Provider(service, key=key) as provider:
         assert_accepted(provider.push(token))
-        late = provider.push(token, authorization=f"bearer {provider_token(key, age=11 * 60)}")
-        assert_refused(late, 403, "ExpiredProviderToken")
+        advance(service, 59 * 60)
+        assert_accepted(provider.push(token))
+        advance(service, 2 * 60)
+        assert_refused(provider.push(token), 403, "ExpiredProviderToken")
+        fresh_claims = claims(key, iat=int(time.time()) + 61 * 60)
+        assert_accepted(provider.push(token, authorization=f"bearer {provider_token(key, claims=fresh_claims)}"))
+
+
+def test_a_connection_may_change_its_token_every_twenty_minutes(adjustable):
+    service, key, token = adjustable
+    tokens = [f"bearer {provider_token(key, age=age)}" for age in range(4)]
+    with Provider(service, key=key) as provider:
+        for authorization in tokens[:2]:
+            assert_accepted(provider.push(token, authorization=authorization))
+        advance(service, 19 * 60)
+        refused = provider.push(token, authorization=tokens[2])
+        assert_refused(refused, 429, "TooManyProviderTokenUpdates")
+        advance(service, 2 * 60)
+        assert_accepted(provider.push(token, authorization=tokens[2]))
+        refused = provider.push(token, authorization=tokens[3])
+        assert_refused(refused, 429, "TooManyProviderTokenUpdates")
+        with Provider(service) as another:
+            assert_accepted(another.push(token, authorization=tokens[3]))

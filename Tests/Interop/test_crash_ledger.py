@@ -148,12 +148,14 @@ class Load(threading.Thread):
 
 
 class Listener:
-    """A device on paho-mqtt: it notes what it receives before it acknowledges it, and keeps its session."""
+    """One connection of a device on paho-mqtt, which notes what it receives before it acknowledges it."""
 
     def __init__(self, service, device, topics, ledger, lock):
         self.arrived = []
         self.subscribed = threading.Event()
-        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=device.id, protocol=mqtt.MQTTv5)
+        self.client = mqtt.Client(
+            mqtt.CallbackAPIVersion.VERSION2, client_id=device.id, protocol=mqtt.MQTTv5, reconnect_on_failure=False
+        )
         self.client.tls_set_context(tls_context(service.ca, device.path, alpn=()))
         self.client.on_connect = lambda client, *_: client.subscribe([(f"apps/{topic}", 1) for topic in topics])
         self.client.on_subscribe = lambda *_: self.subscribed.set()

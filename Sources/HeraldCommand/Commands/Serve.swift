@@ -1,5 +1,9 @@
 import ArgumentParser
+import CoreMetrics
 import Foundation
+import HeraldConsole
+import HeraldMailbox
+import Logging
 
 /// `herald serve`: the service itself.
 struct Serve: AsyncParsableCommand {
@@ -18,6 +22,35 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup var options: ServeOptions
 
     func run() async throws {
-        _ = try options.configuration(environment: ProcessInfo.processInfo.environment)
+        let configuration = try options.configuration(environment: ProcessInfo.processInfo.environment)
+        let metrics = PrometheusRegistry()
+        MetricsSystem.bootstrap(metrics)
+        let clock = configuration.clock.makeClock()
+        let trueClock = ServiceClock()
+        LoggingSystem.bootstrap { label in
+            HeraldLogHandler(
+                label: label,
+                format: configuration.logFormat,
+                sink: StandardErrorSink(),
+                clock: trueClock,
+                logLevel: configuration.logLevel
+            )
+        }
+        let logger = Logger(label: "herald")
+        for name in Settings.unknownVariables(in: ProcessInfo.processInfo.environment) {
+            logger.warning("an environment variable means nothing to Herald", metadata: ["variable": "\(name)"])
+        }
+        let folder = try DataFolder.open(configuration.data, mayCreate: true)
+        let lock = try FolderLock.take(folder)
+        defer { withExtendedLifetime(lock) {} }
+        Doors.remove(from: folder)
+        let assembly = try await ServiceAssembly.make(configuration, folder: folder, clock: clock, logger: logger)
+        do {
+            try await ServiceRun(assembly: assembly, metrics: metrics).run()
+        } catch {
+            Doors.remove(from: folder)
+            throw error
+        }
+        Doors.remove(from: folder)
     }
 }

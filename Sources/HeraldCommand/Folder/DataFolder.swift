@@ -1,5 +1,3 @@
-// `stat` is a declaration of either module, whichever the compiler has read first.
-import CoreFoundation
 import Foundation
 
 /// The folder that holds all that a service keeps.
@@ -23,6 +21,7 @@ struct DataFolder: Hashable, Sendable {
     var formatPath: String { path + "/format" }
     var trustPath: String { path + "/trust" }
     var storePath: String { path + "/store" }
+    var databasePath: String { storePath + "/herald.db" }
     var runPath: String { path + "/run" }
     var demoPath: String { path + "/demo" }
     var lockPath: String { runPath + "/lock" }
@@ -55,20 +54,23 @@ struct DataFolder: Hashable, Sendable {
     static func securePrivateFolder(_ path: String) throws {
         if mkdir(path, 0o700) == 0 { return }
         guard errno == EEXIST else { throw SafeFile.failure("cannot make the folder", path) }
-        var status = stat()
-        guard lstat(path, &status) == 0 else { throw SafeFile.failure("cannot read", path) }
-        guard status.st_mode & S_IFMT == S_IFDIR else {
+        guard let found = try? FileManager.default.attributesOfItem(atPath: path) else {
+            throw CommandError(.folder, "cannot look at \(path): check the owner and mode of the folders above it")
+        }
+        guard found[.type] as? FileAttributeType == .typeDirectory else {
             throw CommandError(.folder, "\(path) is not a folder: move it away, or name another folder with --data")
         }
-        guard status.st_uid == geteuid() else {
+        let owner = (found[.ownerAccountID] as? NSNumber)?.uint32Value
+        guard owner == geteuid() else {
             throw CommandError(
                 .folder,
-                "\(path) belongs to user \(status.st_uid), and Herald runs as user \(geteuid()): run it as the owner"
+                "\(path) belongs to another user, and Herald runs as user \(geteuid()): run it as the owner"
             )
         }
-        guard status.st_mode & 0o077 == 0 else {
-            let mode = String(status.st_mode & 0o777, radix: 8)
-            throw CommandError(.folder, "\(path) is open to others (mode 0\(mode)): run `chmod 700 \(path)`")
+        let mode = (found[.posixPermissions] as? NSNumber)?.intValue ?? 0o777
+        guard mode & 0o077 == 0 else {
+            let digits = String(mode & 0o777, radix: 8)
+            throw CommandError(.folder, "\(path) is open to others (mode 0\(digits)): run `chmod 700 \(path)`")
         }
     }
 
@@ -79,12 +81,12 @@ struct DataFolder: Hashable, Sendable {
     }
 
     private func condition() throws -> Condition {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
+        guard access(path, F_OK) == 0 else {
             if errno == ENOENT { return .missing }
             throw SafeFile.failure("cannot open the data folder", path)
         }
-        guard status.st_mode & S_IFMT == S_IFDIR else {
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
             throw CommandError(.folder, "\(path) is not a folder: name another with --data")
         }
         let names: [String]

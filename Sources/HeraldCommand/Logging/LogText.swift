@@ -13,6 +13,8 @@ enum LogText {
         case swift
         /// `\n`, `\u001b` (RFC 8259 §7).
         case json
+        /// As in Swift, but quotes and backslashes stand for themselves.
+        case terminal
     }
 
     /// The text with every control, format and line-breaking character spelt out, cut at `limit` bytes.
@@ -48,15 +50,17 @@ enum LogText {
         case "\n": return "\\n"
         case "\r": return "\\r"
         case "\t": return "\\t"
-        case "\"": return "\\\""
-        case "\\": return "\\\\"
+        case "\"": return spelling == .terminal ? "\"" : "\\\""
+        case "\\": return spelling == .terminal ? "\\" : "\\\\"
+        // Joins emoji; a terminal does nothing else with it.
+        case "\u{200D}" where spelling == .terminal: return String(scalar)
         default: break
         }
         switch scalar.properties.generalCategory {
         // Format characters turn the direction of what follows, or hide; they are as foreign to a log as controls.
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
             return switch spelling {
-            case .swift: "\\u{\(String(scalar.value, radix: 16))}"
+            case .swift, .terminal: "\\u{\(String(scalar.value, radix: 16))}"
             case .json: String(scalar).utf16.map { "\\u" + hex($0) }.joined()
             }
         default:

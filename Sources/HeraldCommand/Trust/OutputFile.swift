@@ -9,16 +9,19 @@ enum OutputFile {
         if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
             throw CommandError(.file, "\(path) is a folder: name a file in it")
         }
-        try checkFolder((path as NSString).deletingLastPathComponent)
+        try checkFolder((path as NSString).deletingLastPathComponent, for: path)
     }
 
     /// Checks that files can be written into a folder.
     /// - Throws: ``CommandError/Code/file``.
-    static func checkFolder(_ path: String) throws {
+    static func checkFolder(_ path: String, for file: String? = nil) throws {
         let folder = path.isEmpty ? "." : path
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
-            throw CommandError(.file, "there is no folder \(folder): make it, or name another")
+            throw CommandError(
+                .file,
+                "cannot write \(file ?? folder): there is no folder \(folder): make it, or name another"
+            )
         }
         guard access(folder, W_OK | X_OK) == 0 else { throw SafeFile.failure("cannot write into", folder) }
     }

@@ -4,10 +4,10 @@ import Hummingbird
 import NIOCore
 
 /// The admin API's requests, each a few lines to ``Administration``.
-struct AdminRoutes: Sendable {
+package struct AdminRoutes: Sendable {
     /// The most lines of the journal that one answer has, and how many it has if nothing is asked.
-    static let journalLimit = 1...10_000
-    static let journalDefault = 1000
+    package static let journalLimit = 1...10_000
+    package static let journalDefault = 1000
     /// The longest body of a request, in bytes: a certificate request is far shorter.
     static let maximumBodyBytes = 1 << 16
 

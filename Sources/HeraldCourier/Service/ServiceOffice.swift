@@ -1,27 +1,14 @@
 package import HeraldMailbox
 package import HeraldModel
+package import HeraldTrust
 
 /// The ``DeviceOffice`` of a running service.
 package final class ServiceOffice: DeviceOffice {
-    /// Mints and opens device tokens.
-    package struct Seal: Sendable {
-        let mint: @Sendable (TokenContents) -> DeviceToken
-        let open: @Sendable (DeviceToken) -> TokenContents?
-
-        package init(
-            mint: @escaping @Sendable (TokenContents) -> DeviceToken,
-            open: @escaping @Sendable (DeviceToken) -> TokenContents?
-        ) {
-            self.mint = mint
-            self.open = open
-        }
-    }
-
     private let postOffice: PostOffice
     private let registry: Registry
-    private let seal: Seal
+    private let seal: TokenSeal
 
-    package init(postOffice: PostOffice, registry: Registry, seal: Seal) {
+    package init(postOffice: PostOffice, registry: Registry, seal: TokenSeal) {
         self.postOffice = postOffice
         self.registry = registry
         self.seal = seal
@@ -64,7 +51,7 @@ package final class ServiceOffice: DeviceOffice {
     }
 
     package func token(for registration: Registration) -> DeviceToken {
-        seal.mint(TokenContents(slot: registration.slot, generation: registration.generation))
+        seal.seal(TokenContents(slot: registration.slot, generation: registration.generation))
     }
 
     package func open(_ token: DeviceToken) -> TokenContents? {

@@ -173,10 +173,11 @@ final class SessionClerk: Sendable {
     }
 
     private func examine(_ token: DeviceToken, for topic: Topic?, _ client: Client) -> PresentedToken {
-        guard let contents = office.open(token), contents.slot.device == client.device else { return .foreign }
-        let app = office.app(contents.slot.app)
-        let isRightApp = app?.environment == client.environment && (topic == nil || app?.topic == topic)
-        guard isRightApp, let registration = office.registration(contents.slot), registration.isLive,
+        guard let contents = office.open(token), contents.slot.device == client.device,
+            let app = office.app(contents.slot.app), app.environment == client.environment,
+            topic == nil || app.topic == topic
+        else { return .foreign }
+        guard let registration = office.registration(contents.slot), registration.isLive,
             registration.generation == contents.generation
         else { return .stale(contents.slot.app) }
         return .current(contents.slot.app)

@@ -38,7 +38,7 @@ enum SessionRequest: Hashable, Sendable {
     case keep(SessionRecord?)
     case setEnabled(Bool, Topic)
     case setSavingPower(Bool)
-    /// Look at tokens that the device presents; those for an app other than the topic's, where one is given, are stale.
+    /// Look at tokens that the device presents; those for an app other than the topic's, where one is given, are foreign.
     case examine([DeviceToken], for: Topic?)
 }
 
@@ -82,7 +82,7 @@ enum PresentedToken: Hashable, Sendable {
     case current(AppNumber)
     /// Of this device, once; for this app.
     case stale(AppNumber)
-    /// Forged, or of another device.
+    /// Forged, or of another device, app or environment.
     case foreign
 }
 

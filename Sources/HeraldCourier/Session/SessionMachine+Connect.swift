@@ -96,14 +96,17 @@ extension SessionMachine {
         return actions
     }
 
-    /// Whether a stored session goes on. One without expiry ended with its connection, however that ended.
+    /// Whether a stored session goes on.
+    ///
+    /// One without expiry ended with its connection, however that ended.
     private func isAlive(_ session: SessionRecord?, now: WallTime) -> Bool {
         guard let session, session.environment == environment, session.expiryInterval > 0 else { return false }
         return !session.isExpired(at: now)
     }
 
-    /// Seconds; what the client asks for, or as long as sessions are kept. 3.1.1 has only "with the connection" and "for
-    /// ever" (MQTT 5 §3.1.2.11.2 maps them).
+    /// Seconds; what the client asks for, or as long as sessions are kept.
+    ///
+    /// 3.1.1 has only "with the connection" and "for ever" (MQTT 5 §3.1.2.11.2 maps them).
     private func sessionExpiry(_ connect: MQTTConnect) -> UInt32 {
         let longest = UInt32(clamping: limits.configuration.longestSession.components.seconds)
         switch connect.version {

@@ -14,11 +14,12 @@ import HeraldWire
 ///
 /// The window of what is in flight to the device is a ``DeliveryWindow``, beside it.
 struct SessionMachine {
+    /// What passes quickly is out of line, so that an open session pays for itself only.
     enum Phase {
         case connecting
-        case arriving(MQTTConnect)
+        indirect case arriving(MQTTConnect)
         /// The session's record is being stored before CONNACK says what it holds.
-        case keeping(MQTTConnect, OpenSession, SessionTerms)
+        indirect case keeping(MQTTConnect, OpenSession, SessionTerms)
         case open(OpenSession)
         case closed
     }
@@ -59,7 +60,9 @@ struct SessionMachine {
         if case .closed = phase { true } else { false }
     }
 
-    /// A packet has come. Only while ``canReceive`` says so; else it is ignored.
+    /// A packet has come.
+    ///
+    /// Only while ``canReceive`` says so; else it is ignored.
     mutating func received(_ packet: MQTTPacket) -> [SessionAction] {
         switch phase {
         case .connecting:
@@ -78,7 +81,7 @@ struct SessionMachine {
 
     /// The bytes that came are no packet ([MQTT-4.13.1-1]).
     ///
-    /// - Parameter version: The version in which a CONNECT can be refused, nil if the peer has shown none.
+    /// `version` is the one in which a CONNECT can be refused, nil if the peer has shown none.
     mutating func failed(_ error: MQTTError, refusalVersion version: MQTTVersion?) -> [SessionAction] {
         let note: SessionNote = error.code == .malformedPacket ? .malformed : .protocolError
         guard case .connecting = phase else { return close(error.code, error.message, note: note) }

@@ -107,7 +107,9 @@ struct SessionSubscriptions: Hashable, Sendable {
 
     init() {}
 
-    /// Reads a session's record. Filters of apps that are not registered any more are left out.
+    /// Reads a session's record.
+    ///
+    /// Filters of apps that are not registered any more are left out.
     init(record: [String: UInt8], apps: [RegisteredApp]) {
         for (name, qualityOfService) in record {
             guard let filter = CourierFilter(name) else { continue }

@@ -89,7 +89,13 @@ struct DatabaseOpening {
 
     private func setDurable(_ database: Database) throws {
         // FAST: what is deleted is overwritten where that costs no more I/O.
-        try database.execute(sql: "PRAGMA synchronous = FULL; PRAGMA secure_delete = FAST")
+        try database.execute(
+            sql: """
+                PRAGMA synchronous = FULL;
+                PRAGMA secure_delete = FAST;
+                PRAGMA journal_size_limit = \(configuration.logPageLimit * 4096);
+                """
+        )
         let mode = try String.fetchOne(database, sql: "PRAGMA journal_mode = WAL")
         // A build of SQLite without memory mapping has nothing to answer to mmap_size.
         let answers = try [

@@ -162,8 +162,9 @@ enum RegistryTable {
         guard let row = try Row.fetchOne(statement, arguments: [Int64(bitPattern: device.value)]) else {
             return DeviceRecord()
         }
-        let session = try (row["session"] as String?).map { text in
-            try read(try? JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8)))
+        // A session that cannot be read is no session: the device subscribes anew.
+        let session = (row["session"] as String?).flatMap { text in
+            try? JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8))
         }
         return DeviceRecord(isSavingPower: row["is_saving_power"], session: session)
     }

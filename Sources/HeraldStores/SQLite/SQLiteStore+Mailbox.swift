@@ -31,44 +31,54 @@ extension SQLiteStore: MailboxStore {
     package func waiting(in slots: [Slot]) async throws -> [StoredNotification] {
         var wanted = index.entries(slots)
         var found: [StoredNotification] = []
-        var missing: Set<UInt64> = []
+        var mayBeBehind = true
         while !wanted.isEmpty {
             let reading = wanted
-            let (read, gone) = try await readers.read { try SQLiteStore.read(reading, $0) }
+            let read = try await readers.read { try SQLiteStore.read(reading, $0) }
             found += read.notifications
-            for sequence in read.damaged {
-                logger.error(
-                    "a stored notification is damaged and will not be delivered; check the disk, restore a backup",
-                    metadata: ["sequence": "\(sequence)"]
-                )
+            for entry in read.damaged { report(entry, "is damaged") }
+            // A row that is gone was replaced or removed since. What the slot holds now is in another row, or nowhere;
+            // between a commit and the index hearing of it, the index is asked again after the next commit.
+            let gone = Set(read.gone)
+            wanted = index.entries(read.gone.map(\.slot))
+            if mayBeBehind, wanted.contains(where: gone.contains) {
+                mayBeBehind = false
+                do { try await change { _, _ in } } catch let error as StoreError where error != .closed {}
+                wanted = index.entries(read.gone.map(\.slot))
             }
-            // A row that is gone was replaced or removed since; what the slot holds now is in another row, or nowhere.
-            missing.formUnion(gone.map(\.sequence))
-            wanted = index.entries(gone.map(\.slot)).filter { !missing.contains($0.sequence) }
+            for entry in wanted where gone.contains(entry) { report(entry, "is missing") }
+            wanted.removeAll(where: gone.contains)
         }
         return found.sorted { $0.sequence < $1.sequence }
     }
 
-    private struct Read {
-        var notifications: [StoredNotification] = []
-        var damaged: [UInt64] = []
+    private func report(_ entry: SlotIndex.Entry, _ trouble: String) {
+        logger.error(
+            "a stored notification cannot be delivered; check the disk, restore a backup",
+            metadata: ["notification": "\(entry.uniqueID)", "reason": "\(trouble)"]
+        )
     }
 
-    private static func read(_ entries: [SlotIndex.Entry], _ database: Database) throws -> (Read, [SlotIndex.Entry]) {
+    private struct Read {
+        var notifications: [StoredNotification] = []
+        var damaged: [SlotIndex.Entry] = []
+        var gone: [SlotIndex.Entry] = []
+    }
+
+    private static func read(_ entries: [SlotIndex.Entry], _ database: Database) throws -> Read {
         let reader = try MailboxReader(database)
         var read = Read()
-        var gone: [SlotIndex.Entry] = []
         for entry in entries {
             switch try reader.find(entry.sequence) {
             case .notification(let notification) where notification.slot == entry.slot:
                 read.notifications.append(StoredNotification(notification: notification, sequence: entry.sequence))
             case .notification, .damaged:
-                read.damaged.append(entry.sequence)
+                read.damaged.append(entry)
             case .nothing:
-                gone.append(entry)
+                read.gone.append(entry)
             }
         }
-        return (read, gone)
+        return read
     }
 
     package func removeExpired(at moment: WallTime, limit: Int) async throws -> Int {

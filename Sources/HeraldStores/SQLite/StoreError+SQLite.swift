@@ -60,8 +60,6 @@ extension StoreError {
         switch error {
         case let error as StoreError:
             self = error
-        case let error as DatabaseError where error.resultCode == .SQLITE_MISUSE:
-            self = .closed
         case let error as DatabaseError
         where error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB:
             self = .damaged(path: path, StoreError.reason(error))

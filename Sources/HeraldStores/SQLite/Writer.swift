@@ -175,10 +175,10 @@ final class Writer {
 
     /// A job that fails by itself does not take the rest of the commit with it.
     private func perform(_ job: WriteJob, at place: Int, _ stage: inout Stage) throws {
+        let afterwards: @Sendable () -> Void
+        try transaction.savepoint.run()
         do {
-            try transaction.savepoint.run()
-            stage.afterwards.append(try job.run(database, &batch))
-            try transaction.release.run()
+            afterwards = try job.run(database, &batch)
         } catch {
             let failure = StoreError(writing: error, path: surroundings.file.path)
             // A full disk or a failing one may have rolled everything back: then the whole commit has failed.
@@ -187,7 +187,10 @@ final class Writer {
             try transaction.release.run()
             stage.answered.insert(place)
             job.fail(failure)
+            return
         }
+        try transaction.release.run()
+        stage.afterwards.append(afterwards)
     }
 
     /// Makes changes in one transaction, durable when this returns.

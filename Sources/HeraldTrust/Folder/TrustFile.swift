@@ -1,4 +1,7 @@
-// `stat` is a declaration of either module, whichever the compiler has read first.
+// `stat` is a declaration of whichever of these modules the compiler has read first.
+#if canImport(CDispatch)
+import CDispatch
+#endif
 import CoreFoundation
 import Foundation
 

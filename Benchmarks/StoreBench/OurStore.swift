@@ -1,0 +1,168 @@
+import Foundation
+import HeraldMailbox
+import HeraldModel
+import HeraldStores
+import Logging
+import Synchronization
+
+/// Stores the workload in the store, keeping a window of puts on their way, as provider connections do.
+struct OurStore {
+    struct Outcome {
+        /// Notifications per second.
+        let rate: Double
+        /// Microseconds of processor time for each.
+        let cpu: Double
+        /// Puts per commit.
+        let batch: Int
+        /// Milliseconds from put to report.
+        let p50: Double
+        let p99: Double
+        let longestCheckpoint: Double
+    }
+
+    private struct Clock: WallClock {
+        func now() -> WallTime { WallTime(seconds: 1_800_000_000) }
+    }
+
+    /// As many as ten connections with a hundred streams each have on their way.
+    static let window = 1000
+
+    let options: StoreBench.Options
+
+    init(_ options: StoreBench.Options) {
+        self.options = options
+    }
+
+    private var path: String { options.folder + "/ours.sqlite" }
+
+    private func open() throws -> SQLiteStore {
+        var configuration = SQLiteStoreConfiguration()
+        configuration.commitDelay = .microseconds(options.delay)
+        if options.checkpoint > 0 { configuration.checkpointPages = options.checkpoint }
+        return try SQLiteStore(
+            path: path,
+            configuration: configuration,
+            clock: Clock(),
+            logger: Logger(label: "bench"),
+            onFatal: { error in
+                print(error)
+                exit(1)
+            }
+        )
+    }
+
+    func run() async throws -> Outcome {
+        for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
+        let letters = Workload(options).notifications.map { Letter($0) }
+        let store = try open()
+        let reports = Reports(count: letters.count)
+        store.report(to: reports)
+        let cpu = StoreBench.processorTime()
+        let start = ContinuousClock.now
+        for letter in letters {
+            reports.enter()
+            store.put(letter, reason: .deviceOffline, tag: nil)
+        }
+        reports.waitForAll()
+        let elapsed = start.duration(to: .now)
+        let used = StoreBench.processorTime() - cpu
+        let statistics = store.statistics
+        await store.close()
+        let latencies = reports.latencies.sorted()
+        return Outcome(
+            rate: Double(letters.count) / seconds(elapsed),
+            cpu: used / Double(letters.count) * 1e6,
+            batch: max(1, letters.count / max(1, statistics.commits)),
+            p50: seconds(latencies[latencies.count / 2]) * 1000,
+            p99: seconds(latencies[latencies.count / 100 * 99]) * 1000,
+            longestCheckpoint: seconds(statistics.longestCheckpoint) * 1000
+        )
+    }
+
+    /// How long a start takes on what is stored, after a clean stop and after none.
+    func measureRestart() async throws {
+        _ = try await run()
+        let clean = ContinuousClock.now
+        let store = try open()
+        let cleanStart = clean.duration(to: .now)
+        let count = store.count
+        let query = ContinuousClock.now
+        let found = try await store.lines(matching: .notification(NotificationID(high: 1, low: 1)), limit: 10)
+        let search = query.duration(to: .now)
+        let scan = ContinuousClock.now
+        _ = try await store.lines(matching: .device(DeviceNumber(0)), limit: 10)
+        let deviceSearch = scan.duration(to: .now)
+        await store.close()
+        print(
+            "{\"stored\":\(count),\"start_s\":\(StoreBench.decimal(seconds(cleanStart))),"
+                + "\"search_ms\":\(StoreBench.decimal(seconds(search) * 1000)),\"found\":\(found.count),"
+                + "\"device_search_ms\":\(StoreBench.decimal(seconds(deviceSearch) * 1000))}"
+        )
+    }
+
+    private func seconds(_ duration: Duration) -> Double {
+        Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
+    }
+}
+
+/// Lets a window of puts through, and notes how long each took.
+///
+/// The one who puts sleeps when the window is full and is woken once when half of it is free: one thread's turn for many
+/// puts, as an event loop that is woken for a burst.
+private final class Reports: MailboxStoreReporter {
+    private struct State {
+        var entered: [ContinuousClock.Instant] = []
+        var latencies: [Duration] = []
+        var isAsleep = false
+        var isLast = false
+    }
+
+    private let state: Mutex<State>
+    private let bell = DispatchSemaphore(value: 0)
+
+    init(count: Int) {
+        var state = State()
+        state.entered.reserveCapacity(count)
+        state.latencies.reserveCapacity(count)
+        self.state = Mutex(state)
+    }
+
+    var latencies: [Duration] { state.withLock { $0.latencies } }
+
+    /// Waits for room, and notes the beginning of a put.
+    func enter() {
+        let sleeps = state.withLock { state in
+            state.entered.append(.now)
+            state.isAsleep = state.entered.count - state.latencies.count > OurStore.window
+            return state.isAsleep
+        }
+        if sleeps { bell.wait() }
+    }
+
+    func waitForAll() {
+        let sleeps = state.withLock { state in
+            state.isLast = true
+            state.isAsleep = state.latencies.count < state.entered.count
+            return state.isAsleep
+        }
+        if sleeps { bell.wait() }
+    }
+
+    func stored(_ puts: [StoredPut]) {
+        let now = ContinuousClock.now
+        let wakes = state.withLock { state in
+            // Reported in the order of the puts.
+            for _ in puts { state.latencies.append(state.entered[state.latencies.count].duration(to: now)) }
+            let left = state.entered.count - state.latencies.count
+            guard state.isAsleep, left <= (state.isLast ? 0 : OurStore.window / 2) else { return false }
+            state.isAsleep = false
+            return true
+        }
+        if wakes { bell.signal() }
+    }
+
+    func failed(_ letters: [Letter]) {
+        print("\(letters.count) puts failed")
+        exit(1)
+    }
+}

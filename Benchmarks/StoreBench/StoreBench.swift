@@ -1,0 +1,84 @@
+import Foundation
+
+/// Notifications stored per second by group commit, against the sqlite3 library appending the same rows raw.
+///
+///     StoreBench FOLDER [--count N] [--payload BYTES] [--slots N] [--delay MICROSECONDS]
+///         [--checkpoint PAGES] [--restart]
+///
+/// Both write every row durably, in transactions of the same size, with the same settings, into a file in the folder. Raw
+/// is only that; ours also keeps the journal (two lines for each, if it replaces another), the index, and a checksum, and
+/// tells of every put. With fewer slots than notifications each put replaces an older one, and raw deletes it too.
+/// Prints one line of JSON. `--restart` measures instead how long the start takes with so many notifications stored.
+@main
+struct StoreBench {
+    struct Options {
+        var folder = ""
+        var count = 200_000
+        var payload = 300
+        var slots = Int.max
+        var delay = 0
+        var checkpoint = 0
+        var isRestart = false
+    }
+
+    static func main() async throws {
+        guard let options = options(CommandLine.arguments.dropFirst()) else {
+            print(
+                """
+                usage: StoreBench FOLDER [--count N] [--payload BYTES] [--slots N] [--delay MICROSECONDS]
+                                  [--checkpoint PAGES] [--restart]
+                """
+            )
+            exit(64)
+        }
+        try FileManager.default.createDirectory(atPath: options.folder, withIntermediateDirectories: true)
+        let ours = OurStore(options)
+        if options.isRestart {
+            try await ours.measureRestart()
+            return
+        }
+        let our = try await ours.run()
+        let peer = try RawStore(options, batch: our.batch).run()
+        var report: [(String, String)] = [
+            ("ours", "\(Int(our.rate))"), ("peer", "\(Int(peer.rate))"), ("unit", "\"notifications/s\""),
+        ]
+        report += [
+            ("ours_cpu_us", decimal(our.cpu)), ("peer_cpu_us", decimal(peer.cpu)), ("batch", "\(our.batch)"),
+            ("p50_ms", decimal(our.p50)), ("p99_ms", decimal(our.p99)),
+            ("longest_checkpoint_ms", decimal(our.longestCheckpoint)),
+        ]
+        print("{" + report.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}")
+    }
+
+    static func decimal(_ value: Double) -> String { String(format: "%.2f", value) }
+
+    private static func options(_ arguments: ArraySlice<String>) -> Options? {
+        var options = Options()
+        var rest = arguments
+        while let argument = rest.popFirst() {
+            switch argument {
+            case "--restart": options.isRestart = true
+            case "--count", "--payload", "--slots", "--delay", "--checkpoint":
+                guard let value = rest.popFirst().flatMap(Int.init), value >= 0 else { return nil }
+                switch argument {
+                case "--count": options.count = max(1, value)
+                case "--payload": options.payload = value
+                case "--slots": options.slots = max(1, value)
+                case "--checkpoint": options.checkpoint = value
+                default: options.delay = value
+                }
+            default:
+                guard options.folder.isEmpty, !argument.hasPrefix("-") else { return nil }
+                options.folder = argument
+            }
+        }
+        return options.folder.isEmpty ? nil : options
+    }
+
+    /// User and system time of the process, in seconds.
+    static func processorTime() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}

@@ -1,0 +1,134 @@
+import ArgumentParser
+import Foundation
+import HeraldConsole
+import HeraldMailbox
+import HeraldModel
+import HeraldStores
+import Logging
+
+/// `herald journal`: what became of notifications.
+struct Journal: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show what became of a notification.",
+        discussion: """
+            One line for each thing that happened, oldest first, by a notification's apns-id or apns-unique-id, or for
+            all notifications of a device or a topic. With a running service it is asked, else the folder is read.
+
+            Example:
+              herald journal 2F7CA8F4-3B5C-4F4E-9F0E-6C0E4D2D2C11
+              herald journal --device kitchen --limit 20
+            """
+    )
+
+    @Argument(help: "The notification's apns-id or apns-unique-id.")
+    var apnsId: String?
+
+    @Option(help: ArgumentHelp("A device's identifier.", valueName: "id"))
+    var device: String?
+
+    @Option(help: ArgumentHelp("A topic; both environments.", valueName: "id"))
+    var topic: String?
+
+    @Option(help: ArgumentHelp("The most lines; the newest are shown.", valueName: "n"))
+    var limit = AdminRoutes.journalDefault
+
+    @OptionGroup var data: DataOptions
+
+    @Flag(help: "Print JSON: one array.")
+    var json = false
+
+    func validate() throws {
+        guard [apnsId, device, topic].compactMap({ $0 }).count == 1 else {
+            throw ValidationError("Name a notification by its apns-id, or --device, or --topic.")
+        }
+        guard AdminRoutes.journalLimit.contains(limit) else {
+            throw ValidationError("--limit is a number from 1 to \(AdminRoutes.journalLimit.upperBound).")
+        }
+        _ = try question()
+    }
+
+    func run() async throws {
+        let question = try question()
+        let folder = try data.folder()
+        let entries =
+            switch try FolderLock.attempt(folder) {
+            case .taken(let lock): try await JournalReader.entries(question, limit: limit, in: folder, under: lock)
+            case .held: try await ControlClient(folder: folder).get(path(question), as: [JournalEntry].self)
+            }
+        if json { return try Terminal.sayJSON(entries) }
+        guard !entries.isEmpty else { return Terminal.complain("herald: nothing in the journal") }
+        for line in JournalText.lines(entries) { Terminal.say(line) }
+    }
+
+    private func question() throws -> JournalQuestion {
+        if let apnsId {
+            guard let id = NotificationID(apnsId) else { throw wrong(apnsId, "an apns-id, which is a UUID") }
+            return .notification(id)
+        }
+        if let device {
+            guard let id = DeviceID(device) else { throw wrong(device, "a device's identifier") }
+            return .device(id)
+        }
+        guard let topic = Topic(topic ?? "") else { throw wrong(topic ?? "", "a topic, like com.example.app") }
+        return .topic(topic)
+    }
+
+    private func wrong(_ text: String, _ wanted: String) -> ValidationError {
+        ValidationError("'\(LogText.escaped(text, limit: 64))' is not \(wanted).")
+    }
+
+    /// Nothing that an identifier or a topic may hold means anything in a query.
+    private func path(_ question: JournalQuestion) -> String {
+        let query =
+            switch question {
+            case .notification(let id): "notification=\(id)"
+            case .device(let id): "device=\(id)"
+            case .topic(let topic): "topic=\(topic)"
+            }
+        return "/v1/journal?\(query)&limit=\(limit)"
+    }
+}
+
+/// The journal as people read it.
+enum JournalText {
+    static func lines(_ entries: [JournalEntry]) -> [String] {
+        var table = TextTable(["time", "what", "apns-id", "device", "topic"])
+        for entry in entries {
+            var what = entry.state
+            if let reason = entry.reason { what += " (\(reason))" }
+            if let replacement = entry.replacement { what += " by \(replacement)" }
+            let topic = entry.environment == .sandbox ? "\(entry.topic) (sandbox)" : entry.topic
+            table.add([entry.time, what, entry.id, entry.device, topic])
+        }
+        return table.lines
+    }
+}
+
+extension JournalReader {
+    /// The journal of a folder on which no service runs.
+    static func entries(
+        _ question: JournalQuestion,
+        limit: Int,
+        in folder: DataFolder,
+        under lock: FolderLock
+    ) async throws -> [JournalEntry] {
+        defer { withExtendedLifetime(lock) {} }
+        let silent = Logger(label: "herald.journal") { _ in SwiftLogNoOpLogHandler() }
+        let clock = ServiceClock()
+        let store = try SQLiteStore(path: folder.databasePath, clock: clock, logger: silent) { _ in
+            // A command that only reads has nothing that could be lost.
+        }
+        let directory = SingleNodeDirectory()
+        let postOffice = PostOffice(clock: clock, store: store, directory: directory, logger: silent)
+        let registry = Registry(store: store, postOffice: postOffice, directory: directory, clock: clock)
+        do {
+            try await registry.load()
+            let entries = try await JournalReader(store: store, registry: registry).entries(question, limit: limit)
+            await store.close()
+            return entries
+        } catch {
+            await store.close()
+            throw error
+        }
+    }
+}

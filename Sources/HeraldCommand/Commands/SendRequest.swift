@@ -1,0 +1,115 @@
+import ArgumentParser
+import Foundation
+import HeraldModel
+import HeraldProvider
+
+/// What was typed after `herald send`, made into a request; wrong usage is found here, before anything is sent.
+struct SendRequest: Sendable {
+    let request: PushRequest
+
+    init(_ options: SendOptions, now: WallTime) throws {
+        guard let token = DeviceToken(options.token) else {
+            throw ValidationError("A device token is 64 hexadecimal digits.")
+        }
+        guard let topic = Topic(options.topic) else {
+            throw ValidationError(
+                "'\(LogText.escaped(options.topic, limit: 64))' is not a topic, like com.example.app."
+            )
+        }
+        let pushType = try SendRequest.pushType(options.pushType, topic: topic)
+        var request = PushRequest(
+            token: token,
+            topic: topic,
+            payload: try SendRequest.payload(options, pushType: pushType),
+            pushType: pushType
+        )
+        request.priority = try SendRequest.priority(options.priority, pushType: pushType)
+        request.expiration = try SendRequest.expiration(options.expiration, now: now)
+        if let collapseID = options.collapseId {
+            guard (1...64).contains(collapseID.utf8.count) else {
+                throw ValidationError("A collapse identifier has 1 to 64 bytes.")
+            }
+            request.collapseID = collapseID
+        }
+        self.request = request
+    }
+
+    /// The type that was named, or the one whose suffix the topic has.
+    static func pushType(_ text: String?, topic: Topic) throws -> PushType {
+        guard let text else {
+            return PushType.allCases.first { !$0.topicSuffix.isEmpty && topic.name.hasSuffix($0.topicSuffix) } ?? .alert
+        }
+        guard let type = PushType(rawValue: text) else {
+            let known = PushType.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not a push type: one of \(known).")
+        }
+        return type
+    }
+
+    /// UNIX seconds, 0 for one attempt, or a span of time from now: `1h`.
+    ///
+    /// A bare number is a moment, as in the header; a span needs its unit.
+    static func expiration(_ text: String?, now: WallTime) throws -> Expiration {
+        guard let text else { return .unspecified }
+        if let expiration = Expiration(text) { return expiration }
+        guard let span = DurationText.read(text) else {
+            throw ValidationError(
+                "'\(LogText.escaped(text, limit: 64))' is not an expiration: UNIX seconds, 0, or like 1h."
+            )
+        }
+        return .at(now + span)
+    }
+
+    /// 10, 5 or 1; a background push without one gets 5, since 10 is an error there.
+    static func priority(_ number: Int?, pushType: PushType) throws -> Priority? {
+        guard let number else { return pushType == .background ? .conserving : nil }
+        guard let value = UInt8(exactly: number), let priority = Priority(rawValue: value) else {
+            throw ValidationError("A priority is 10, 5 or 1.")
+        }
+        return priority
+    }
+
+    private static func payload(_ options: SendOptions, pushType: PushType) throws -> [UInt8] {
+        let composer = PayloadComposer(
+            alert: options.alert,
+            title: options.title,
+            badge: options.badge,
+            sound: options.sound
+        )
+        let payload: [UInt8]
+        if let path = options.payload {
+            guard composer.isEmpty else {
+                throw ValidationError("Either --payload, or --alert, --title, --badge and --sound.")
+            }
+            payload = path == "-" ? try standardInput() : try SafeFile.read(path)
+        } else {
+            guard !composer.isEmpty || pushType == .background else {
+                throw ValidationError("Nothing to send: use --alert, --title, --badge, --sound or --payload.")
+            }
+            payload = try composer.payload(for: pushType)
+        }
+        try check(payload, pushType: pushType)
+        return payload
+    }
+
+    private static func standardInput() throws -> [UInt8] {
+        Array(try FileHandle.standardInput.read(upToCount: SafeFile.maximumBytes) ?? Data())
+    }
+
+    /// What no service takes is not sent.
+    static func check(_ payload: [UInt8], pushType: PushType) throws {
+        guard payload.count <= pushType.maximumPayloadBytes else {
+            throw CommandError(
+                .file,
+                "the payload has \(payload.count) bytes, and a push of type \(pushType.rawValue) has at most "
+                    + "\(pushType.maximumPayloadBytes): shorten it"
+            )
+        }
+        switch PayloadScanner.scan(payload) {
+        case .object: return
+        case .notAnObject: throw CommandError(.file, "the payload is not a JSON object: put braces around it")
+        case .malformed(let position):
+            throw CommandError(.file, "the payload is not JSON: see its byte \(position)")
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import HeraldDevice
+import HeraldModel
+import HeraldTrust
+
+/// Everything that `--demo` adds to a service.
+struct Demo: Sendable {
+    private let folder: DemoFolder
+    private let app: Topic
+
+    /// Makes what the demo needs, once.
+    /// - Throws: `TrustError` or ``CommandError``.
+    init(_ data: DataFolder, trust: TrustFolder, now: WallTime) throws {
+        guard let app = Topic(DemoFolder.app) else {
+            throw CommandError(.configuration, "the demo's app is not a topic")
+        }
+        self.app = app
+        folder = DemoFolder(data)
+        try folder.make(with: trust, app: app, now: now)
+    }
+
+    /// The device and what it prints, for doors that are open.
+    /// - Throws: `DeviceError` or ``CommandError``.
+    func service(
+        _ data: DataFolder,
+        host: String,
+        apiPort: Int,
+        devicePort: Int,
+        ready: AsyncStream<Void>
+    ) throws -> DemoService {
+        var configuration = DeviceConfiguration(
+            host: Demo.reachable(host),
+            port: devicePort,
+            credential: try DeviceCredential(pem: try SafeFile.read(folder.devicePath)),
+            authorities: try SafeFile.read(data.authorityPath),
+            apps: [app]
+        )
+        // Whatever the address is, the server certificate names this machine.
+        configuration.serverName = "localhost"
+        let curl = DemoCurl(
+            authorityPath: Demo.absolute(data.authorityPath),
+            certificatePath: Demo.absolute(folder.providerPath),
+            host: host,
+            port: apiPort
+        )
+        return DemoService(client: try DeviceClient(configuration), curl: curl, ready: ready)
+    }
+
+    /// What listens on all addresses is reached by the one of this machine.
+    private static func reachable(_ host: String) -> String {
+        switch host {
+        case "0.0.0.0": "127.0.0.1"
+        case "::": "::1"
+        default: host
+        }
+    }
+
+    private static func absolute(_ path: String) -> String {
+        URL(fileURLWithPath: path).standardizedFileURL.path
+    }
+}

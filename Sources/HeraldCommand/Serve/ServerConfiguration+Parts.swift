@@ -1,0 +1,30 @@
+import HeraldCourier
+import HeraldGateway
+import HeraldMailbox
+
+/// What the configuration means for each part.
+extension ServerConfiguration {
+    var postOffice: PostOfficeConfiguration {
+        var settings = PostOfficeConfiguration()
+        settings.longestStorage = longestStorage
+        settings.journalAge = journalAge
+        settings.journalBytes = journalBytes
+        return settings
+    }
+
+    var gateway: GatewayConfiguration {
+        var settings = GatewayConfiguration(host: host, port: apiPort, environment: environment)
+        settings.timeouts.shutdown = gracePeriod
+        settings.rules.takesUnreadablePayloads = acceptsNonJSON
+        settings.rules.alwaysSendsUniqueID = uniqueID == .always
+        return settings
+    }
+
+    var courier: CourierConfiguration {
+        var settings = CourierConfiguration()
+        settings.environment = environment
+        settings.longestKeepAlive = longestKeepAlive
+        settings.longestSession = longestStorage
+        return settings
+    }
+}

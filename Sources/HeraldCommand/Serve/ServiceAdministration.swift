@@ -1,0 +1,116 @@
+import Foundation
+import HeraldConsole
+import HeraldMailbox
+import HeraldModel
+import HeraldStores
+import HeraldTrust
+
+/// What operators may ask of a running service.
+struct ServiceAdministration: Administration {
+    let assembly: ServiceAssembly
+    let watch: TrustWatch
+    let started: WallTime
+
+    var problems: [String] {
+        assembly.store.isAccepting
+            ? [] : ["the store takes no notifications at the moment (the log says why): providers are answered 503"]
+    }
+
+    var status: ServiceStatus {
+        ServiceStatus(
+            version: Herald.version,
+            pid: getpid(),
+            started: started,
+            devicesConnected: assembly.postOffice.connectedCount,
+            notificationsWaiting: assembly.store.count
+        )
+    }
+
+    func journal(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry] {
+        try await JournalReader(store: assembly.store, registry: assembly.registry).entries(question, limit: limit)
+    }
+
+    func credentials() async throws -> [CredentialEntry] {
+        try asked { try assembly.trust.folder.credentials().map { CredentialEntry($0) } }
+    }
+
+    func revokeCredential(_ id: String) async throws -> CredentialEntry {
+        try asked {
+            let credential = try assembly.trust.folder.revokeCredential(id, now: assembly.clock.now())
+            try watch.reload()
+            return CredentialEntry(credential)
+        }
+    }
+
+    func devices() async throws -> [DeviceEntry] {
+        try asked { try assembly.trust.folder.enrolledDevices().map { DeviceEntry($0) } }
+    }
+
+    func revokeDevice(_ id: String) async throws -> DeviceEntry {
+        try asked {
+            let device = try assembly.trust.folder.revokeDevice(id, now: assembly.clock.now())
+            try watch.reload()
+            return DeviceEntry(device)
+        }
+    }
+
+    func reloadTrust() async throws {
+        try asked { try watch.reload() }
+    }
+
+    var clock: ClockReading {
+        ClockReading(now: assembly.clock.now(), adjustable: assembly.clock.isAdjustable)
+    }
+
+    func advanceClock(by duration: Duration) throws -> ClockReading {
+        guard assembly.clock.advance(by: duration) else {
+            throw AdminError(.conflict, "this service's clock cannot be moved: start it with --clock adjustable")
+        }
+        return clock
+    }
+
+    /// Trust's errors, as answers.
+    private func asked<Answer>(_ work: () throws -> Answer) throws -> Answer {
+        do {
+            return try work()
+        } catch let error as TrustError {
+            let code: AdminError.Code =
+                switch error.code {
+                case .unknownID: .notFound
+                case .alreadyRevoked: .conflict
+                case .invalidArgument: .badRequest
+                default: .failed
+                }
+            throw AdminError(code, error.message)
+        }
+    }
+}
+
+extension CredentialEntry {
+    init(_ credential: Credential) {
+        self.init(
+            id: credential.id,
+            kind: credential.kind == .key ? .key : .certificate,
+            serial: credential.serial,
+            team: credential.team,
+            topics: credential.topics,
+            environments: credential.environments.sorted { $0.rawValue < $1.rawValue },
+            created: credential.created.rfc3339,
+            expires: credential.expires?.rfc3339,
+            revoked: credential.revoked?.rfc3339
+        )
+    }
+}
+
+extension DeviceEntry {
+    init(_ device: EnrolledDevice) {
+        self.init(
+            id: device.id.name,
+            name: device.name,
+            serial: device.serial,
+            created: device.created.rfc3339,
+            expires: device.expires.rfc3339,
+            revoked: device.revoked?.rfc3339
+        )
+    }
+}

@@ -1,0 +1,113 @@
+import HeraldCourier
+import HeraldDoor
+import HeraldGateway
+import HeraldMailbox
+import HeraldStores
+import HeraldTrust
+import Logging
+import ServiceLifecycle
+
+// The parts as services of one group. A group stops its services in the reverse order of their start, so the doors close
+// before the post office does, and the store last, when nobody has anything left to store.
+
+/// Keeps the store open until everything else has stopped; ends the process if the store has failed.
+struct StoreService: Service {
+    let store: SQLiteStore
+    let failure: AsyncStream<StoreError>
+
+    func run() async throws {
+        let error: StoreError? = await withTaskGroup(of: StoreError?.self) { group in
+            group.addTask { [failure] in
+                for await error in failure { return error }
+                return nil
+            }
+            group.addTask {
+                // Cancelled is as good: the group stops either way.
+                try? await gracefulShutdown()
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+        }
+        await store.close()
+        if let error { throw error }
+    }
+}
+
+struct PostOfficeService: Service {
+    let postOffice: PostOffice
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { await postOffice.run() }
+    }
+}
+
+struct CourierService: Service {
+    let courier: Courier
+
+    func run() async throws {
+        await withTaskGroup { group in
+            group.addTask { await courier.run() }
+            try? await gracefulShutdown()
+            await courier.stop()
+            await group.waitForAll()
+        }
+    }
+}
+
+struct GatewayService: Service {
+    let gateway: Gateway
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await gateway.run()
+        } onGracefulShutdown: {
+            gateway.beginShutdown()
+        }
+    }
+}
+
+/// Looks every second whether anything in the trust folder changed, and has the doors follow.
+struct TrustWatch: Service {
+    let trust: TrustOffice
+    let gateway: Gateway
+    let courier: Courier
+    let logger: Logger
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while true {
+                do { try await Task.sleep(for: .seconds(1)) } catch { return }
+                follow(trust.reload())
+            }
+        }
+    }
+
+    /// Reads the folder again, now.
+    /// - Throws: What could not be read; the former state of it stays in force.
+    func reload() throws {
+        let change = trust.reload()
+        follow(change)
+        if let failure = change.failures.first { throw failure }
+    }
+
+    private func follow(_ change: TrustOffice.Reloaded) {
+        for failure in change.failures {
+            logger.error("trust not reloaded; what was read before stays in force", metadata: ["error": "\(failure)"])
+        }
+        guard !change.isUnchanged else { return }
+        logger.info("trust reloaded")
+        guard !change.revocations.isEmpty else { return }
+        do {
+            // New contexts have new ticket keys: no session from before the revocation resumes.
+            let contexts = try DoorContexts(trust.folder)
+            gateway.replaceContext(contexts.providers)
+            courier.replaceContext(contexts.devices)
+        } catch {
+            logger.error("the server certificate cannot be read again", metadata: ["error": "\(error)"])
+        }
+        gateway.reviewCertificates()
+        courier.recheck()
+    }
+}

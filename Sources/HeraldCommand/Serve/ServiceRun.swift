@@ -1,0 +1,130 @@
+import Foundation
+import HeraldConsole
+import HeraldCourier
+import HeraldGateway
+import HeraldMailbox
+import HeraldModel
+import HeraldStores
+import Logging
+import ServiceLifecycle
+import UnixSignals
+
+/// One run of a service: opens the doors, says where they are, and runs until it is told to stop.
+struct ServiceRun {
+    let assembly: ServiceAssembly
+    let metrics: PrometheusRegistry
+
+    /// - Throws: If a door cannot be opened, or the store has failed for good.
+    func run() async throws {
+        let configuration = assembly.configuration
+        let folder = assembly.folder
+        let watch = TrustWatch(
+            trust: assembly.trust,
+            gateway: assembly.gateway,
+            courier: assembly.courier,
+            logger: assembly.logger
+        )
+        let console = Console(
+            configuration: ConsoleConfiguration(
+                host: configuration.consoleHost,
+                port: configuration.consolePort,
+                socketPath: folder.controlSocketPath,
+                token: try makeAdminToken()
+            ),
+            administration: ServiceAdministration(
+                assembly: assembly,
+                watch: watch,
+                started: assembly.clock.now()
+            ),
+            metrics: metrics,
+            control: [TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).route],
+            logger: assembly.logger
+        )
+        // A killed service leaves its socket behind; the folder's lock says that nobody listens on it.
+        unlink(folder.controlSocketPath)
+        let api: Int
+        let device: Int
+        do {
+            device = try await assembly.courier.open()
+            api = try await assembly.gateway.open()
+        } catch {
+            await assembly.store.close()
+            throw error
+        }
+        let (ports, port) = AsyncStream.makeStream(of: Int.self)
+        let (sockets, socket) = AsyncStream.makeStream(of: Void.self)
+        let (readiness, ready) = AsyncStream.makeStream(of: Void.self)
+        let announcement = Announcement(
+            folder: folder,
+            configuration: configuration,
+            api: api,
+            device: device,
+            console: {
+                guard let port = await ports.first(where: { _ in true }) else { return nil }
+                return await sockets.first { _ in true } == nil ? nil : port
+            },
+            ready: { ready.yield() }
+        )
+        var services: [any Service] = [
+            StoreService(store: assembly.store, failure: assembly.storeFailure),
+            PostOfficeService(postOffice: assembly.postOffice),
+            CourierService(courier: assembly.courier),
+            GatewayService(gateway: assembly.gateway),
+            watch,
+            console.port { port.yield($0) },
+            console.socket { socket.yield() },
+            announcement,
+            ReloadSignal(watch: watch),
+        ]
+        if let demo = assembly.demo {
+            let host = configuration.host
+            services.append(try demo.service(folder, host: host, apiPort: api, devicePort: device, ready: readiness))
+        }
+        var lifecycle = ServiceGroupConfiguration(
+            services: services.map { .init(service: $0) },
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: assembly.logger
+        )
+        // Whatever has not ended by then is cancelled: the service stops in any case.
+        lifecycle.maximumGracefulShutdownDuration = configuration.gracePeriod + .seconds(5)
+        let group = ServiceGroup(configuration: lifecycle)
+        defer { unlink(folder.controlSocketPath) }
+        try await group.run()
+    }
+
+    /// The admin API's bearer token, new with each run.
+    private func makeAdminToken() throws -> String {
+        var generator = SystemRandomNumberGenerator()
+        let token = (0..<4).map { _ in
+            let word = String(generator.next(), radix: 16)
+            return String(repeating: "0", count: 16 - word.count) + word
+        }
+        .joined()
+        try SafeFile.write(Array((token + "\n").utf8), to: assembly.folder.adminTokenPath, mode: 0o600)
+        return token
+    }
+}
+
+/// Says where the doors are, once all of them are open.
+struct Announcement: Service {
+    let folder: DataFolder
+    let configuration: ServerConfiguration
+    let api: Int
+    let device: Int
+    /// The console's port, once both of its doors are open; nil if it never opens.
+    let console: @Sendable () async -> Int?
+    /// Called once it has been said.
+    let ready: @Sendable () -> Void
+
+    func run() async throws {
+        guard let console = await console() else { return }
+        let doors = Doors(api: api, device: device, console: console, pid: getpid())
+        for line in doors.lines(host: configuration.host, consoleHost: configuration.consoleHost) {
+            Terminal.say(line)
+        }
+        try doors.write(to: folder)
+        Terminal.say("ready")
+        ready()
+        try? await gracefulShutdown()
+    }
+}

@@ -1,0 +1,48 @@
+import ArgumentParser
+import Foundation
+
+/// Which service a command speaks to as a client, and whom it trusts to vouch for it.
+struct PeerOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Where the service is. (default: the one that runs in the data folder, else localhost)",
+            valueName: "host:port"
+        )
+    )
+    var service: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The authority to trust, PEM. (default: ca.pem of the data folder, else the system's)",
+            valueName: "file"
+        )
+    )
+    var ca: String?
+
+    /// Where to connect to: what was typed, else the door of the service that runs in the data folder here, else
+    /// the door's usual port.
+    func service(defaultPort: Int, door: KeyPath<Doors, Int?>) throws -> HostPort {
+        if let service {
+            guard let place = HostPort(service, defaultPort: defaultPort) else {
+                throw ValidationError(
+                    "'\(LogText.escaped(service, limit: 64))' is not a host and a port, like localhost:2197."
+                )
+            }
+            return place
+        }
+        let port = Doors.read(from: PeerOptions.dataFolder)?[keyPath: door]
+        return HostPort(host: "localhost", port: port ?? defaultPort)
+    }
+
+    /// The authorities' certificates, PEM; nil for those of the system.
+    func authorities() throws -> [UInt8]? {
+        if let ca { return try SafeFile.read(ca) }
+        // A service that was named is somebody else's, and so may its authority be; the one here has ours.
+        let ours = PeerOptions.dataFolder.authorityPath
+        return FileManager.default.fileExists(atPath: ours) ? try SafeFile.read(ours) : nil
+    }
+
+    private static var dataFolder: DataFolder {
+        DataFolder(path: ProcessInfo.processInfo.environment[SettingKey.data.variable] ?? DataFolder.defaultPath)
+    }
+}

@@ -1,0 +1,107 @@
+import HeraldDoor
+package import HeraldModel
+package import Logging
+package import NIOCore
+package import NIOSSL
+
+/// The provider API: the service that a command opens, runs and stops.
+///
+/// 1. ``open()`` listens, so that ports are known before anything is announced.
+/// 2. ``run()`` returns when the gateway has stopped: after ``beginShutdown()``, gracefully; when its task is cancelled, at
+///    once.
+/// 3. ``replaceContext(_:)`` and ``reviewCertificates()`` follow a change of certificates or of a revocation list.
+package final class Gateway: Sendable {
+    private let service: ProviderService
+    private let door: TLSDoor
+    private let group: any EventLoopGroup
+    private let loops: PerLoop<ProviderLoop>
+    private let stopSignal: AsyncStream<Void>
+    private let stop: AsyncStream<Void>.Continuation
+
+    /// - Parameters:
+    ///   - configuration: Where to listen, and every limit.
+    ///   - group: The event loops of the service.
+    ///   - context: TLS: a client certificate is asked for and not demanded, and `h2` is the protocol.
+    ///   - admission: Lets providers in.
+    ///   - letterBox: Takes their notifications: the post office.
+    ///   - clock: The service's clock.
+    ///   - logger: Gets nothing of payloads, tokens or keys.
+    package init(
+        configuration: GatewayConfiguration,
+        group: any EventLoopGroup,
+        context: NIOSSLContext,
+        admission: Admission,
+        letterBox: any LetterBox,
+        clock: any WallClock,
+        logger: Logger
+    ) {
+        let service = ProviderService(
+            configuration: configuration,
+            admission: admission,
+            letterBox: letterBox,
+            clock: clock,
+            logger: logger
+        )
+        let loops = PerLoop(group) { ProviderLoop(on: $0) }
+        self.service = service
+        self.group = group
+        self.loops = loops
+        door = TLSDoor(configuration: configuration.door, context: context, logger: logger) { channel, peer in
+            guard let loop = loops[channel.eventLoop] else { throw GatewayError.foreignLoop }
+            let now = channel.eventLoop.now
+            let connection = try ProviderConnection(service: service, loop: loop, peer: peer, now: now)
+            try channel.pipeline.syncOperations.addHandler(connection)
+        }
+        (stopSignal, stop) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Starts to listen.
+    ///
+    /// - Returns: The port.
+    /// - Throws: `DoorError` if the address is occupied, not this machine's, or not allowed.
+    package func open() async throws -> Int {
+        try await door.open(on: group)
+    }
+
+    /// Waits for the end, and brings it about.
+    package func run() async {
+        for await _ in stopSignal { break }
+        await door.stopListening()
+        for loop in loops.all { loop.toEach { $0.stop() } }
+        await withTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { await self.waitForConnections() }
+            let timeouts = self.service.configuration.timeouts
+            let patience = timeouts.shutdownNotice + timeouts.shutdown + .seconds(1)
+            tasks.addTask { try? await Task.sleep(for: patience) }
+            await tasks.next()
+            tasks.cancelAll()
+            // Whatever is left has had its time. Closing it also ends the wait for it.
+            await self.door.closeConnections()
+        }
+    }
+
+    /// Stops gracefully: no new connections, GOAWAY to the old ones, answers to all that is in hand.
+    ///
+    /// Returns at once; ``run()`` returns when it is done.
+    package func beginShutdown() {
+        stop.yield()
+        stop.finish()
+    }
+
+    /// The TLS context for the handshakes from now on; sessions of the former one do not resume.
+    package func replaceContext(_ context: NIOSSLContext) {
+        door.replaceContext(context)
+    }
+
+    /// Looks again at the certificates of all open connections; ends those that are good no longer.
+    package func reviewCertificates() {
+        for loop in loops.all { loop.toEach { $0.reviewCertificate() } }
+    }
+
+    /// How many connections there are.
+    package var connectionCount: Int { door.connectionCount }
+
+    private func waitForConnections() async {
+        for loop in loops.all { await loop.empty() }
+    }
+}

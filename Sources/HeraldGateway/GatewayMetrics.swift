@@ -1,0 +1,36 @@
+import CoreMetrics
+import HeraldMailbox
+import HeraldModel
+
+/// The provider API's counters.
+struct GatewayMetrics: Sendable {
+    let connections = Counter(label: MetricName.providerConnections)
+    let accepted = Counter(label: MetricName.providerRequests, dimensions: [("status", "200")])
+    private let refused: [Int: Counter]
+    private let ended: [String: Counter]
+
+    init() {
+        let statuses = Set(Rejection.allCases.map(\.httpStatus))
+        refused = Dictionary(
+            uniqueKeysWithValues: statuses.map { status in
+                (status, Counter(label: MetricName.providerRequests, dimensions: [("status", "\(status)")]))
+            }
+        )
+        let reasons = ["protocol", "header_block", "control_flood", "reset_flood", "token_flood", "slow"]
+        ended = Dictionary(
+            uniqueKeysWithValues: reasons.map { reason in
+                (reason, Counter(label: MetricName.providerConnectionsCutOff, dimensions: [("reason", reason)]))
+            }
+        )
+    }
+
+    /// A request was refused.
+    func count(_ rejection: Rejection) {
+        refused[rejection.httpStatus]?.increment()
+    }
+
+    /// A connection was cut off.
+    func countCutOff(_ reason: String) {
+        ended[reason]?.increment()
+    }
+}

@@ -1,0 +1,113 @@
+import HeraldDoor
+import HeraldMailbox
+import NIOCore
+
+/// The provider connections of one event loop, and what they share: one inbox for receipts, one wheel for deadlines.
+///
+/// Usable from any thread where it says so; everything else happens on the loop.
+final class ProviderLoop: Sendable {
+    /// A receipt that was settled on some thread.
+    private struct Settled: Sendable {
+        let connection: UInt64
+        let number: UInt64
+        let outcome: ReceiptOutcome
+    }
+
+    /// Where the receipts of one connection are settled.
+    ///
+    /// It outlives the connection as long as letters name it.
+    private final class Tray: ReceiptDesk {
+        private let inbox: LoopInbox<Settled>
+        private let connection: UInt64
+
+        init(inbox: LoopInbox<Settled>, connection: UInt64) {
+            self.inbox = inbox
+            self.connection = connection
+        }
+
+        func settle(_ number: UInt64, _ outcome: ReceiptOutcome) {
+            inbox.leave(Settled(connection: connection, number: number, outcome: outcome))
+        }
+    }
+
+    private struct State {
+        let wheel: DeadlineWheel
+        var connections: [UInt64: ProviderConnection] = [:]
+        var lastNumber: UInt64 = 0
+        var whenEmpty: EventLoopPromise<Void>?
+    }
+
+    private let eventLoop: any EventLoop
+    private let inbox: LoopInbox<Settled>
+    private let state: NIOLoopBoundBox<State>
+
+    init(on eventLoop: any EventLoop) {
+        self.eventLoop = eventLoop
+        let state = NIOLoopBoundBox.makeBoxSendingValue(
+            State(wheel: DeadlineWheel(eventLoop: eventLoop)),
+            eventLoop: eventLoop
+        )
+        self.state = state
+        inbox = LoopInbox(on: eventLoop) { Self.deliver($0, to: state.value.connections) }
+    }
+
+    /// Takes a connection in, and watches its deadlines.
+    ///
+    /// On the loop.
+    ///
+    /// - Returns: The connection's number, and the desk where its receipts are settled.
+    func add(_ connection: ProviderConnection) -> (number: UInt64, desk: any ReceiptDesk) {
+        state.value.lastNumber += 1
+        let number = state.value.lastNumber
+        state.value.connections[number] = connection
+        state.value.wheel.add(connection)
+        return (number, Tray(inbox: inbox, connection: number))
+    }
+
+    /// Forgets a connection; what is settled for it from now on goes nowhere.
+    ///
+    /// On the loop.
+    func remove(_ number: UInt64) {
+        state.value.connections[number] = nil
+        guard state.value.connections.isEmpty else { return }
+        state.value.whenEmpty?.succeed()
+        state.value.whenEmpty = nil
+    }
+
+    /// Does something with every connection.
+    ///
+    /// From any thread.
+    func toEach(_ act: @escaping @Sendable (ProviderConnection) -> Void) {
+        let state = state
+        eventLoop.execute {
+            for connection in Array(state.value.connections.values) { act(connection) }
+        }
+    }
+
+    /// Waits until there is no connection any more.
+    ///
+    /// From any thread; once.
+    func empty() async {
+        let promise = eventLoop.makePromise(of: Void.self)
+        let state = state
+        eventLoop.execute {
+            if state.value.connections.isEmpty { promise.succeed() } else { state.value.whenEmpty = promise }
+        }
+        // The promise has no way to fail.
+        try? await promise.futureResult.get()
+    }
+
+    private static func deliver(_ receipts: [Settled], to connections: [UInt64: ProviderConnection]) {
+        var touched: [ProviderConnection] = []
+        var last: (number: UInt64, connection: ProviderConnection)?
+        for receipt in receipts {
+            if last?.number != receipt.connection {
+                guard let connection = connections[receipt.connection] else { continue }
+                last = (receipt.connection, connection)
+                if connection.noteTouched() { touched.append(connection) }
+            }
+            last?.connection.settled(receipt.number, receipt.outcome)
+        }
+        for connection in touched { connection.flushTouched() }
+    }
+}

@@ -1,0 +1,21 @@
+import HeraldModel
+import HeraldTrust
+import Logging
+
+/// What all provider connections of a gateway share.
+struct ProviderService: Sendable {
+    let configuration: GatewayConfiguration
+    let admission: Admission
+    let letterBox: any LetterBox
+    let clock: any WallClock
+    let logger: Logger
+    let metrics = GatewayMetrics()
+
+    var intake: RequestIntake {
+        RequestIntake(
+            admission: admission,
+            rules: configuration.rules,
+            longestStorage: letterBox.longestStorage
+        )
+    }
+}

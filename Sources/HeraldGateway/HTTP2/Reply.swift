@@ -1,0 +1,45 @@
+/// The statuses that a door answers with.
+enum ReplyStatus: Int {
+    case ok = 200
+    case badRequest = 400
+    case forbidden = 403
+    case notFound = 404
+    case methodNotAllowed = 405
+    case gone = 410
+    case payloadTooLarge = 413
+    case tooManyRequests = 429
+    case internalServerError = 500
+    case serviceUnavailable = 503
+
+    /// The digits, which live as long as the program.
+    var digits: StaticString {
+        switch self {
+        case .ok: "200"
+        case .badRequest: "400"
+        case .forbidden: "403"
+        case .notFound: "404"
+        case .methodNotAllowed: "405"
+        case .gone: "410"
+        case .payloadTooLarge: "413"
+        case .tooManyRequests: "429"
+        case .internalServerError: "500"
+        case .serviceUnavailable: "503"
+        }
+    }
+}
+
+/// An answer on its way out.
+///
+/// What is constant is a constant; identifiers are with the ``RequestSlot``.
+struct Reply {
+    var status: ReplyStatus
+    /// JSON, less than 1,024 bytes (a Swift client reads no more of an error); empty for none.
+    var body: [UInt8] = []
+    /// Seconds, for `retry-after`.
+    var retryAfter: StaticString?
+    /// Words for `herald-explanation`; empty for none.
+    var explanation: [UInt8] = []
+
+    /// The answer to a notification that is safe.
+    static let accepted = Reply(status: .ok)
+}

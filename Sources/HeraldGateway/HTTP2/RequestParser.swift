@@ -1,0 +1,166 @@
+import HeraldModel
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// Reads requests: pure, one request at a time, the refusals in the order in which APNs is seen to give them.
+///
+/// Method and path come first, then who asks (``ProviderStanding``), then the device token's presence, the fields, the
+/// topic, the payload; last, what the device token opens to (``Admission``).
+enum RequestParser {
+    /// What the fields of a request say, apart from topic and token.
+    struct Fields: Equatable {
+        /// The provider's own identifier.
+        var id: NotificationID?
+        var expiration = Expiration.unspecified
+        var priority = Priority.immediate
+        /// What the request says that it is; older clients say nothing.
+        var pushType: PushType?
+        var collapseID: String?
+    }
+
+    /// The path up to the device token.
+    private static let path: StaticString = "/3/device/"
+    /// The longest collapse identifier, in bytes ("Sending notification requests to APNs").
+    private static let maximumCollapseIDBytes = 64
+
+    /// Whether a request is one for us at all.
+    static func route(_ fields: RequestFields) -> Refusal? {
+        guard fields.value(of: .method, is: "POST") else {
+            return Refusal(.methodNotAllowed, "the only method is POST")
+        }
+        guard pathHasOneToken(fields) else {
+            return Refusal(.badPath, "the path is /3/device/ and the device token in hexadecimal digits")
+        }
+        guard !fields.hasDuplicates else {
+            return Refusal(.duplicateHeaders, "an apns- field or authorization stands there twice")
+        }
+        return nil
+    }
+
+    private static func pathHasOneToken(_ fields: RequestFields) -> Bool {
+        fields.withValue(of: .path) { value in
+            let (prefix, rest) = (path.utf8CodeUnitCount, value.count - path.utf8CodeUnitCount)
+            guard rest >= 0, let start = value.baseAddress, memcmp(start, path.utf8Start, prefix) == 0 else {
+                return false
+            }
+            return memchr(start + prefix, Int32(UInt8(ascii: "/")), rest) == nil
+        } ?? false
+    }
+
+    /// Whether the path has a device token, of whatever form.
+    static func tokenIsMissing(_ fields: RequestFields) -> Refusal? {
+        let isMissing = fields.withValue(of: .path) { $0.count <= path.utf8CodeUnitCount } ?? true
+        return isMissing ? Refusal(.missingDeviceToken, "nothing follows /3/device/ in the path") : nil
+    }
+
+    /// The device token in the path; nil if it is none.
+    static func token(_ fields: RequestFields) -> DeviceToken? {
+        fields.withValue(of: .path) {
+            DeviceToken(hex: UnsafeRawBufferPointer(rebasing: $0[path.utf8CodeUnitCount...]))
+        } ?? nil
+    }
+
+    /// Reads the fields apart from the topic.
+    static func read(_ fields: RequestFields, into request: inout Fields) -> Refusal? {
+        if fields.has(.apnsID) {
+            request.id = fields.withValue(of: .apnsID) { NotificationID(utf8: $0) } ?? nil
+            guard request.id != nil else {
+                return Refusal(.badMessageID, "apns-id is a UUID in the form 8-4-4-4-12")
+            }
+        }
+        if fields.has(.apnsExpiration) {
+            guard let expiration = fields.withValue(of: .apnsExpiration, { Expiration(utf8: $0) }) ?? nil else {
+                return Refusal(.badExpirationDate, "apns-expiration is a whole number of seconds since 1970, or 0")
+            }
+            request.expiration = expiration
+        }
+        let type = pushType(fields)
+        if let refusal = readPriority(fields, type, into: &request) { return refusal }
+        guard type != .some(nil) else {
+            return Refusal(.invalidPushType, "apns-push-type is none of those that there are")
+        }
+        request.pushType = type ?? nil
+        return readCollapseID(fields, into: &request)
+    }
+
+    private static func readPriority(
+        _ fields: RequestFields,
+        _ type: PushType??,
+        into request: inout Fields
+    ) -> Refusal? {
+        let isBackground = type == .some(.some(.background))
+        guard fields.has(.apnsPriority) else {
+            // APNs documents 5 for this kind and 10 where nothing is said; who says nothing is not held to the 10.
+            request.priority = isBackground ? .conserving : .immediate
+            return nil
+        }
+        if fields.value(of: .apnsPriority, is: "10") {
+            guard !isBackground else {
+                return Refusal(.badPriority, "a background notification has priority 5 or 1, never 10")
+            }
+            request.priority = .immediate
+        } else if fields.value(of: .apnsPriority, is: "5") {
+            request.priority = .conserving
+        } else if fields.value(of: .apnsPriority, is: "1") {
+            request.priority = .low
+        } else {
+            return Refusal(.badPriority, "apns-priority is 10, 5 or 1")
+        }
+        return nil
+    }
+
+    private static func readCollapseID(_ fields: RequestFields, into request: inout Fields) -> Refusal? {
+        guard fields.has(.apnsCollapseID) else { return nil }
+        let length = fields.withValue(of: .apnsCollapseID) { $0.count } ?? 0
+        guard length <= maximumCollapseIDBytes, !fields.isMalformed(.apnsCollapseID) else {
+            return Refusal(.badCollapseID, "apns-collapse-id is at most 64 bytes of printable text")
+        }
+        // Some clients always send the field; empty, it says as much as its absence.
+        guard length > 0 else { return nil }
+        request.collapseID = fields.withValue(of: .apnsCollapseID) { String(validating: $0, as: UTF8.self) } ?? nil
+        return request.collapseID == nil ? Refusal(.badCollapseID, "apns-collapse-id is not UTF-8") : nil
+    }
+
+    /// The push type that a request names: nil if it names none, a nil inside if it is none of those that there are.
+    private static func pushType(_ fields: RequestFields) -> PushType?? {
+        guard fields.has(.apnsPushType) else { return nil }
+        for (name, type) in pushTypes where fields.value(of: .apnsPushType, is: name) { return type }
+        return .some(nil)
+    }
+
+    /// Every push type, the commonest first.
+    private static let pushTypes: [(StaticString, PushType)] = [
+        ("alert", .alert), ("background", .background), ("voip", .voip), ("liveactivity", .liveactivity),
+        ("complication", .complication), ("controls", .controls), ("fileprovider", .fileprovider),
+        ("location", .location), ("mdm", .mdm), ("pushtotalk", .pushtotalk), ("widgets", .widgets),
+    ]
+
+    /// Judges a body.
+    ///
+    /// - Parameters:
+    ///   - body: What was kept of it.
+    ///   - byteCount: What came.
+    ///   - kind: What it is for; decides how long it may be.
+    ///   - takesAnything: Whether what is not JSON is taken, as APNs takes it.
+    /// - Returns: nil if it is good.
+    static func check(_ body: [UInt8], byteCount: Int, kind: PushType, takesAnything: Bool) -> Refusal? {
+        guard byteCount > 0 else { return Refusal(.payloadEmpty, "the request has no body") }
+        guard byteCount <= kind.maximumPayloadBytes else {
+            return Refusal(
+                .payloadTooLarge,
+                kind == .voip ? "a voip payload has at most 5,120 bytes" : "a payload has at most 4,096 bytes"
+            )
+        }
+        guard !takesAnything, !isObject(body) else { return nil }
+        return Refusal(.badPayload, "the payload is not a JSON object in UTF-8")
+    }
+
+    /// Whether an app could read a payload at all.
+    static func isObject(_ body: [UInt8]) -> Bool {
+        if case .object = PayloadScanner.scan(body) { true } else { false }
+    }
+}

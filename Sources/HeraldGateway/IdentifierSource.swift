@@ -1,0 +1,41 @@
+import HeraldModel
+
+/// Makes identifiers for notifications: one source for each connection, seeded from the system's generator.
+///
+/// The system's own would cost four system calls for each request. Identifiers are to be unique, not secret: nobody is
+/// let in for knowing one. The generator is xoshiro256++ (Blackman and Vigna, 2019), whose period is 2^256 - 1.
+struct IdentifierSource: RandomNumberGenerator {
+    private var state: (UInt64, UInt64, UInt64, UInt64)
+
+    init(seed: (UInt64, UInt64, UInt64, UInt64)) {
+        // The generator has one state that it does not leave.
+        state = seed == (0, 0, 0, 0) ? (1, 2, 3, 4) : seed
+    }
+
+    /// A source that nobody else has.
+    init() {
+        var system = SystemRandomNumberGenerator()
+        self.init(seed: (system.next(), system.next(), system.next(), system.next()))
+    }
+
+    mutating func next() -> UInt64 {
+        let result = Self.rotated(state.0 &+ state.3, by: 23) &+ state.0
+        let shifted = state.1 << 17
+        state.2 ^= state.0
+        state.3 ^= state.1
+        state.1 ^= state.2
+        state.0 ^= state.3
+        state.2 ^= shifted
+        state.3 = Self.rotated(state.3, by: 45)
+        return result
+    }
+
+    private static func rotated(_ value: UInt64, by count: UInt64) -> UInt64 {
+        value << count | value >> (64 - count)
+    }
+
+    /// A new identifier.
+    mutating func identifier() -> NotificationID {
+        NotificationID(random: next(), next())
+    }
+}

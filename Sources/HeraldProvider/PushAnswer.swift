@@ -1,0 +1,87 @@
+import Foundation
+public import HeraldModel
+
+/// What the service answered.
+public enum PushAnswer: Hashable, Sendable {
+    /// It has the notification: delivered, stored, or tried once if it was not to be stored.
+    case accepted(PushReceipt)
+    /// It does not take the notification.
+    case refused(PushRefusal)
+}
+
+/// The service's word that it has a notification.
+public struct PushReceipt: Hashable, Sendable {
+    /// `apns-id`, as the service wrote it.
+    public let id: String
+    /// `apns-unique-id`, where the service gives one.
+    public let uniqueID: String?
+    /// What the service says it did, if it was asked and can say.
+    public let explanation: String?
+}
+
+/// Why a notification was refused.
+public struct PushRefusal: Hashable, Sendable {
+    /// `apns-id`, as the service wrote it.
+    public let id: String?
+    /// The HTTP status.
+    public let status: Int
+    /// The reason.
+    public let reason: PushReason
+    /// With status 410: since when the token is dead.
+    public let since: WallTime?
+    /// Why, in the service's words if it was asked and can say.
+    public let explanation: String?
+}
+
+/// The reason string of a refusal: one that is documented, or one that is not and is kept as it came.
+public struct PushReason: Hashable, Sendable {
+    /// The reason string; empty if the answer had none.
+    public let text: String
+
+    /// The documented reason; nil for one that this version does not know.
+    public var rejection: Rejection? { Rejection(rawValue: text) }
+}
+
+extension PushReason: CustomStringConvertible {
+    /// The reason string.
+    public var description: String { text.isEmpty ? "no reason given" : text }
+}
+
+extension PushAnswer {
+    /// The longest body that is read, in bytes; a refusal's has some hundred.
+    static let maximumBodyBytes = 16_384
+
+    /// Reads an answer: its status, the values of its header fields by name, and its whole body.
+    package init(status: Int, field: (String) -> String?, body: [UInt8]) throws {
+        let id = field("apns-id")
+        guard status != 200 else {
+            guard let id else { throw ProviderError(.badAnswer, "the answer is no push service's: it has no apns-id") }
+            self = .accepted(
+                PushReceipt(id: id, uniqueID: field("apns-unique-id"), explanation: field("herald-explanation"))
+            )
+            return
+        }
+        let content = try? JSONDecoder().decode(RefusalBody.self, from: Data(body))
+        guard content != nil || id != nil else {
+            throw ProviderError(.badAnswer, "the answer is no push service's: status \(status) without a reason")
+        }
+        self = .refused(
+            PushRefusal(
+                id: id,
+                status: status,
+                reason: PushReason(text: content?.reason ?? ""),
+                since: content?.timestamp.map { WallTime(milliseconds: $0) },
+                explanation: content?.explanation
+            )
+        )
+    }
+}
+
+/// The JSON body of a refusal ("Handling error responses from APNs").
+private struct RefusalBody: Decodable {
+    let reason: String
+    /// Milliseconds since the UNIX epoch.
+    let timestamp: Int64?
+    /// Herald's own.
+    let explanation: String?
+}

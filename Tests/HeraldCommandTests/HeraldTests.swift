@@ -1,0 +1,43 @@
+import ArgumentParser
+import Testing
+
+@testable import HeraldCommand
+
+@Suite struct HeraldTests {
+    /// Every command, with the words that call it.
+    static let commands: [(String, any ParsableCommand.Type)] = {
+        func below(_ words: String, _ command: any ParsableCommand.Type) -> [(String, any ParsableCommand.Type)] {
+            [(words, command)]
+                + command.configuration.subcommands.flatMap { below("\(words) \(name(of: $0))", $0) }
+        }
+        return below("herald", Herald.self)
+    }()
+
+    private static func name(of command: any ParsableCommand.Type) -> String {
+        command.configuration.commandName ?? "\(command)".lowercased()
+    }
+
+    @Test func `every command has a help text with an example`() {
+        for (words, command) in Self.commands {
+            let help = Herald.helpMessage(for: command, columns: 400)
+            #expect(help.contains("USAGE: \(words)"), "\(words)")
+            #expect(help.contains("Example:\n  herald"), "\(words)")
+            #expect(help.contains("OVERVIEW: "), "\(words)")
+        }
+    }
+
+    @Test(arguments: ["serve", "init", "provider", "device", "agent", "send", "journal", "token"])
+    func `every command of the manual is there`(name: String) {
+        #expect(Self.commands.contains { $0.0 == "herald \(name)" })
+    }
+
+    @Test(arguments: [["--nonsense"], ["nonsense"], ["serve", "--api-port", "x"], ["send"], ["agent", "run"]])
+    func `wrong usage exits 64`(arguments: [String]) {
+        let error = #expect(throws: (any Error).self) { try Herald.parseAsRoot(arguments) }
+        #expect(error.map { Herald.exitCode(for: $0) } == .validationFailure)
+    }
+
+    @Test func `a failure of the work exits 1`() {
+        #expect(Herald.exitCode(for: CommandError(.file, "x")) == .failure)
+    }
+}

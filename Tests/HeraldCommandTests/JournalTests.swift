@@ -1,0 +1,62 @@
+import ArgumentParser
+import Foundation
+import HeraldConsole
+import HeraldMailbox
+import HeraldModel
+import Testing
+
+@testable import HeraldCommand
+
+@Suite struct JournalTests {
+    private func entry(_ state: JournalState, replacement: NotificationID? = nil, sandbox: Bool = false) -> JournalEntry
+    {
+        JournalEntry(
+            JournalEvent(
+                time: WallTime(seconds: 1_700_000_000),
+                id: NotificationID(high: 1, low: 2),
+                uniqueID: NotificationID(high: 3, low: 4),
+                slot: Slot(device: DeviceNumber(1), app: AppNumber(1)),
+                state: state,
+                replacement: replacement
+            ),
+            device: DeviceID("kitchen"),
+            app: Topic("com.example.chat").map { App(topic: $0, environment: sandbox ? .sandbox : .production) }
+        )
+    }
+
+    @Test func `people read a table`() {
+        let replacement = NotificationID(high: 5, low: 6)
+        let lines = JournalText.lines([
+            entry(.storedDeviceOffline), entry(.replaced, replacement: replacement), entry(.delivered, sandbox: true),
+        ])
+        #expect(lines.count == 4)
+        #expect(lines[1].contains("stored (device offline)"))
+        #expect(lines[2].contains("replaced by \(replacement)"))
+        #expect(lines[3].hasSuffix("kitchen  com.example.chat (sandbox)"))
+    }
+
+    @Test(arguments: JournalState.allCases)
+    func `every state has words, and a reason where it has one`(state: JournalState) {
+        let entry = entry(state)
+        #expect(!entry.state.isEmpty && !entry.state.contains("("))
+        #expect(entry.reason.map { !$0.isEmpty && !$0.contains(")") } ?? true)
+    }
+
+    @Test(arguments: [
+        [], ["x"], ["--device", "a/b"], ["--topic", "a..b"], ["--device", "a", "--topic", "b"],
+        ["00000000-0000-0001-0000-000000000002", "--device", "a"], ["--device", "a", "--limit", "0"],
+        ["--device", "a", "--limit", "10001"],
+    ])
+    func `a question that makes no sense is wrong usage`(arguments: [String]) {
+        let error = #expect(throws: (any Error).self) { try Journal.parse(arguments) }
+        #expect(error.map { Journal.exitCode(for: $0) } == .validationFailure)
+    }
+
+    @Test func `the journal of a folder without a service is read under its lock`() async throws {
+        let temporary = try TemporaryFolder()
+        let folder = try DataFolder.open(temporary.path, mayCreate: true)
+        let lock = try FolderLock.take(folder)
+        let question = JournalQuestion.notification(NotificationID(high: 1, low: 2))
+        #expect(try await JournalReader.entries(question, limit: 10, in: folder, under: lock).isEmpty)
+    }
+}

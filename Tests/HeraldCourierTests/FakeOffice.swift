@@ -1,0 +1,129 @@
+import HeraldMailbox
+import HeraldModel
+import HeraldTrust
+import Synchronization
+
+@testable import HeraldCourier
+
+/// Registry, post office and seal in a few dictionaries; notes what it is told.
+final class FakeOffice: DeviceOffice {
+    struct Finished: Hashable {
+        let app: AppNumber
+        let delivery: UInt32
+        let result: DeliveryResult
+    }
+
+    struct State {
+        var sessions: [DeviceNumber: SessionRecord] = [:]
+        var apps: [App: AppNumber] = [:]
+        var registrations: [Slot: Registration] = [:]
+        var savesPower: Bool?
+        var link: (any DeviceLink)?
+        var fence: UInt64 = 0
+        var open: [AppNumber: UInt8] = [:]
+        var finished: [Finished] = []
+        var detached: [UInt64] = []
+    }
+
+    let state = Mutex(State())
+
+    var link: (any DeviceLink)? { state.withLock { $0.link } }
+    var detached: [UInt64] { state.withLock { $0.detached } }
+    var finished: [Finished] { state.withLock { $0.finished } }
+
+    func arrive(_ id: DeviceID) async throws -> Registry.Arrival {
+        state.withLock { state in
+            state.fence += 1
+            let record = DeviceRecord(session: state.sessions[SessionBench.device])
+            return Registry.Arrival(number: SessionBench.device, record: record, fence: state.fence)
+        }
+    }
+
+    func register(_ device: DeviceNumber, _ app: App) async throws -> Registration {
+        state.withLock { state in
+            let number = state.apps[app] ?? AppNumber(UInt32(state.apps.count + 1))
+            state.apps[app] = number
+            let slot = Slot(device: device, app: number)
+            let registration =
+                state.registrations[slot]
+                ?? Registration(slot: slot, generation: 1, isLive: true, registered: WallTime(milliseconds: 0))
+            state.registrations[slot] = registration
+            return registration
+        }
+    }
+
+    func unregister(_ slot: Slot) async throws -> Bool {
+        state.withLock { $0.registrations.removeValue(forKey: slot) != nil }
+    }
+
+    func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+        state.withLock { $0.registrations[slot]?.isEnabled = enabled }
+    }
+
+    func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {}
+
+    func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
+        state.withLock { $0.sessions[device] = session }
+    }
+
+    func app(_ number: AppNumber) -> App? {
+        state.withLock { state in state.apps.first { $0.value == number }?.key }
+    }
+
+    func number(of app: App) -> AppNumber? {
+        state.withLock { $0.apps[app] }
+    }
+
+    func registration(_ slot: Slot) -> Registration? {
+        state.withLock { $0.registrations[slot] }
+    }
+
+    func token(for registration: Registration) -> DeviceToken {
+        SessionBench.token(registration.slot.app, generation: registration.generation, device: registration.slot.device)
+    }
+
+    func open(_ token: DeviceToken) -> TokenContents? {
+        guard token.words.0 == 0xAA else { return nil }
+        return TokenContents(
+            slot: Slot(device: DeviceNumber(token.words.1), app: AppNumber(UInt32(truncatingIfNeeded: token.words.2))),
+            generation: UInt32(truncatingIfNeeded: token.words.3)
+        )
+    }
+
+    func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64) {
+        let old = state.withLock { state in
+            defer { state.link = link }
+            return state.link
+        }
+        old?.dismiss(.takenOver)
+    }
+
+    func detach(_ device: DeviceNumber, fence: UInt64) {
+        state.withLock { $0.detached.append(fence) }
+    }
+
+    func open(_ slot: Slot, fence: UInt64, qualityOfService: UInt8) {
+        state.withLock { $0.open[slot.app] = qualityOfService }
+    }
+
+    func close(_ slot: Slot, fence: UInt64) {
+        state.withLock { $0.open[slot.app] = nil }
+    }
+
+    func finished(_ slot: Slot, fence: UInt64, delivery: DeliveryNumber, result: DeliveryResult) {
+        state.withLock { $0.finished.append(Finished(app: slot.app, delivery: delivery.index, result: result)) }
+    }
+
+    func setSavingPower(_ saving: Bool, device: DeviceNumber, fence: UInt64) {
+        state.withLock { $0.savesPower = saving }
+    }
+}
+
+/// A clock that shows what it is told.
+final class FakeClock: WallClock {
+    private let time = Mutex(WallTime(milliseconds: 1_700_000_000_000))
+
+    func now() -> WallTime { time.withLock { $0 } }
+
+    func advance(by duration: Duration) { time.withLock { $0 = $0 + duration } }
+}

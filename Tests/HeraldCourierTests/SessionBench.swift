@@ -1,0 +1,277 @@
+import HeraldMailbox
+import HeraldModel
+import HeraldTrust
+import HeraldWire
+
+@testable import HeraldCourier
+
+/// A session machine with a registry in a few dictionaries: packets go in, packets come out.
+struct SessionBench {
+    static let device = DeviceNumber(7)
+    static let name = "device-7"
+
+    var machine: SessionMachine
+    /// The registry: apps that are registered, with the generation of their token.
+    var registered: [Topic: UInt32] = [:]
+    var numbers: [Topic: AppNumber] = [:]
+    var record = DeviceRecord()
+    var disabled: Set<Topic> = []
+    /// Requests that fail.
+    var isRegistryDown = false
+    var hasTooManyTakeovers = false
+    /// Requests are kept instead of being answered.
+    var isHolding = false
+    var held: [SessionRequest] = []
+    var now = WallTime(milliseconds: 1_700_000_000_000)
+
+    private(set) var requests: [SessionRequest] = []
+    private(set) var sent: [MQTTPacket] = []
+    private(set) var tokens: [(app: AppNumber, token: DeviceToken, qualityOfService: UInt8)] = []
+    private(set) var open: [AppNumber: UInt8] = [:]
+    private(set) var terms: SessionTerms?
+    private(set) var savesPower: Bool?
+    private(set) var hasEnded = false
+    private(set) var departures: [SessionDeparture] = []
+    private(set) var notes: [SessionNote] = []
+    /// Everything in its order, in words.
+    private(set) var log: [String] = []
+
+    init(
+        environment: PushEnvironment = .production,
+        configuration: CourierConfiguration = CourierConfiguration()
+    ) throws {
+        guard let id = DeviceID(SessionBench.name) else { throw MQTTError(.unspecifiedError, "no identifier") }
+        machine = SessionMachine(device: id, environment: environment, limits: SessionLimits(configuration))
+    }
+
+    static func topic(_ name: String) -> Topic {
+        guard let topic = Topic(name) else { preconditionFailure("not a topic: \(name)") }
+        return topic
+    }
+
+    static func connect(
+        _ version: MQTTVersion = .v5,
+        id: String = SessionBench.name,
+        isClean: Bool = true,
+        keepAlive: UInt16 = 60,
+        will: MQTTWill? = nil,
+        properties: MQTTProperties = []
+    ) -> MQTTPacket {
+        .connect(
+            MQTTConnect(
+                version: version,
+                clientIdentifier: id,
+                isClean: isClean,
+                keepAlive: keepAlive,
+                will: will,
+                properties: properties
+            )
+        )
+    }
+
+    static func subscribe(
+        _ filters: String...,
+        id: UInt16 = 1,
+        qualityOfService: MQTTQualityOfService = .atLeastOnce,
+        properties: MQTTProperties = []
+    ) -> MQTTPacket {
+        .subscribe(
+            MQTTSubscribe(
+                packetIdentifier: id,
+                properties: properties,
+                subscriptions: filters.map { MQTTSubscription(filter: $0, maximumQoS: qualityOfService) }
+            )
+        )
+    }
+
+    static func unsubscribe(_ filters: String..., id: UInt16 = 2) -> MQTTPacket {
+        .unsubscribe(MQTTUnsubscribe(packetIdentifier: id, filters: filters))
+    }
+
+    static func publish(
+        _ topic: String,
+        _ payload: String,
+        id: UInt16? = 3,
+        isRetained: Bool = false,
+        properties: MQTTProperties = []
+    ) -> MQTTPacket {
+        .publish(
+            MQTTPublish(
+                topic: topic,
+                packetIdentifier: id,
+                qualityOfService: id == nil ? .atMostOnce : .atLeastOnce,
+                isRetained: isRetained,
+                properties: properties,
+                payload: Array(payload.utf8)
+            )
+        )
+    }
+
+    /// The bench after a CONNECT that is accepted.
+    static func connected(
+        _ version: MQTTVersion = .v5,
+        isClean: Bool = true,
+        properties: MQTTProperties = []
+    ) throws -> SessionBench {
+        var bench = try SessionBench()
+        bench.receive(connect(version, isClean: isClean, properties: properties))
+        bench.forgetSent()
+        return bench
+    }
+
+    func number(_ name: String) -> AppNumber? {
+        numbers[SessionBench.topic(name)]
+    }
+
+    mutating func forgetSent() {
+        sent = []
+        tokens = []
+        log = []
+        requests = []
+    }
+
+    mutating func receive(_ packets: MQTTPacket...) {
+        for packet in packets where machine.canReceive { perform(machine.received(packet)) }
+    }
+
+    mutating func fail(_ code: MQTTReasonCode, refusalVersion: MQTTVersion? = nil) {
+        perform(machine.failed(MQTTError(code, "wrong"), refusalVersion: refusalVersion))
+    }
+
+    mutating func dismiss(_ reason: DismissalReason) {
+        perform(machine.dismissed(reason))
+    }
+
+    mutating func fallSilent() {
+        perform(machine.fellSilent())
+    }
+
+    mutating func disconnect() {
+        perform(machine.disconnected(now: now))
+    }
+
+    mutating func release() {
+        let requests = held
+        held = []
+        isHolding = false
+        for request in requests { perform(machine.completed(answer(request), now: now)) }
+    }
+
+    mutating func complete(_ result: SessionResult) {
+        perform(machine.completed(result, now: now))
+    }
+
+    private mutating func perform(_ actions: [SessionAction]) {
+        for action in actions {
+            switch action {
+            case .request(let request):
+                requests.append(request)
+                if isHolding {
+                    held.append(request)
+                } else {
+                    perform(machine.completed(answer(request), now: now))
+                }
+            case .attach(let new):
+                terms = new
+                log.append("attach")
+            case .send(let packet):
+                sent.append(packet)
+                log.append("\(packet.kind)")
+            case .sendToken(let app, let token, let qualityOfService):
+                tokens.append((app, token, qualityOfService))
+                log.append("token")
+            case .open(let app, let qualityOfService):
+                open[app] = qualityOfService
+                log.append("open")
+            case .close(let app):
+                open[app] = nil
+                log.append("close")
+            case .forget(let app):
+                open[app] = nil
+                log.append("forget")
+            case .setSavingPower(let saving): savesPower = saving
+            case .end:
+                hasEnded = true
+                log.append("end")
+            case .depart(let departure): departures.append(departure)
+            case .log(let note): notes.append(note)
+            }
+        }
+    }
+
+    // The registry.
+
+    mutating func register(_ name: String) {
+        let topic = SessionBench.topic(name)
+        if numbers[topic] == nil { numbers[topic] = AppNumber(UInt32(numbers.count + 1)) }
+        if registered[topic] == nil { registered[topic] = 1 }
+    }
+
+    /// A token that says which app and generation it is for.
+    static func token(
+        _ app: AppNumber,
+        generation: UInt32 = 1,
+        device: DeviceNumber = SessionBench.device
+    ) -> DeviceToken {
+        DeviceToken(words: (0xAA, device.value, UInt64(app.value), UInt64(generation)))
+    }
+
+    private mutating func app(_ topic: Topic) -> RegisteredApp? {
+        guard let number = numbers[topic], let generation = registered[topic] else { return nil }
+        return RegisteredApp(topic: topic, number: number, token: SessionBench.token(number, generation: generation))
+    }
+
+    private mutating func answer(_ request: SessionRequest) -> SessionResult {
+        if hasTooManyTakeovers, request == .arrive { return .tooManyTakeovers }
+        guard !isRegistryDown else { return failure(request) }
+        switch request {
+        case .arrive:
+            let topics = Set((record.session?.subscriptions ?? [:]).keys.compactMap { CourierFilter($0)?.app })
+            let apps = topics.compactMap { app($0) }
+            return .arrived(SessionArrival(device: SessionBench.device, fence: 42, record: record, apps: apps))
+        case .register(let topics):
+            for topic in topics { register(topic.name) }
+            return .registered(topics.map { app($0) })
+        case .unregister(let topics):
+            return .unregistered(topics.map { registered.removeValue(forKey: $0) != nil })
+        case .keep(let session):
+            record.session = session
+            return .done
+        case .setEnabled(let isEnabled, let topic):
+            guard registered[topic] != nil else { return .notRegistered }
+            if isEnabled { disabled.remove(topic) } else { disabled.insert(topic) }
+            return .done
+        case .setSavingPower(let saving):
+            record.isSavingPower = saving
+            return .done
+        case .examine(let tokens, let topic):
+            return .examined(tokens.map { examine($0, topic) })
+        }
+    }
+
+    private func failure(_ request: SessionRequest) -> SessionResult {
+        switch request {
+        case .register(let topics): .registered(topics.map { _ in nil })
+        case .unregister(let topics): .unregistered(topics.map { _ in nil })
+        default: .failed
+        }
+    }
+
+    private func examine(_ token: DeviceToken, _ topic: Topic?) -> PresentedToken {
+        guard token.words.0 == 0xAA, token.words.1 == SessionBench.device.value else { return .foreign }
+        let app = AppNumber(UInt32(truncatingIfNeeded: token.words.2))
+        guard let found = numbers.first(where: { $0.value == app })?.key, topic == nil || topic == found else {
+            return .foreign
+        }
+        guard registered[found].map({ UInt64($0) }) == token.words.3 else { return .stale(app) }
+        return .current(app)
+    }
+}
+
+extension MQTTPacket {
+    var connack: MQTTConnack? { if case .connack(let packet) = self { packet } else { nil } }
+    var suback: [MQTTReasonCode]? { if case .suback(let packet) = self { packet.reasonCodes } else { nil } }
+    var unsuback: [MQTTReasonCode]? { if case .unsuback(let packet) = self { packet.reasonCodes } else { nil } }
+    var puback: MQTTReasonCode? { if case .puback(let packet) = self { packet.reasonCode } else { nil } }
+    var disconnect: MQTTReasonCode? { if case .disconnect(let packet) = self { packet.reasonCode } else { nil } }
+}

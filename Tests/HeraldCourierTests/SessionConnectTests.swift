@@ -1,0 +1,312 @@
+import HeraldMailbox
+import HeraldModel
+import HeraldWire
+import Testing
+
+@testable import HeraldCourier
+
+/// CONNECT and CONNACK; the numbers are those of MQTT 5, unless a name says 3.1.1.
+struct SessionConnectTests {
+    @Test(arguments: MQTTVersion.allCases)
+    func `[MQTT-3.2.0-1] the first packet of the server is CONNACK`(version: MQTTVersion) throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(version))
+        #expect(bench.sent.first?.connack?.reasonCode == .success)
+        #expect(bench.log == ["attach", "connack"])
+    }
+
+    @Test func `[MQTT-3.1.0-2] a second CONNECT ends the connection`() throws {
+        var bench = try SessionBench.connected()
+        bench.receive(SessionBench.connect())
+        #expect(bench.sent.first?.disconnect == .protocolError)
+        #expect(bench.hasEnded)
+    }
+
+    @Test func `nothing is read between CONNECT and CONNACK`() throws {
+        var bench = try SessionBench()
+        bench.isHolding = true
+        bench.receive(SessionBench.connect())
+        #expect(!bench.machine.canReceive)
+        bench.release()
+        #expect(bench.machine.canReceive)
+    }
+
+    @Test func `[MQTT-3.1.3-8] another client identifier is refused with 0x85 and told the right one`() throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(id: "somebody"))
+        #expect(bench.sent.first?.connack?.reasonCode == .clientIdentifierNotValid)
+        #expect(bench.sent.first?.connack?.properties.reasonString == "use device-7")
+        #expect(bench.hasEnded && bench.requests.isEmpty)
+    }
+
+    @Test func `3-1-1 [MQTT-3.1.3-9] another client identifier is refused with return code 2`() throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(.v311, id: "somebody"))
+        let connack = try #require(bench.sent.first?.connack)
+        #expect(connack.reasonCode.connectReturnCode == 2)
+        #expect(connack.properties.isEmpty)
+    }
+
+    @Test(arguments: ["Device-7", "device-7 ", "device-7\u{301}", "\u{FEFF}device-7"])
+    func `the client identifier is compared byte for byte`(id: String) throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(id: id))
+        #expect(bench.sent.first?.connack?.reasonCode == .clientIdentifierNotValid)
+    }
+
+    @Test func `[MQTT-3.1.3-6] [MQTT-3.2.2-16] an empty client identifier is given the device's`() throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(id: "", isClean: true))
+        #expect(bench.sent.first?.connack?.properties.assignedClientIdentifier == "device-7")
+    }
+
+    @Test(arguments: MQTTVersion.allCases)
+    func `3-1-1 [MQTT-3.1.3-8] an empty client identifier without a clean session is refused`(
+        version: MQTTVersion
+    ) throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(version, id: "", isClean: false))
+        #expect(bench.sent.first?.connack?.reasonCode == .clientIdentifierNotValid)
+    }
+
+    @Test func `3-1-1 [MQTT-3.1.3-7] an empty client identifier with a clean session is accepted`() throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(.v311, id: "", isClean: true))
+        #expect(bench.sent.first?.connack == MQTTConnack())
+    }
+
+    @Test func `[MQTT-4.12.0-1] an authentication method is refused with 0x8C`() throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(properties: [.authenticationMethod("SCRAM-SHA-1")]))
+        #expect(bench.sent.first?.connack?.reasonCode == .badAuthenticationMethod)
+        #expect(bench.hasEnded)
+    }
+
+    @Test func `[MQTT-3.2.2-9] [MQTT-3.2.2-22] CONNACK announces what is not available`() throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect())
+        let properties = try #require(bench.sent.first?.connack?.properties)
+        #expect(properties.maximumQoS == 1)
+        #expect(properties.retainAvailable == 0)
+        #expect(properties.sharedSubscriptionAvailable == 0)
+        #expect(properties.subscriptionIdentifierAvailable == 0)
+        #expect(properties.topicAliasMaximum == 0)
+        #expect(properties.receiveMaximum == 16)
+        #expect(properties.maximumPacketSize == 65_536)
+        // `apps/<topic>/#` is one.
+        #expect(properties.wildcardSubscriptionAvailable == nil)
+    }
+
+    @Test(arguments: [
+        (UInt16(0), UInt16?.some(1200), 1800.0), (1201, 1200, 1800), (.max, 1200, 1800), (1200, nil, 1800),
+        (10, nil, 15),
+    ])
+    func `[MQTT-3.1.2-21] a keep alive of 0 or too long is replaced`(
+        wanted: UInt16,
+        given: UInt16?,
+        silence: Double
+    ) throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(keepAlive: wanted))
+        #expect(bench.sent.first?.connack?.properties.serverKeepAlive == given)
+        #expect(bench.terms?.longestSilence == silence)
+    }
+
+    @Test func `3-1-1 a keep alive of 0 ends after the longest silence`() throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(.v311, keepAlive: 0))
+        #expect(bench.terms?.longestSilence == 1800)
+    }
+
+    @Test func `[MQTT-3.1.2-14] wills are accepted`() throws {
+        for version in MQTTVersion.allCases {
+            var bench = try SessionBench()
+            bench.receive(
+                SessionBench.connect(
+                    version,
+                    will: MQTTWill(topic: "gone", payload: [1], qualityOfService: .atLeastOnce)
+                )
+            )
+            #expect(bench.sent.first?.connack?.reasonCode == .success)
+        }
+    }
+
+    @Test func `[MQTT-3.2.2-12] [MQTT-3.2.2-13] a will at QoS 2, or retained, is refused`() throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(will: MQTTWill(topic: "a", payload: [], qualityOfService: .exactlyOnce)))
+        #expect(bench.sent.first?.connack?.reasonCode == .qosNotSupported)
+        bench = try SessionBench()
+        bench.receive(SessionBench.connect(will: MQTTWill(topic: "a", payload: [], isRetained: true)))
+        #expect(bench.sent.first?.connack?.reasonCode == .retainNotSupported)
+    }
+
+    @Test func `[MQTT-3.3.4-9] the window is the device's receive maximum, within the server's limit`() throws {
+        for (maximum, window) in [(UInt16?.none, 128), (1, 1), (100, 100), (.max, 128)] {
+            var bench = try SessionBench()
+            bench.receive(SessionBench.connect(properties: maximum.map { [.receiveMaximum($0)] } ?? []))
+            #expect(bench.terms?.window == window)
+        }
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(.v311))
+        #expect(bench.terms?.window == 20)
+    }
+
+    @Test func `a registry that fails refuses with 0x88, in 3-1-1 with return code 3`() throws {
+        var bench = try SessionBench()
+        bench.isRegistryDown = true
+        bench.receive(SessionBench.connect())
+        #expect(bench.sent.first?.connack?.reasonCode == .serverUnavailable)
+        #expect(bench.hasEnded && bench.terms == nil)
+    }
+
+    @Test func `two copies of a certificate that evict each other too often are refused with 0x97`() throws {
+        var bench = try SessionBench()
+        bench.hasTooManyTakeovers = true
+        bench.receive(SessionBench.connect())
+        #expect(bench.sent.first?.connack?.reasonCode == .quotaExceeded)
+        #expect(bench.notes == [.tooManyTakeovers])
+    }
+
+    @Test func `[MQTT-3.1.4-6] after a refusal nothing is read`() throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(id: "somebody"))
+        #expect(!bench.machine.canReceive)
+        bench.receive(SessionBench.subscribe("apps/com.example.chat/#"))
+        #expect(bench.sent.count == 1)
+    }
+
+    @Test func `a malformed CONNECT of MQTT 5 is refused, one of 3-1-1 only closed`() throws {
+        var bench = try SessionBench()
+        bench.fail(.malformedPacket, refusalVersion: .v5)
+        #expect(bench.sent.first?.connack?.reasonCode == .malformedPacket)
+        bench = try SessionBench()
+        bench.fail(.malformedPacket, refusalVersion: .v311)
+        #expect(bench.sent.isEmpty && bench.hasEnded)
+        bench = try SessionBench()
+        bench.fail(.protocolError)
+        #expect(bench.sent.isEmpty && bench.hasEnded)
+    }
+
+    @Test func `[MQTT-3.1.2-2] another version is refused with 0x84, in 3-1-1 with return code 1`() throws {
+        for version in MQTTVersion.allCases {
+            var bench = try SessionBench()
+            bench.fail(.unsupportedProtocolVersion, refusalVersion: version)
+            #expect(bench.sent.first?.connack?.reasonCode == .unsupportedProtocolVersion)
+        }
+    }
+
+    // Sessions.
+
+    @Test func `[MQTT-3.1.2-23] a session with an expiry is kept, and present at the next connection`() throws {
+        var bench = try SessionBench.connected(isClean: false, properties: [.sessionExpiryInterval(100)])
+        bench.receive(SessionBench.subscribe("apps/com.example.chat/#"))
+        bench.disconnect()
+        #expect(bench.departures.count == 1)
+        guard case .keep(let record) = bench.departures[0].record else {
+            throw MQTTError(.unspecifiedError, "not kept")
+        }
+        #expect(record.subscriptions == ["apps/com.example.chat/#": 1])
+        #expect(record.disconnected == bench.now.milliseconds)
+
+        var next = try SessionBench()
+        next.register("com.example.chat")
+        next.record.session = record
+        next.receive(SessionBench.connect(isClean: false, properties: [.sessionExpiryInterval(100)]))
+        #expect(next.sent.first?.connack?.isSessionPresent == true)
+        #expect(next.open == [AppNumber(1): 1])
+        #expect(next.log == ["attach", "connack", "open"])
+        #expect(next.record.session?.disconnected == nil)
+    }
+
+    @Test func `[MQTT-4.1.0-2] a session whose expiry has passed is gone`() throws {
+        var bench = try SessionBench()
+        bench.register("com.example.chat")
+        bench.record.session = SessionRecord(
+            subscriptions: ["apps/com.example.chat": 1],
+            expiryInterval: 10,
+            disconnected: bench.now - .seconds(10)
+        )
+        bench.receive(SessionBench.connect(isClean: false))
+        #expect(bench.sent.first?.connack?.isSessionPresent == false)
+        #expect(bench.open.isEmpty && bench.record.session == nil)
+    }
+
+    @Test func `[MQTT-3.1.2-4] [MQTT-3.2.2-2] a clean start discards the session, and no registration`() throws {
+        var bench = try SessionBench()
+        bench.register("com.example.chat")
+        bench.record.session = SessionRecord(subscriptions: ["apps/com.example.chat": 1], expiryInterval: 1000)
+        bench.receive(SessionBench.connect(isClean: true))
+        #expect(bench.sent.first?.connack?.isSessionPresent == false)
+        #expect(bench.open.isEmpty && bench.record.session == nil)
+        #expect(bench.registered.count == 1)
+    }
+
+    @Test func `3-1-1 a session that is not clean is kept as long as any`() throws {
+        var bench = try SessionBench.connected(.v311, isClean: false)
+        #expect(bench.record.session?.expiryInterval == 2_592_000)
+        bench.disconnect()
+        #expect(bench.departures[0].record != .untouched)
+    }
+
+    @Test func `3-1-1 [MQTT-3.1.2-6] a clean session ends with its connection`() throws {
+        var bench = try SessionBench.connected(.v311, isClean: true)
+        bench.receive(SessionBench.subscribe("apps/com.example.chat"))
+        bench.disconnect()
+        #expect(bench.departures.map(\.record) == [.untouched] && bench.record.session == nil)
+    }
+
+    @Test func `the session expiry is cut to the longest, and CONNACK says so`() throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(properties: [.sessionExpiryInterval(.max)]))
+        #expect(bench.sent.first?.connack?.properties.sessionExpiryInterval == 2_592_000)
+        bench = try SessionBench()
+        bench.receive(SessionBench.connect(properties: [.sessionExpiryInterval(60)]))
+        #expect(bench.sent.first?.connack?.properties.sessionExpiryInterval == nil)
+    }
+
+    @Test func `a session is of one environment`() throws {
+        var bench = try SessionBench(environment: .sandbox)
+        bench.register("com.example.chat")
+        bench.record.session = SessionRecord(subscriptions: ["apps/com.example.chat": 1], expiryInterval: 1000)
+        bench.receive(SessionBench.connect(isClean: false))
+        #expect(bench.sent.first?.connack?.isSessionPresent == false)
+    }
+
+    @Test func `an app that was removed does not come back with a session`() throws {
+        var bench = try SessionBench()
+        bench.record.session = SessionRecord(subscriptions: ["apps/com.example.chat": 1], expiryInterval: 1000)
+        bench.receive(SessionBench.connect(isClean: false, properties: [.sessionExpiryInterval(1000)]))
+        #expect(bench.sent.first?.connack?.isSessionPresent == true)
+        #expect(bench.open.isEmpty && bench.registered.isEmpty)
+        #expect(bench.record.session?.subscriptions == [:])
+    }
+
+    @Test func `a record that cannot be kept refuses the connection`() throws {
+        var bench = try SessionBench()
+        bench.isHolding = true
+        bench.receive(SessionBench.connect(properties: [.sessionExpiryInterval(10)]))
+        bench.release()
+        bench.isHolding = true
+        #expect(bench.held.isEmpty)
+        var other = try SessionBench()
+        other.isHolding = true
+        other.receive(SessionBench.connect(properties: [.sessionExpiryInterval(10)]))
+        other.complete(
+            .arrived(SessionArrival(device: SessionBench.device, fence: 1, record: DeviceRecord(), apps: []))
+        )
+        #expect(other.held.count == 2)
+        other.complete(.failed)
+        #expect(other.sent.first?.connack?.reasonCode == .serverUnavailable)
+    }
+
+    @Test func `a device that is let in after it has gone gives its place back`() throws {
+        var bench = try SessionBench()
+        bench.isHolding = true
+        bench.receive(SessionBench.connect())
+        bench.disconnect()
+        #expect(bench.departures.isEmpty)
+        bench.release()
+        #expect(bench.departures.map(\.fence) == [42])
+        #expect(bench.sent.isEmpty)
+    }
+}

@@ -1,0 +1,311 @@
+import HeraldMailbox
+import HeraldModel
+import HeraldWire
+import Testing
+
+@testable import HeraldCourier
+
+/// What devices publish, and how their connections end.
+struct SessionPublishTests {
+    private let chat = "com.example.chat"
+
+    @Test func `settings turn an app's notifications off and on`() throws {
+        var bench = try SessionBench.connected()
+        bench.register(chat)
+        bench.receive(SessionBench.publish("apps/com.example.chat/settings", #"{"enabled":false}"#))
+        #expect(bench.sent.map(\.puback) == [.success])
+        #expect(bench.disabled == [SessionBench.topic(chat)])
+        bench.receive(SessionBench.publish("apps/com.example.chat/settings", #" { "more": [{"enabled": 1, "a": "\"enabled\":"}, {"a": 2}], "enabled" : true} "#))
+        #expect(bench.disabled.isEmpty)
+    }
+
+    @Test func `settings of an app that is not registered are refused`() throws {
+        var bench = try SessionBench.connected()
+        bench.receive(SessionBench.publish("apps/com.example.chat/settings", #"{"enabled":false}"#))
+        #expect(bench.sent.map(\.puback) == [.notAuthorized])
+    }
+
+    @Test func `power is kept and told to the post office`() throws {
+        var bench = try SessionBench.connected()
+        bench.receive(SessionBench.publish("device/power", #"{"saving":true}"#, id: nil))
+        #expect(bench.savesPower == true && bench.record.isSavingPower)
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test(arguments: [
+        "", "{", "[]", "null", "true", #"{"enabled":1}"#, #"{"enabled":"false"}"#, #"{"saving":true}"#,
+        "{\"enabled\":\u{0}}", #"{"enabled":true,"enabled":false}"#, #"{"enabled":true, "\u0065nabled" :false}"#,
+    ])
+    func `a message that is not what the topic asks for is refused with 0x99`(payload: String) throws {
+        var bench = try SessionBench.connected()
+        bench.register(chat)
+        bench.receive(SessionBench.publish("apps/com.example.chat/settings", payload))
+        #expect(bench.sent.map(\.puback) == [.payloadFormatInvalid])
+        #expect(bench.disabled.isEmpty && !bench.hasEnded)
+    }
+
+    @Test(arguments: [
+        "apps/com.example.chat", "channels/com.example.chat/a", "elsewhere", "$SYS/x", "apps/com.example.chat/tokens",
+    ])
+    func `other topics are refused with 0x87, in 3-1-1 by closing`(topic: String) throws {
+        var bench = try SessionBench.connected()
+        bench.receive(SessionBench.publish(topic, "x"))
+        #expect(bench.sent.map(\.puback) == [.notAuthorized])
+        #expect(!bench.hasEnded)
+        // At QoS 0 there is nothing to say it with.
+        bench.receive(SessionBench.publish(topic, "x", id: nil))
+        #expect(bench.sent.count == 1 && !bench.hasEnded)
+
+        bench = try SessionBench.connected(.v311)
+        bench.receive(SessionBench.publish(topic, "x"))
+        #expect(bench.sent.isEmpty && bench.hasEnded)
+    }
+
+    @Test func `PUBLISH at QoS 2 ends with 0x9B, retained with 0x9A, with an alias with 0x94`() throws {
+        let publish = MQTTPublish(
+            topic: "device/power",
+            packetIdentifier: 1,
+            qualityOfService: .exactlyOnce,
+            payload: []
+        )
+        var bench = try SessionBench.connected()
+        bench.receive(.publish(publish))
+        #expect(bench.sent.map(\.disconnect) == [.qosNotSupported])
+        bench = try SessionBench.connected()
+        bench.receive(SessionBench.publish("device/power", "{}", isRetained: true))
+        #expect(bench.sent.map(\.disconnect) == [.retainNotSupported])
+        bench = try SessionBench.connected()
+        bench.receive(SessionBench.publish("device/power", "{}", properties: [.topicAlias(1)]))
+        #expect(bench.sent.map(\.disconnect) == [.topicAliasInvalid])
+        bench = try SessionBench.connected(.v311)
+        bench.receive(.publish(publish))
+        #expect(bench.sent.isEmpty && bench.hasEnded)
+    }
+
+    @Test func `[MQTT-3.3.4-6] a subscription identifier in PUBLISH ends with 0x82`() throws {
+        var bench = try SessionBench.connected()
+        bench.receive(SessionBench.publish("device/power", "{}", properties: [.subscriptionIdentifier(1)]))
+        #expect(bench.sent.map(\.disconnect) == [.protocolError])
+    }
+
+    @Test func `[MQTT-3.3.4-7] more messages than the receive maximum end with 0x93`() throws {
+        var bench = try SessionBench.connected()
+        bench.isHolding = true
+        for id in 1...16 { bench.receive(SessionBench.publish("device/power", #"{"saving":true}"#, id: UInt16(id))) }
+        #expect(!bench.hasEnded)
+        bench.receive(SessionBench.publish("device/power", #"{"saving":true}"#, id: 17))
+        #expect(bench.sent.map(\.disconnect) == [.receiveMaximumExceeded])
+    }
+
+    @Test func `a registry that fails is said with 0x80, in 3-1-1 by closing`() throws {
+        var bench = try SessionBench.connected()
+        bench.isRegistryDown = true
+        bench.receive(SessionBench.publish("device/power", #"{"saving":true}"#))
+        #expect(bench.sent.map(\.puback) == [.unspecifiedError])
+        #expect(bench.savesPower == nil)
+        bench = try SessionBench.connected(.v311)
+        bench.isRegistryDown = true
+        bench.receive(SessionBench.publish("device/power", #"{"saving":true}"#))
+        #expect(bench.sent.isEmpty && bench.hasEnded)
+    }
+
+    @Test func `[MQTT-3.1.2-29] no reason strings for a device that wants none`() throws {
+        for (wanted, expected) in [(UInt8(1), "the app is not registered" as String?), (0, nil)] {
+            var bench = try SessionBench.connected(properties: [.requestProblemInformation(wanted)])
+            bench.receive(SessionBench.publish("apps/com.example.chat/settings", #"{"enabled":false}"#))
+            guard case .puback(let puback) = bench.sent.first else { throw MQTTError(.unspecifiedError, "no PUBACK") }
+            #expect(puback.properties.reasonString == expected)
+        }
+    }
+
+    // Presented tokens.
+
+    @Test func `a token in force is accepted and not sent back`() throws {
+        var bench = try SessionBench.connected()
+        bench.receive(SessionBench.subscribe("apps/com.example.chat/#"))
+        bench.forgetSent()
+        bench.receive(SessionBench.publish("apps/com.example.chat/token", SessionBench.token(AppNumber(1)).hex))
+        #expect(bench.sent.map(\.puback) == [.success])
+        #expect(bench.tokens.isEmpty && !bench.hasEnded)
+    }
+
+    @Test func `a stale token is answered with the one in force`() throws {
+        var bench = try SessionBench.connected()
+        bench.receive(SessionBench.subscribe("apps/com.example.chat/token"))
+        bench.forgetSent()
+        let stale = SessionBench.token(AppNumber(1), generation: 0)
+        bench.receive(SessionBench.publish("apps/com.example.chat/token", stale.hex.uppercased()))
+        #expect(bench.log == ["puback", "token"])
+        #expect(bench.tokens.map(\.token) == [SessionBench.token(AppNumber(1))])
+    }
+
+    @Test func `a stale token ends with 0x87 where its answer could not be heard`() throws {
+        var bench = try SessionBench.connected()
+        bench.receive(SessionBench.subscribe("apps/com.example.chat"))
+        bench.forgetSent()
+        bench.receive(
+            SessionBench.publish("apps/com.example.chat/token", SessionBench.token(AppNumber(1), generation: 0).hex)
+        )
+        #expect(bench.sent.map(\.disconnect) == [.notAuthorized])
+    }
+
+    @Test func `a forged, foreign or unreadable token ends with 0x87`() throws {
+        let foreign = SessionBench.token(AppNumber(1), device: DeviceNumber(8)).hex
+        for payload in [foreign, String(repeating: "0", count: 64), "", "zz", foreign + "\n"] {
+            var bench = try SessionBench.connected()
+            bench.receive(SessionBench.subscribe("apps/com.example.chat/#"))
+            bench.forgetSent()
+            bench.receive(SessionBench.publish("apps/com.example.chat/token", payload))
+            #expect(bench.sent.map(\.disconnect) == [.notAuthorized])
+            #expect(bench.notes == [.foreignToken])
+
+            bench = try SessionBench.connected()
+            bench.receive(
+                SessionBench.subscribe(
+                    "apps/com.example.chat/#",
+                    properties: [.userProperty(name: "token", value: payload)]
+                )
+            )
+            #expect(bench.sent.map(\.disconnect) == [.notAuthorized])
+            #expect(bench.registered.isEmpty)
+        }
+    }
+
+    @Test func `tokens presented with SUBSCRIBE`() throws {
+        let current = MQTTProperty.userProperty(name: "token", value: SessionBench.token(AppNumber(1)).hex)
+        let stale = MQTTProperty.userProperty(name: "token", value: SessionBench.token(AppNumber(1), generation: 0).hex)
+        let other = MQTTProperty.userProperty(name: "note", value: "not a token")
+        for properties in [[current], [stale], [stale, current, other]] {
+            var bench = try SessionBench.connected()
+            bench.register(chat)
+            bench.receive(SessionBench.subscribe("apps/com.example.chat/#", properties: MQTTProperties(properties)))
+            #expect(bench.log == ["suback", "token", "open"])
+            #expect(bench.tokens.count == 1)
+        }
+        var bench = try SessionBench.connected()
+        bench.register(chat)
+        bench.receive(SessionBench.subscribe("apps/com.example.mail/#", properties: [stale]))
+        #expect(bench.sent.map(\.disconnect) == [.notAuthorized])
+
+        bench = try SessionBench.connected()
+        bench.receive(SessionBench.subscribe("apps/com.example.chat/#"))
+        bench.forgetSent()
+        bench.receive(SessionBench.subscribe("apps/com.example.mail", properties: [stale]))
+        #expect(bench.tokens.map(\.app) == [AppNumber(1)])
+    }
+
+    // Ends.
+
+    @Test func `[MQTT-3.1.2-22] silence of one and a half keep alives ends the connection`() throws {
+        var bench = try SessionBench()
+        bench.receive(SessionBench.connect(keepAlive: 20))
+        #expect(bench.terms?.longestSilence == 30)
+        bench.forgetSent()
+        bench.fallSilent()
+        #expect(bench.sent.map(\.disconnect) == [.keepAliveTimeout])
+        #expect(bench.hasEnded)
+    }
+
+    @Test func `silence before CONNECT ends without a word`() throws {
+        var bench = try SessionBench()
+        bench.fallSilent()
+        #expect(bench.sent.isEmpty && bench.hasEnded)
+    }
+
+    @Test func `[MQTT-3.1.4-3] the older connection is told 0x8E, and leaves the session to the newer`() throws {
+        var bench = try SessionBench.connected(isClean: false, properties: [.sessionExpiryInterval(100)])
+        bench.dismiss(.takenOver)
+        #expect(bench.sent.map(\.disconnect) == [.sessionTakenOver])
+        bench.disconnect()
+        #expect(bench.departures.map(\.record) == [.untouched])
+    }
+
+    @Test func `3-1-1 has no DISCONNECT from the server`() throws {
+        for reason in [DismissalReason.takenOver, .revoked, .shuttingDown] {
+            var bench = try SessionBench.connected(.v311)
+            bench.dismiss(reason)
+            #expect(bench.sent.isEmpty && bench.hasEnded)
+        }
+    }
+
+    @Test func `a service that stops says 0x8B, a revoked certificate 0x98, and the session is kept`() throws {
+        for (reason, code) in [
+            (DismissalReason.shuttingDown, MQTTReasonCode.serverShuttingDown), (.revoked, .administrativeAction),
+        ] {
+            var bench = try SessionBench.connected(isClean: false, properties: [.sessionExpiryInterval(100)])
+            bench.dismiss(reason)
+            #expect(bench.sent.map(\.disconnect) == [code])
+            bench.disconnect()
+            #expect(bench.departures.count == 1 && bench.departures[0].record != .untouched)
+        }
+    }
+
+    @Test func `[MQTT-3.14.0-1] no DISCONNECT before CONNACK`() throws {
+        var bench = try SessionBench()
+        bench.isHolding = true
+        bench.receive(SessionBench.connect())
+        bench.dismiss(.shuttingDown)
+        #expect(bench.sent.map(\.kind) == [.connack])
+        #expect(bench.sent.first?.connack?.reasonCode == .serverUnavailable)
+    }
+
+    @Test(arguments: MQTTVersion.allCases)
+    func `[MQTT-3.14.4-1] DISCONNECT ends the connection without an answer`(version: MQTTVersion) throws {
+        var bench = try SessionBench.connected(version)
+        bench.receive(.disconnect(MQTTDisconnect()))
+        #expect(bench.sent.isEmpty && bench.hasEnded)
+        #expect(!bench.machine.canReceive)
+    }
+
+    @Test func `DISCONNECT can end the session, but not make one`() throws {
+        var bench = try SessionBench.connected(isClean: false, properties: [.sessionExpiryInterval(100)])
+        bench.receive(.disconnect(MQTTDisconnect(properties: [.sessionExpiryInterval(0)])))
+        bench.disconnect()
+        #expect(bench.departures.map(\.record) == [.drop])
+
+        bench = try SessionBench.connected()
+        bench.receive(.disconnect(MQTTDisconnect(properties: [.sessionExpiryInterval(100)])))
+        #expect(bench.sent.map(\.disconnect) == [.protocolError])
+    }
+
+    @Test func `packets that only servers send end with 0x82`() throws {
+        let packets: [MQTTPacket] = [
+            .connack(MQTTConnack()), .suback(MQTTSuback(packetIdentifier: 1, reasonCodes: [])),
+            .unsuback(MQTTUnsuback(packetIdentifier: 1, reasonCodes: [])), .pingresp,
+            .auth(MQTTAuth(reasonCode: .reauthenticate)),
+        ]
+        for packet in packets {
+            var bench = try SessionBench.connected()
+            bench.receive(packet)
+            #expect(bench.sent.map(\.disconnect) == [.protocolError])
+        }
+    }
+
+    @Test func `PUBREL of an unknown message is answered with 0x92, what answers QoS 2 ends with 0x82`() throws {
+        var bench = try SessionBench.connected()
+        bench.receive(.pubrel(MQTTPublishAnswer(packetIdentifier: 9)))
+        #expect(bench.sent == [.pubcomp(MQTTPublishAnswer(packetIdentifier: 9, reasonCode: .packetIdentifierNotFound))])
+        bench.receive(.pubrec(MQTTPublishAnswer(packetIdentifier: 8)))
+        #expect(bench.sent.last?.disconnect == .protocolError)
+    }
+
+    @Test func `bytes that are no packet end with their code`() throws {
+        var bench = try SessionBench.connected()
+        bench.fail(.packetTooLarge)
+        #expect(bench.sent.map(\.disconnect) == [.packetTooLarge])
+        bench = try SessionBench.connected(.v311)
+        bench.fail(.malformedPacket)
+        #expect(bench.sent.isEmpty && bench.hasEnded)
+    }
+
+    @Test func `a request that is under way when the connection ends has no answer`() throws {
+        var bench = try SessionBench.connected()
+        bench.isHolding = true
+        bench.receive(SessionBench.subscribe("apps/com.example.chat"))
+        bench.dismiss(.takenOver)
+        bench.disconnect()
+        bench.release()
+        #expect(bench.sent.map(\.kind) == [.disconnect])
+        #expect(bench.open.isEmpty && bench.departures.count == 1)
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import HeraldModel
+import HeraldTrust
+import Testing
+
+@testable import HeraldDevice
+
+@Suite struct DeviceCredentialTests {
+    @Test func `an identity says which device it is, and shows nothing else`() throws {
+        let credential = try DeviceCredential(pem: try IdentityFile.pem.get())
+        #expect(credential.id == DeviceID("kitchen"))
+        #expect("\(credential)" == "kitchen")
+    }
+
+    @Test(arguments: ["", "no PEM", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
+    func `what holds no certificate is refused`(pem: String) {
+        #expect(throws: DeviceError.self) { try DeviceCredential(pem: Array(pem.utf8)) }
+    }
+
+    @Test func `a certificate without its key is refused`() throws {
+        let pem = String(decoding: try IdentityFile.pem.get(), as: UTF8.self)
+        let certificate = try #require(pem.range(of: "-----END CERTIFICATE-----\n"))
+        let error = #expect(throws: DeviceError.self) {
+            try DeviceCredential(pem: Array(pem[..<certificate.upperBound].utf8))
+        }
+        #expect(error?.message.contains("no private key") == true)
+    }
+
+    @Test func `a provider's certificate is no device's`() throws {
+        let path = NSTemporaryDirectory() + "/herald-test-" + UUID().uuidString
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let now = WallTime(seconds: Int64(Date().timeIntervalSince1970))
+        let folder = try TrustFolder.create(at: path, now: now)
+        let topics = [Topic("com.example.chat")].compactMap { $0 }
+        let issued = try folder.issueProviderCertificate(
+            topics: topics,
+            team: nil,
+            environments: [.production],
+            now: now
+        )
+        let error = #expect(throws: DeviceError.self) { try DeviceCredential(pem: Array(issued.pem.utf8)) }
+        #expect(error?.message.contains("is not a device's") == true)
+    }
+
+    @Test func `nobody at the port is reported, and tried again`() async throws {
+        struct Enough: Error {}
+        let configuration = DeviceConfiguration(
+            host: "127.0.0.1",
+            port: 1,
+            credential: try DeviceCredential(pem: try IdentityFile.pem.get()),
+            apps: []
+        )
+        let client = try DeviceClient(configuration)
+        await #expect(throws: Enough.self) {
+            try await client.run { event in
+                guard case .disconnected(let reason, let pause) = event else { return }
+                #expect(reason == "cannot reach 127.0.0.1:1")
+                #expect(pause > .zero)
+                throw Enough()
+            }
+        }
+    }
+}

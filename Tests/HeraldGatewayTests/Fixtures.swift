@@ -1,0 +1,187 @@
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import HeraldTrust
+import Logging
+import NIOCore
+import NIOEmbedded
+import Synchronization
+
+@testable import HeraldDoor
+@testable import HeraldGateway
+
+/// A post office that does as it is told, and keeps what it was given.
+final class ScriptedPostOffice: LetterBox {
+    private struct State {
+        var letters: [Letter] = []
+        var discarded: [JournalState] = []
+        var decision = PostDecision.accepted
+        var settles: (@Sendable (Letter) -> Void)?
+    }
+
+    private let state = Mutex(State())
+    let longestStorage = Duration.seconds(30 * 86_400)
+
+    var letters: [Letter] { state.withLock { $0.letters } }
+    var discarded: [JournalState] { state.withLock { $0.discarded } }
+
+    func decide(_ decision: PostDecision) {
+        state.withLock { $0.decision = decision }
+    }
+
+    /// Decides to wait, and has `settle` called for each letter.
+    func settle(_ settle: @escaping @Sendable (Letter) -> Void) {
+        state.withLock { state in
+            state.decision = .pending
+            state.settles = settle
+        }
+    }
+
+    func post(_ letter: Letter, generation: UInt32) -> PostDecision {
+        let (decision, settle) = state.withLock { state in
+            state.letters.append(letter)
+            return (state.decision, state.settles)
+        }
+        settle?(letter)
+        return decision
+    }
+
+    func discard(_ letter: Letter, generation: UInt32, as journalState: JournalState) -> PostDecision {
+        state.withLock { $0.discarded.append(journalState) }
+        return post(letter, generation: generation)
+    }
+}
+
+/// The apps that devices have registered.
+struct KnownApps: AppDirectory {
+    static let chat = App(topic: topic("com.example.app"), environment: .production)
+    let apps: [App] = [
+        KnownApps.chat,
+        App(topic: topic("com.example.other"), environment: .production),
+        App(topic: topic("com.example.app"), environment: .sandbox),
+        App(topic: topic("com.example.app.voip"), environment: .production),
+        App(topic: topic("com.example.app.push-type.liveactivity"), environment: .production),
+    ]
+
+    func app(_ number: AppNumber) -> App? {
+        let index = Int(number.value) - 1
+        return apps.indices.contains(index) ? apps[index] : nil
+    }
+
+    func number(of app: App) -> AppNumber? {
+        apps.firstIndex(of: app).map { AppNumber(UInt32($0) + 1) }
+    }
+}
+
+func topic(_ name: String) -> Topic {
+    guard let topic = Topic(name) else { fatalError("no topic: \(name)") }
+    return topic
+}
+
+/// A gateway without sockets: trust as a service has it, known apps, a scripted post office.
+final class Fixture {
+    let trust: TestTrust
+    let office: TrustOffice
+    let apps = KnownApps()
+    let post = ScriptedPostOffice()
+    let key: TestProviderKey
+    var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
+
+    init() throws {
+        trust = try TestTrust()
+        key = try trust.providerKey("com.example.app", "com.example.other")
+        office = try trust.office()
+    }
+
+    var now: WallTime { trust.now }
+    var admission: Admission { Admission(trust: office, apps: apps) }
+
+    var service: ProviderService {
+        ProviderService(
+            configuration: configuration,
+            admission: admission,
+            letterBox: post,
+            clock: trust.clock,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    /// The token of a registration of an app on device 7.
+    func token(_ app: App = KnownApps.chat, generation: UInt32 = 1) -> String {
+        let number = apps.number(of: app) ?? AppNumber(999)
+        let slot = Slot(device: DeviceNumber(7), app: number)
+        return office.seal.seal(TokenContents(slot: slot, generation: generation)).hex
+    }
+
+    func bearer(_ key: TestProviderKey? = nil, issued: Duration = .zero) throws -> String {
+        "bearer " + (try (key ?? self.key).token(issued: now + issued))
+    }
+
+    /// The fields of a request that is accepted, with some changed, added, or (nil) left out.
+    func fields(_ changes: [(String, String?)] = [], app: App = KnownApps.chat) throws -> [(String, String)] {
+        RawPeer.fields(token: token(app), [("authorization", try bearer())] + changes)
+    }
+}
+
+/// A connection on an embedded channel, and a client of bare frames.
+final class Connected {
+    let fixture: Fixture
+    let channel: EmbeddedChannel
+    let peer = RawPeer()
+    let loop: ProviderLoop
+    private var nextStream: UInt32 = 1
+    private(set) var connection: ProviderConnection?
+
+    init(_ fixture: Fixture, certificate: [UInt8]? = nil, serverName: String? = nil) throws {
+        self.fixture = fixture
+        channel = EmbeddedChannel()
+        loop = ProviderLoop(on: channel.eventLoop)
+        let connection = try ProviderConnection(
+            service: fixture.service,
+            loop: loop,
+            peer: HandshakePeer(certificate: certificate, serverName: serverName, negotiatedProtocol: "h2"),
+            now: channel.eventLoop.now
+        )
+        self.connection = connection
+        try channel.pipeline.syncOperations.addHandler(connection)
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    }
+
+    /// Lets go of the connection, to see whether anybody else holds it.
+    func forget() {
+        connection = nil
+    }
+
+    func receive(_ bytes: [UInt8]) throws {
+        try channel.writeInbound(ByteBuffer(bytes: bytes))
+    }
+
+    func sent() throws -> [RawFrame] {
+        channel.embeddedEventLoop.run()
+        var frames: [RawFrame] = []
+        while let buffer = try channel.readOutbound(as: ByteBuffer.self) {
+            frames += peer.frames(buffer.readableBytesView)
+        }
+        return frames
+    }
+
+    func open() throws {
+        try receive(RawPeer.opening)
+        _ = try sent()
+        try receive(RawPeer.settingsAcknowledgement)
+    }
+
+    /// Sends one request and takes its answer.
+    func ask(_ fields: [(String, String)], body: [UInt8] = Array(#"{"aps":{}}"#.utf8)) throws -> Answer? {
+        let stream = nextStream
+        nextStream += 2
+        try receive(RawPeer.request(stream, fields, body: body))
+        return peer.answers(try sent())[stream]
+    }
+
+    var isOpen: Bool { channel.isActive }
+
+    func pass(_ time: TimeAmount) {
+        channel.embeddedEventLoop.advanceTime(by: time)
+    }
+}

@@ -1,0 +1,61 @@
+import HeraldModel
+import Testing
+
+@testable import HeraldProvider
+
+@Suite struct PushAnswerTests {
+    private func answer(_ status: Int, _ fields: [String: String] = [:], _ body: String = "") throws -> PushAnswer {
+        try PushAnswer(status: status, field: { fields[$0] }, body: Array(body.utf8))
+    }
+
+    @Test func `a success has its identifiers`() throws {
+        let fields = ["apns-id": "A", "apns-unique-id": "b", "herald-explanation": "stored"]
+        #expect(try answer(200, fields) == .accepted(PushReceipt(id: "A", uniqueID: "b", explanation: "stored")))
+    }
+
+    @Test(arguments: Rejection.allCases)
+    func `every documented reason is known`(rejection: Rejection) throws {
+        let read = try answer(rejection.httpStatus, ["apns-id": "A"], #"{"reason":"\#(rejection.reason)"}"#)
+        guard case .refused(let refusal) = read else {
+            Issue.record("not a refusal: \(read)")
+            return
+        }
+        #expect(refusal.reason.rejection == rejection)
+        #expect(refusal.status == rejection.httpStatus)
+        #expect(!rejection.explanation.isEmpty && !rejection.explanation.hasSuffix("."))
+    }
+
+    @Test func `an unknown reason is kept as it came`() throws {
+        guard case .refused(let refusal) = try answer(499, [:], #"{"reason":"TooCold","more":1}"#) else {
+            Issue.record("not a refusal")
+            return
+        }
+        #expect(refusal.reason.text == "TooCold")
+        #expect(refusal.reason.rejection == nil)
+        #expect(refusal.id == nil)
+    }
+
+    @Test func `a dead token says since when`() throws {
+        let body = #"{"reason":"Unregistered","timestamp":1454948015990,"explanation":"the app was removed"}"#
+        guard case .refused(let refusal) = try answer(410, ["apns-id": "A"], body) else {
+            Issue.record("not a refusal")
+            return
+        }
+        #expect(refusal.since == WallTime(milliseconds: 1_454_948_015_990))
+        #expect(refusal.explanation == "the app was removed")
+    }
+
+    @Test(arguments: ["", "{}", "[", "<html>", #"{"reason":1}"#])
+    func `a refusal without a reason is one if it has an identifier`(body: String) throws {
+        guard case .refused(let refusal) = try answer(500, ["apns-id": "A"], body) else {
+            Issue.record("not a refusal")
+            return
+        }
+        #expect(refusal.reason.description == "no reason given")
+    }
+
+    @Test(arguments: [(200, ""), (404, "<html>"), (301, ""), (500, "{}")])
+    func `what no push service says is an error`(status: Int, body: String) {
+        #expect(throws: ProviderError.self) { try answer(status, [:], body) }
+    }
+}

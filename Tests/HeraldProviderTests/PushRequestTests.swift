@@ -1,0 +1,88 @@
+import Crypto
+import HeraldModel
+import Testing
+
+@testable import HeraldProvider
+
+@Suite struct PushRequestTests {
+    private func request() -> PushRequest {
+        PushRequest(
+            token: DeviceToken(words: (1, 2, 3, 4)),
+            topic: Topic("com.example.app"),
+            payload: []
+        )
+    }
+
+    @Test func `a plain request has type and topic only`() throws {
+        let fields = request().fields
+        #expect(fields.map { "\($0): \($1)" } == ["apns-push-type: alert", "apns-topic: com.example.app"])
+    }
+
+    @Test func `what is set is sent`() throws {
+        var request = request()
+        request.priority = .low
+        request.expiration = .at(WallTime(seconds: 1_700_000_000))
+        request.collapseID = "dinner"
+        request.id = NotificationID(high: 1, low: 2)
+        #expect(
+            request.fields.map { "\($0): \($1)" } == [
+                "apns-push-type: alert", "apns-topic: com.example.app",
+                "apns-id: 00000000-0000-0001-0000-000000000002",
+                "apns-priority: 1", "apns-expiration: 1700000000", "apns-collapse-id: dinner",
+            ]
+        )
+    }
+
+    @Test func `no storage and nothing said are two things`() throws {
+        var request = request()
+        request.expiration = .once
+        #expect(request.fields.contains { $0 == ("apns-expiration", "0") })
+    }
+
+    @Test func `a credential does not show what it holds`() {
+        let secret = Array("secret".utf8)
+        let key = ProviderCredential.key(pem: secret, id: "ABCDE12345", team: "TEAM123456")
+        #expect("\(key)" == "key ABCDE12345 of team TEAM123456")
+        #expect("\(ProviderCredential.certificate(pem: secret))" == "certificate")
+    }
+
+    @Test(arguments: ["", "no key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
+    func `a key that is none is refused before anything is sent`(pem: String) {
+        let credential = ProviderCredential.key(pem: Array(pem.utf8), id: "ABCDE12345", team: "TEAM123456")
+        let error = #expect(throws: ProviderError.self) {
+            try ProviderClient(ProviderConfiguration(host: "localhost", port: 1, credential: credential))
+        }
+        #expect(error?.code == .badCredential)
+    }
+
+    @Test(arguments: ["", "no certificate"])
+    func `a certificate that is none is refused before anything is sent`(pem: String) {
+        let credential = ProviderCredential.certificate(pem: Array(pem.utf8))
+        let error = #expect(throws: ProviderError.self) {
+            try ProviderClient(ProviderConfiguration(host: "localhost", port: 1, credential: credential))
+        }
+        #expect(error?.code == .badCredential)
+    }
+
+    @Test func `a token is made anew after fifty minutes, and when the clock was set back`() throws {
+        let pem = Array(P256.Signing.PrivateKey().pemRepresentation.utf8)
+        let source = try ProviderTokenSource(pem: pem, keyID: "ABCDE12345", team: "TEAM123456")
+        let start = WallTime(seconds: 1_700_000_000)
+        let first = try source.token(at: start)
+        #expect(try source.token(at: start + .seconds(2999)) == first)
+        let second = try source.token(at: start + .seconds(3000))
+        #expect(second != first)
+        #expect(try source.token(at: start) != second)
+    }
+
+    @Test func `nobody at the port is an error that says so`() async throws {
+        let pem = Array(P256.Signing.PrivateKey().pemRepresentation.utf8)
+        let credential = ProviderCredential.key(pem: pem, id: "ABCDE12345", team: "TEAM123456")
+        let configuration = ProviderConfiguration(host: "127.0.0.1", port: 1, credential: credential)
+        let request = request()
+        let error = await #expect(throws: ProviderError.self) {
+            try await withProviderClient(configuration) { try await $0.send(request) }
+        }
+        #expect(error?.code == .unreachable)
+    }
+}

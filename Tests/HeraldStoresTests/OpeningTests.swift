@@ -1,0 +1,300 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldStores
+
+struct OpeningTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.path + "/store.sqlite" }
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    /// The error that opening gives, which must be one line, and must leave the file as it was.
+    private func failure() throws -> StoreError {
+        let before = FileManager.default.contents(atPath: path)
+        let error = try #require(throws: StoreError.self) { _ = try SQLiteFixture.open(folder) }
+        #expect(!error.message.contains("\n"))
+        #expect(error.message.contains(path))
+        #expect(FileManager.default.contents(atPath: path) == before)
+        return error
+    }
+
+    private func write(_ bytes: [UInt8]) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+    }
+
+    private func makeDatabase(_ sql: String) throws {
+        let queue = try DatabaseQueue(path: path)
+        try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
+        try queue.close()
+    }
+
+    // What is set.
+
+    @Test(arguments: [
+        ("journal_mode", "wal"), ("synchronous", "2"), ("wal_autocheckpoint", "0"), ("mmap_size", "0"),
+        ("application_id", "1213353028"), ("user_version", "1"), ("page_size", "4096"),
+    ])
+    func `the writer's settings are those on which durability rests`(
+        setting: (name: String, value: String)
+    ) async throws {
+        let store = try SQLiteFixture.open(folder)
+        let found = try await store.change { database, _ in
+            try String.fetchOne(database, sql: "PRAGMA \(setting.name)")
+        }
+        #expect(found == setting.value)
+        await store.close()
+    }
+
+    @Test(arguments: [("wal_autocheckpoint", "0"), ("mmap_size", "0"), ("query_only", "1")])
+    func `a reader cannot write and does not checkpoint by itself`(setting: (name: String, value: String)) async throws
+    {
+        let store = try SQLiteFixture.open(folder)
+        let found = try await store.readers.read { try String.fetchOne($0, sql: "PRAGMA \(setting.name)") }
+        #expect(found == setting.value)
+        await store.close()
+    }
+
+    @Test(arguments: [
+        "INSERT INTO setting VALUES ('x', 1)", "DELETE FROM mailbox", "PRAGMA user_version = 7", "CREATE TABLE t (x)",
+        "PRAGMA query_only = 0; INSERT INTO setting VALUES ('x', 1)",
+    ])
+    func `one connection writes: readers are refused`(sql: String) async throws {
+        let store = try SQLiteFixture.open(folder)
+        await #expect(throws: StoreError.self) {
+            try await store.readers.read { try $0.execute(sql: sql) }
+        }
+        await store.close()
+    }
+
+    @Test func `a reader's checkpoint copies nothing`() async throws {
+        let fixture = try SQLiteFixture(in: folder)
+        let scene = StoreScene(fixture, clock: ManualClock())
+        await scene.put(1, to: StoreScene.slot(1))
+        let writes = fixture.disk.calls.writes
+        _ = try? await fixture.sqlite.readers.read { try $0.checkpoint(.passive) }
+        #expect(fixture.disk.calls.writes == writes)
+        await fixture.close()
+    }
+
+    @Test func `only the owner may read the files`() async throws {
+        let store = try SQLiteFixture.open(folder)
+        for name in ["store.sqlite", "store.sqlite-wal"] {
+            let attributes = try FileManager.default.attributesOfItem(atPath: folder.path + "/" + name)
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
+        }
+        await store.close()
+    }
+
+    @Test func `a closed store leaves one file, and opens again`() async throws {
+        await (try SQLiteFixture.open(folder)).close()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["store.sqlite"])
+        await (try SQLiteFixture.open(folder)).close()
+    }
+
+    @Test func `an empty file becomes a store`() async throws {
+        try write([])
+        await (try SQLiteFixture.open(folder)).close()
+    }
+
+    // What is refused.
+
+    @Test(arguments: [
+        Array("hello".utf8), [UInt8](repeating: 0, count: 4096), Array("SQLite format 3\0".utf8),
+        Array("SQLite format 2\0".utf8) + [UInt8](repeating: 7, count: 5000),
+    ])
+    func `a file that is no database is left alone`(bytes: [UInt8]) throws {
+        try write(bytes)
+        #expect(try failure().code == .foreignFile)
+    }
+
+    @Test(arguments: ["", "PRAGMA application_id = 5;", "PRAGMA journal_mode = WAL;", "PRAGMA user_version = 1;"])
+    func `a database of another program is left alone`(sql: String) throws {
+        try makeDatabase(sql + "CREATE TABLE recipes (name TEXT)")
+        #expect(try failure().code == .foreignFile)
+    }
+
+    @Test func `a store of a newer version is left alone`() async throws {
+        await (try SQLiteFixture.open(folder)).close()
+        try makeDatabase("PRAGMA user_version = 2")
+        let error = try failure()
+        #expect(error.code == .newerVersion)
+        #expect(error.message.contains("newer"))
+    }
+
+    @Test func `a folder in the file's place is refused`() throws {
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        #expect(throws: StoreError.self) { _ = try SQLiteFixture.open(folder) }
+    }
+
+    @Test func `a folder that is not there is refused`() throws {
+        let error = try #require(throws: StoreError.self) {
+            _ = try SQLiteStore(
+                path: folder.path + "/missing/store.sqlite",
+                clock: ManualClock(),
+                logger: .silent,
+                onFatal: { _ in }
+            )
+        }
+        #expect(error.code == .notWritable)
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "the superuser may write everything"))
+    func `a file that may not be written is refused`() async throws {
+        await (try SQLiteFixture.open(folder)).close()
+        chmod(path, 0o400)
+        #expect(try failure().code == .notWritable)
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "the superuser may write everything"))
+    func `a folder that may not be written is refused`() async throws {
+        await (try SQLiteFixture.open(folder)).close()
+        chmod(folder.path, 0o500)
+        defer { chmod(folder.path, 0o700) }
+        #expect(try failure().code == .notWritable)
+    }
+
+    @Test func `a store that another connection holds is refused`() async throws {
+        await (try SQLiteFixture.open(folder)).close()
+        let other = try DatabaseQueue(path: path)
+        try await other.writeWithoutTransaction { database in
+            try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")
+        }
+        let error = try #require(throws: StoreError.self) { _ = try SQLiteFixture.open(folder) }
+        #expect(error.code == .cannotOpen)
+        #expect(error.message.contains("another process"))
+        try other.close()
+    }
+
+    @Test func `a store whose making was interrupted at any write is made again`() async throws {
+        var interruptions = 0
+        for count in 0..<60 {
+            let folder = try TemporaryFolder()
+            let disk = FaultyDisk(folder: folder.path)
+            disk.fail(.writes, with: ResultCode.SQLITE_IOERR_WRITE.rawValue, after: count)
+            do {
+                await (try SQLiteFixture.open(folder)).close()
+            } catch is StoreError {
+                interruptions += 1
+            }
+            disk.heal()
+            let store = try SQLiteFixture.open(folder)
+            #expect(try await store.register(StoreScene.slot(1), at: WallTime(seconds: 1)).isLive)
+            await store.close()
+            disk.remove()
+        }
+        #expect(interruptions > 10)
+    }
+
+    // What is damaged.
+
+    @Test func `a store whose pages are overwritten is refused, and nothing is written to it`() async throws {
+        let fixture = try SQLiteFixture(in: folder)
+        let scene = StoreScene(fixture, clock: ManualClock())
+        for number in 1...200 as ClosedRange<UInt64> {
+            scene.store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+        }
+        await scene.witness.wait { $0.stored.count == 200 }
+        await fixture.close()
+        var bytes = Array(try #require(FileManager.default.contents(atPath: path)))
+        for page in 1..<bytes.count / 4096 {
+            bytes.replaceSubrange(page * 4096..<page * 4096 + 64, with: repeatElement(0xAA, count: 64))
+        }
+        try write(bytes)
+        let error = try failure()
+        #expect(error.code == .damaged)
+        #expect(error.message.contains("restore"))
+    }
+
+    @Test func `half a file is refused`() async throws {
+        let fixture = try SQLiteFixture(in: folder)
+        let scene = StoreScene(fixture, clock: ManualClock())
+        for number in 1...200 as ClosedRange<UInt64> {
+            scene.store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+        }
+        await scene.witness.wait { $0.stored.count == 200 }
+        await fixture.close()
+        let bytes = Array(try #require(FileManager.default.contents(atPath: path)))
+        try write(Array(bytes.prefix(bytes.count / 2)))
+        #expect(try failure().code == .damaged)
+    }
+
+    @Test func `a notification whose row is missing is left out, and reading goes on`() async throws {
+        let fixture = try SQLiteFixture(in: folder)
+        let scene = StoreScene(fixture, clock: ManualClock())
+        for number in 1...3 as ClosedRange<UInt64> { await scene.put(number, to: StoreScene.slot(number)) }
+        try await fixture.sqlite.change { database, _ in
+            try database.execute(sql: "DELETE FROM mailbox WHERE device = 2")
+        }
+        #expect(try await scene.waiting(StoreScene.slot(1), StoreScene.slot(2), StoreScene.slot(3)) == [1, 3])
+        await fixture.close()
+    }
+
+    @Test func `a session that cannot be read is no session`() async throws {
+        let store = try SQLiteFixture.open(folder)
+        let device = try await store.number(of: try #require(DeviceID("phone")))
+        try await store.change { database, _ in
+            try database.execute(sql: "UPDATE device SET session = '{', is_saving_power = 1")
+        }
+        #expect(try await store.deviceRecord(device) == DeviceRecord(isSavingPower: true))
+        await store.close()
+    }
+
+    @Test func `a page of the journal that makes no sense is left out`() async throws {
+        let fixture = try SQLiteFixture(in: folder)
+        let scene = StoreScene(fixture, clock: ManualClock())
+        for number in 1...3 as ClosedRange<UInt64> {
+            scene.store.record([
+                JournalEvent(.received, scene.notification(number, to: StoreScene.slot(1)), at: scene.now)
+            ])
+            _ = try await scene.lines(number)
+        }
+        try await fixture.sqlite.change { database, _ in
+            try database.execute(sql: "UPDATE journal SET events = zeroblob(72) WHERE position = 88")
+        }
+        #expect(try await scene.store.lines(matching: .device(DeviceNumber(1)), limit: 9).map(\.id.low) == [1, 3])
+        #expect(try await scene.states(2) == [])
+        await fixture.close()
+    }
+
+    @Test func `wherever one byte of the file is flipped, a notification comes back whole or not at all`() async throws
+    {
+        let fixture = try SQLiteFixture(in: folder)
+        let scene = StoreScene(fixture, clock: ManualClock())
+        let slots = (1...40).map { StoreScene.slot($0) }
+        for number in 1...40 as ClosedRange<UInt64> {
+            scene.store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+        }
+        await scene.witness.wait { $0.stored.count == 40 }
+        let put = scene.witness.heard.stored.map(\.letter.notification)
+        await fixture.close()
+        let bytes = Array(try #require(FileManager.default.contents(atPath: path)))
+        var refusals = 0
+        for place in stride(from: 0, to: bytes.count, by: 211) {
+            var damaged = bytes
+            damaged[place] ^= 1 << UInt8(place % 8)
+            try write(damaged)
+            do {
+                let store = try SQLiteFixture.open(folder)
+                let found = try await store.waiting(in: slots).map(\.notification)
+                for one in found {
+                    let original = try #require(put.first { $0.uniqueID == one.uniqueID })
+                    #expect(one.payload == original.payload)
+                    #expect(one.slot == original.slot)
+                }
+                await store.close()
+            } catch is StoreError {
+                refusals += 1
+            }
+            for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
+        }
+        #expect(refusals > 0)
+    }
+}

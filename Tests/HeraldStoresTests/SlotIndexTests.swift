@@ -1,0 +1,101 @@
+import HeraldModel
+import Testing
+
+@testable import HeraldStores
+
+/// The index in a place where expectations can change it.
+private final class Box {
+    private var index = SlotIndex()
+
+    var count: Int { index.count }
+    func entry(_ slot: Slot) -> SlotIndex.Entry? { index.entry(slot) }
+    @discardableResult
+    func set(_ entry: SlotIndex.Entry) -> SlotIndex.Entry? { index.set(entry) }
+    func remove(_ slot: Slot, sequence: UInt64) -> Bool { index.remove(slot, sequence: sequence) }
+    func expired(at moment: Int64, limit: Int = .max) -> [SlotIndex.Entry] {
+        index.expired(at: WallTime(milliseconds: moment), limit: limit)
+    }
+}
+
+struct SlotIndexTests {
+    private func entry(_ device: UInt64, _ sequence: UInt64, expires: Int64 = .max) -> SlotIndex.Entry {
+        SlotIndex.Entry(
+            slot: Slot(device: DeviceNumber(device), app: AppNumber(1)),
+            sequence: sequence,
+            expires: expires,
+            id: NotificationID(high: device, low: sequence),
+            uniqueID: NotificationID(high: sequence, low: device)
+        )
+    }
+
+    private func sequences(_ entries: [SlotIndex.Entry]) -> [UInt64] { entries.map(\.sequence).sorted() }
+
+    @Test func `a slot holds what it was given last`() {
+        let index = Box()
+        #expect(index.set(entry(1, 1)) == nil)
+        #expect(index.set(entry(1, 2)) == entry(1, 1))
+        #expect(index.entry(entry(1, 0).slot) == entry(1, 2))
+        #expect(index.entry(entry(2, 0).slot) == nil)
+        #expect(index.count == 1)
+    }
+
+    @Test func `only the sequence that is meant is removed`() {
+        let index = Box()
+        index.set(entry(1, 2))
+        #expect(index.remove(entry(1, 0).slot, sequence: 1) == false)
+        #expect(index.remove(entry(1, 0).slot, sequence: 2) == true)
+        #expect(index.remove(entry(1, 0).slot, sequence: 2) == false)
+        #expect(index.count == 0)
+    }
+
+    @Test func `expired are those whose moment has come, to the millisecond`() {
+        let index = Box()
+        for (device, expires) in [(1, 1000), (2, 1500), (3, 1999), (4, 2000), (5, -1)] as [(UInt64, Int64)] {
+            index.set(entry(device, device, expires: expires))
+        }
+        index.set(entry(6, 6))
+        #expect(sequences(index.expired(at: -2, limit: 10)) == [])
+        #expect(sequences(index.expired(at: -1, limit: 10)) == [5])
+        #expect(sequences(index.expired(at: 1500, limit: 10)) == [1, 2, 5])
+        #expect(sequences(index.expired(at: .max, limit: 10)) == [1, 2, 3, 4, 5])
+        #expect(index.expired(at: .max, limit: 2).count == 2)
+        #expect(index.expired(at: .max, limit: 0) == [])
+    }
+
+    @Test func `after a long pause what expired is found without walking through every second`() {
+        let index = Box()
+        index.set(entry(1, 1, expires: 0))
+        index.set(entry(2, 2, expires: 1_000_000_000_000_000))
+        index.set(entry(3, 3, expires: 2_000_000_000_000_000))
+        let moment: Int64 = 1_500_000_000_000_000
+        #expect(index.expired(at: moment, limit: 1).map(\.sequence) == [1])
+        #expect(index.expired(at: moment, limit: 9).map(\.sequence) == [1, 2])
+    }
+
+    @Test func `a hundred thousand random changes leave what a plain dictionary has`() {
+        let index = Box()
+        var plain: [Slot: SlotIndex.Entry] = [:]
+        for sequence in 1...100_000 as ClosedRange<UInt64> {
+            let new = entry(.random(in: 1...500), sequence, expires: .random(in: 0...100_000))
+            switch UInt8.random(in: 0...3) {
+            case 0:
+                let held = plain[new.slot]
+                #expect(index.remove(new.slot, sequence: held?.sequence ?? 0) == (held != nil))
+                plain[new.slot] = nil
+            case 1 where sequence % 100 == 0:
+                let moment = Int64.random(in: 0...100_000)
+                let expired = index.expired(at: moment)
+                #expect(sequences(expired) == sequences(plain.values.filter { $0.expires <= moment }))
+                for one in expired.prefix(20) {
+                    #expect(index.remove(one.slot, sequence: one.sequence))
+                    plain[one.slot] = nil
+                }
+            default:
+                let held = plain.updateValue(new, forKey: new.slot)
+                #expect(index.set(new) == held)
+            }
+        }
+        #expect(index.count == plain.count)
+        for (slot, held) in plain { #expect(index.entry(slot) == held) }
+    }
+}

@@ -1,0 +1,270 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldStores
+
+/// What a failing disk does to the store, beyond what every engine has to bear.
+struct TroubleTests {
+    private func scene(
+        _ change: (inout SQLiteStoreConfiguration) -> Void = { _ in }
+    ) throws -> (SQLiteFixture, StoreScene) {
+        var configuration = SQLiteFixture.configuration
+        change(&configuration)
+        let clock = ManualClock()
+        let fixture = try SQLiteFixture(clock: clock, configuration: configuration)
+        return (fixture, StoreScene(fixture, clock: clock))
+    }
+
+    @Test(arguments: [ResultCode.SQLITE_IOERR_FSYNC.rawValue, ResultCode.SQLITE_IOERR_DIR_FSYNC.rawValue])
+    func `after a failed sync nothing is acknowledged any more, and the process is told`(code: CInt) async throws {
+        let (fixture, scene) = try scene()
+        await scene.put(1, to: StoreScene.slot(1))
+        fixture.disk.fail(.syncs, with: code, isLasting: false)
+        #expect(await scene.put(2, to: StoreScene.slot(2)) == nil)
+        #expect(fixture.notes.all.map(\.code) == [.syncFailed])
+        #expect(!scene.store.isAccepting)
+        // The disk syncs again, and still: nothing.
+        #expect(await scene.put(3, to: StoreScene.slot(3)) == nil)
+        await #expect(throws: StoreError.self) { try await scene.store.register(StoreScene.slot(1), at: scene.now) }
+        scene.store.record(
+            JournalEvent(.discardedDisabled, scene.notification(4, to: StoreScene.slot(1)), at: scene.now),
+            settling: Receipt(desk: scene.witness, number: 4)
+        )
+        let heard = await scene.witness.wait { !$0.settled.isEmpty }
+        #expect(heard.settled.map(\.outcome) == [.refused(.serviceUnavailable)])
+        #expect(heard.failed.count == 2)
+        #expect(fixture.notes.all.count == 1)
+        #expect(try await scene.waiting(StoreScene.slot(1)) == [1])
+        await fixture.close()
+        #expect(fixture.notes.all.count == 1)
+    }
+
+    @Test func `a page that turns out to be damaged ends the store too`() async throws {
+        let (fixture, scene) = try scene()
+        fixture.disk.fail(.writes, with: SQLITE_CORRUPT, isLasting: false)
+        #expect(await scene.put(1, to: StoreScene.slot(1)) == nil)
+        #expect(fixture.notes.all.map(\.code) == [.damaged])
+        #expect(!scene.store.isAccepting)
+        await fixture.close()
+    }
+
+    @Test func `a full database is refused and comes back when there is room`() async throws {
+        let (fixture, scene) = try scene()
+        let pages = try await fixture.sqlite.change { database, _ in
+            try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+        }
+        try await fixture.sqlite.change { database, _ in
+            try database.execute(sql: "PRAGMA max_page_count = \(pages + 2)")
+        }
+        var accepted: [UInt64] = []
+        for number in 1...60 as ClosedRange<UInt64> {
+            if await scene.put(number, to: StoreScene.slot(number)) != nil { accepted.append(number) }
+        }
+        #expect(accepted.count < 60)
+        #expect(
+            try await scene.store.waiting(in: (1...60).map { StoreScene.slot($0) }).map(\.notification.id.low)
+                == accepted
+        )
+        while true {
+            do {
+                try await fixture.sqlite.change { database, _ in
+                    try database.execute(sql: "PRAGMA max_page_count = 1000000")
+                }
+                break
+            } catch { await Task.yield() }
+        }
+        #expect(await scene.put(61, to: StoreScene.slot(61)) != nil)
+        await fixture.close()
+    }
+
+    /// SQLite's own testers' trick: fail the n-th call for every n.
+    @Test(arguments: [
+        (FaultyDisk.Kind.writes, ResultCode.SQLITE_FULL.rawValue), (.writes, ResultCode.SQLITE_IOERR_WRITE.rawValue),
+        (.syncs, ResultCode.SQLITE_IOERR_FSYNC.rawValue),
+    ])
+    func `whichever call fails, all that was acknowledged is there, and nothing else counts as acknowledged`(
+        fault: (kind: FaultyDisk.Kind, code: CInt)
+    ) async throws {
+        var failures = 0
+        for count in 0..<60 {
+            let (fixture, scene) = try scene { configuration in
+                configuration.checkpointPages = 4
+                configuration.journalDelay = .zero
+            }
+            fixture.disk.fail(fault.kind, with: fault.code, after: count, isLasting: false)
+            var ledger = Ledger()
+            for number in 1...12 as ClosedRange<UInt64> {
+                let put = await scene.put(number, to: StoreScene.slot(number % 5))
+                ledger.note(put, slot: StoreScene.slot(number % 5))
+                if let put, number % 4 == 0 {
+                    scene.store.remove(StoreScene.slot(number % 5), sequence: put.sequence, event: nil)
+                    ledger.newest[StoreScene.slot(number % 5)] = nil
+                }
+            }
+            #expect(scene.witness.heard.stored.count + scene.witness.heard.failed.count == 12)
+            failures += fixture.disk.calls.failures
+            fixture.disk.heal()
+            if fault.kind == .writes {
+                // One failure is soon over.
+                while !scene.store.isAccepting { await Task.yield() }
+                ledger.note(await scene.put(99, to: StoreScene.slot(99)), slot: StoreScene.slot(99))
+                #expect(ledger.newest[StoreScene.slot(99)] == 99)
+            }
+            try await ledger.check(scene, isExact: fault.kind == .writes)
+            try await scene.restart()
+            try await ledger.check(scene, isExact: fault.kind == .writes)
+            await fixture.close()
+        }
+        #expect(failures > 20)
+    }
+
+    /// What was acknowledged last for each slot.
+    private struct Ledger {
+        var newest: [Slot: UInt64] = [:]
+        var tried: [Slot: [UInt64]] = [:]
+
+        mutating func note(_ put: StoredPut?, slot: Slot) {
+            if let put { newest[slot] = put.letter.notification.id.low }
+        }
+
+        /// After a failed sync a put that was refused may be there all the same, and a removal may be undone.
+        func check(_ scene: StoreScene, isExact: Bool) async throws {
+            for (slot, number) in newest {
+                let found = try await scene.waiting(slot)
+                if isExact {
+                    #expect(found == [number])
+                } else {
+                    #expect((found.first ?? 0) >= number)
+                }
+            }
+        }
+    }
+
+    @Test func `little free space stops new puts, and what is there is still forgotten`() async throws {
+        let (fixture, scene) = try scene { $0.freeSpaceMark = 0 }
+        let put = try #require(await scene.put(1, to: StoreScene.slot(1)))
+        await fixture.close()
+        var configuration = SQLiteFixture.configuration
+        configuration.freeSpaceMark = .max
+        let short = try SQLiteFixture.open(fixture.folder, configuration)
+        short.report(to: scene.witness)
+        // The first commit finds it out.
+        _ = try await short.number(of: try #require(DeviceID("phone")))
+        #expect(!short.isAccepting)
+        short.remove(StoreScene.slot(1), sequence: put.sequence, event: nil)
+        #expect(try await short.waiting(in: [StoreScene.slot(1)]).isEmpty)
+        await short.close()
+        let reopened = try SQLiteFixture.open(fixture.folder)
+        #expect(reopened.count == 0)
+        #expect(reopened.isAccepting)
+        await reopened.close()
+    }
+
+    @Test func `too many puts at once close the store until they are written`() async throws {
+        let (fixture, scene) = try scene { configuration in
+            configuration.backlogLimit = 100
+            configuration.commitDelay = .milliseconds(20)
+        }
+        var number: UInt64 = 0
+        while scene.store.isAccepting {
+            number += 1
+            scene.store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+        }
+        #expect(number >= 100)
+        let count = Int(number)
+        await scene.witness.wait { $0.stored.count == count }
+        await scene.put(number + 1, to: StoreScene.slot(1))
+        #expect(scene.store.isAccepting)
+        await fixture.close()
+    }
+
+    @Test func `too many bytes at once close the store too`() async throws {
+        let (fixture, scene) = try scene { configuration in
+            configuration.backlogByteLimit = 10_000
+            configuration.commitDelay = .milliseconds(20)
+        }
+        for number in 1...3 as ClosedRange<UInt64> {
+            let notification = scene.notification(
+                number,
+                to: StoreScene.slot(number),
+                payload: String(repeating: "x", count: 4000)
+            )
+            scene.store.put(Letter(notification), reason: .power, tag: nil)
+        }
+        #expect(!scene.store.isAccepting)
+        await scene.witness.wait { $0.stored.count == 3 }
+        await scene.put(4, to: StoreScene.slot(4))
+        #expect(scene.store.isAccepting)
+        await fixture.close()
+    }
+
+    @Test func `while nothing can be written the oldest lines are lost beyond a limit, and removals are not`()
+        async throws
+    {
+        let (fixture, scene) = try scene { $0.retainedLines = 10 }
+        let puts = await withTaskGroup(of: StoredPut?.self) { group in
+            for number in 1...30 as ClosedRange<UInt64> {
+                group.addTask { await scene.put(number, to: StoreScene.slot(number)) }
+            }
+            return await group.reduce(into: [StoredPut]()) { if let put = $1 { $0.append(put) } }
+        }
+        fixture.setFailsWrites(true)
+        #expect(await scene.put(50, to: StoreScene.slot(50)) == nil)
+        for put in puts { scene.store.remove(put.letter.notification.slot, sequence: put.sequence, event: nil) }
+        for number in 1...100 as ClosedRange<UInt64> {
+            scene.store.record([
+                JournalEvent(.delivered, scene.notification(number, to: StoreScene.slot(77)), at: scene.now)
+            ])
+        }
+        #expect(await scene.put(51, to: StoreScene.slot(50)) == nil)
+        fixture.setFailsWrites(false)
+        while !scene.store.isAccepting { await Task.yield() }
+        try await scene.restart()
+        #expect(scene.store.count == 0)
+        let lines = try await scene.store.lines(matching: .device(DeviceNumber(77)), limit: 1000)
+        #expect(lines.count <= 10)
+    }
+
+    @Test func `puts after the end are refused, registrations throw, and closing twice is harmless`() async throws {
+        let (fixture, scene) = try scene()
+        await scene.put(1, to: StoreScene.slot(1))
+        await fixture.sqlite.close()
+        #expect(!scene.store.isAccepting)
+        #expect(await scene.put(2, to: StoreScene.slot(1)) == nil)
+        await #expect(throws: StoreError.closed) { try await scene.store.register(StoreScene.slot(1), at: scene.now) }
+        await #expect(throws: StoreError.closed) { try await scene.store.waiting(in: [StoreScene.slot(1)]) }
+        await #expect(throws: StoreError.closed) { try await scene.store.loadRegistry() }
+        scene.store.record([JournalEvent(.received, scene.notification(1, to: StoreScene.slot(1)), at: scene.now)])
+        await fixture.close()
+    }
+
+    @Test func `what was ordered before the end is done at the end`() async throws {
+        let (fixture, scene) = try scene()
+        for number in 1...2000 as ClosedRange<UInt64> {
+            scene.store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+        }
+        scene.store.record([JournalEvent(.received, scene.notification(9999, to: StoreScene.slot(1)), at: scene.now)])
+        await fixture.sqlite.close()
+        #expect(scene.witness.heard.stored.count == 2000)
+        try await scene.restart()
+        #expect(scene.store.count == 2000)
+        #expect(try await scene.states(9999) == [.received])
+        await fixture.close()
+    }
+
+    @Test func `a store that nobody holds any more ends its thread`() async throws {
+        let folder = try TemporaryFolder()
+        weak var queue: WriteQueue?
+        do {
+            let store = try SQLiteFixture.open(folder)
+            queue = store.queue
+            #expect(queue != nil)
+        }
+        while queue != nil { await Task.yield() }
+    }
+}

@@ -1,0 +1,114 @@
+"""The first minutes: `serve --demo` and the line that it prints; `agent run` as a device for everybody."""
+
+import json
+import queue
+import re
+import shlex
+import subprocess
+import threading
+
+import pytest
+
+from parties import assert_accepted, new_id
+from provider import HELLO, Provider
+from service import HERALD, TOPIC, eventually, herald
+
+
+def test_the_line_of_the_demo_sends_a_notification_that_its_device_shows(fresh, tmp_path):
+    service = fresh("--demo").start()
+    line = eventually(
+        lambda: next((line for line in service.lines if "curl " in line), None), what="the line with curl"
+    )
+    command = line[line.index("curl ") :]
+    result = subprocess.run(
+        ["bash", "-c", f"{command} --silent --write-out '%{{http_code}}'"], capture_output=True, text=True, timeout=30
+    )
+    assert result.stdout.endswith("200"), result.stdout + result.stderr
+    body = re.search(r"'(\{.*?\})'", command)[1]
+    alert = json.loads(body)["aps"]["alert"]
+    alert = alert if isinstance(alert, str) else next(iter(alert.values()))
+    after = service.lines.index(line)
+    eventually(lambda: any(alert in shown for shown in service.lines[after + 1 :]), what="the notification on the screen")
+
+
+def test_the_demo_is_made_once(fresh):
+    service = fresh("--demo").start()
+    credentials = herald("provider", "list", "--data", service.data, "--json").stdout
+    devices = herald("device", "list", "--data", service.data, "--json").stdout
+    assert {entry["kind"] for entry in json.loads(credentials)} == {"certificate", "key"}
+    assert len(json.loads(devices)) == 1
+    service.stop()
+    service.start()
+    assert herald("provider", "list", "--data", service.data, "--json").stdout == credentials
+    assert herald("device", "list", "--data", service.data, "--json").stdout == devices
+
+
+class Agent:
+    """`herald agent run --json`, line by line."""
+
+    def __init__(self, service, path, *apps):
+        options = [part for app in apps for part in ("--app", app)]
+        self.process = subprocess.Popen(
+            [HERALD, "agent", "run", "--identity", path, *options, "--json",
+             *(["--service", f"127.0.0.1:{service.doors['device']}", "--ca", service.ca])],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        self.lines = queue.Queue()
+        self.waiting = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.put(json.loads(line))
+
+    def next(self, word):
+        """The first line not yet returned that has this word in it."""
+        passed = []
+        try:
+            while True:
+                line = self.waiting.pop(0) if self.waiting else self.lines.get(timeout=15)
+                if word in json.dumps(line):
+                    return line
+                passed.append(line)
+        finally:
+            self.waiting = passed + self.waiting
+
+    def stop(self):
+        self.process.terminate()
+        return self.process.wait(timeout=15)
+
+
+@pytest.fixture
+def agent(shared):
+    path, _ = shared.device("agent")
+    agent = Agent(shared, path, TOPIC, f"{TOPIC}.voip")
+    yield agent
+    agent.process.kill()
+
+
+def test_an_agent_prints_its_tokens_and_what_it_receives(parties, agent):
+    tokens = {}
+    while len(tokens) < 2:
+        line = agent.next('"token"')
+        tokens[line["topic"]] = line["token"]
+    assert set(tokens) == {TOPIC, f"{TOPIC}.voip"}
+    with parties.provider("key") as provider:
+        id = new_id()
+        assert_accepted(provider.push(tokens[TOPIC], HELLO, id=id), id)
+        line = agent.next(id)
+        assert HELLO in line.values() or json.dumps(HELLO, separators=(",", ":")) in line.values()
+    assert agent.stop() == 0
+
+
+def test_what_an_agent_missed_it_gets_when_it_is_back(shared, parties):
+    path, _ = shared.device("agent")
+    first = Agent(shared, path, TOPIC)
+    token = first.next('"token"')["token"]
+    assert first.stop() == 0
+    with Provider(shared, parties.certificate) as provider:
+        id = new_id()
+        assert_accepted(provider.push(token, id=id), id)
+    second = Agent(shared, path, TOPIC)
+    assert second.next('"token"')["token"] == token
+    second.next(id)
+    assert second.stop() == 0

@@ -1,0 +1,158 @@
+"""A full disk: providers get 503, nothing is acknowledged that is not stored, and when there is room again it works."""
+
+import contextlib
+import os
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from parties import assert_refused, new_id
+from private_mounts import in_private_mounts, mount
+from provider import Provider, away_device, listening_device
+from service import Service, eventually, herald
+
+LARGE = {"aps": {"alert": "x" * 3900}}
+
+
+def fill(path):
+    """Takes all the room that is left."""
+    with open(path, "ab", buffering=0) as filler:
+        for size in (1 << 20, 1 << 12, 1):
+            with contextlib.suppress(OSError):
+                while filler.write(b"x" * size) == size:
+                    pass
+
+
+class Accepted:
+    """What was answered with 200, the newest of each device last."""
+
+    def __init__(self, provider):
+        self.provider = provider
+        self.newest = {}
+        self.uncertain = {}
+
+    def push(self, device, **options):
+        id = new_id()
+        answer = self.provider.push(device.token, LARGE, id=id, **options)
+        if answer.status == 200:
+            self.newest[device.id] = id
+        else:
+            assert_refused(answer, 503, "ServiceUnavailable", id)
+        return answer
+
+
+@pytest.fixture
+def disk(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    return folder
+
+
+def health(service):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{service.doors['console']}/health", timeout=10) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+@in_private_mounts
+def test_a_full_disk_is_survived(disk):
+    mount(disk, "tmpfs", size="96m")
+    service = Service(disk / "data").start()
+    try:
+        devices = [away_device(service, name=f"device {n}") for n in range(5)]
+        with Provider(service, service.provider_certificate()) as provider:
+            accepted = Accepted(provider)
+            for device in devices:
+                assert accepted.push(device).status == 200
+            fill(disk / "filler")
+            refused = 0
+            for n in range(4000):
+                refused += accepted.push(devices[n % 5]).status == 503
+                if refused >= 50:
+                    break
+            assert refused >= 50, "the disk is full, and nothing was refused"
+            eventually(lambda: health(service) == 503, what="the bad health")
+            assert service.process.poll() is None
+
+            os.truncate(disk / "filler", 0)
+            eventually(lambda: accepted.push(devices[0]).status == 200, timeout=10, what="the first success")
+            eventually(lambda: health(service) == 200, what="the good health")
+            for device in devices[:3]:
+                assert accepted.push(device).status == 200
+        for device in devices:
+            with device.start():
+                assert device.next().id == accepted.newest[device.id]
+        assert service.stop() == 0
+    finally:
+        service.close()
+
+
+@in_private_mounts
+def test_what_was_accepted_before_and_during_survives_a_kill_on_a_full_disk(disk):
+    mount(disk, "tmpfs", size="96m")
+    service = Service(disk / "data").start()
+    try:
+        devices = [away_device(service, name=f"device {n}") for n in range(5)]
+        with Provider(service, service.provider_certificate()) as provider:
+            accepted = Accepted(provider)
+            fill_at = 10
+            for n in range(4000):
+                if n == fill_at:
+                    fill(disk / "filler")
+                if accepted.push(devices[n % 5]).status == 503:
+                    break
+            else:
+                raise AssertionError("the disk is full, and nothing was refused")
+        service.kill()
+        os.truncate(disk / "filler", 0)
+        service.start()
+        for device in devices:
+            with device.start():
+                assert device.next().id == accepted.newest[device.id]
+    finally:
+        service.close()
+
+
+@in_private_mounts
+def test_a_connected_device_is_served_although_nothing_can_be_stored(disk):
+    """What the device acknowledges needs no disk; a provider is told 200 for nothing else."""
+    mount(disk, "tmpfs", size="96m")
+    service = Service(disk / "data").start()
+    try:
+        device, away = listening_device(service), away_device(service)
+        with Provider(service, service.provider_certificate()) as provider, device:
+            accepted = Accepted(provider)
+            fill(disk / "filler")
+            for _ in range(4000):
+                if accepted.push(away).status == 503:
+                    break
+            sent = [new_id() for _ in range(20)]
+            answers = {id: provider.push(device.token, id=id) for id in sent}
+            os.truncate(disk / "filler", 0)
+            eventually(lambda: provider.push(device.token).status == 200, timeout=10)
+            device.next()
+            time_limit = time.monotonic() + 10
+            successes = {id for id, answer in answers.items() if answer.status == 200}
+            eventually(
+                lambda: successes <= {message.id for message in device.messages} or time.monotonic() > time_limit,
+                what="the delivery of what was accepted",
+            )
+            assert {answer.status for answer in answers.values()} <= {200, 503}
+            assert successes <= {message.id for message in device.messages}
+    finally:
+        service.close()
+
+
+@in_private_mounts
+def test_a_start_on_a_full_disk_says_so(disk):
+    mount(disk, "tmpfs", size="8m")
+    fill(disk / "filler")
+    result = herald(
+        "serve", "--data", disk / "data", "--api-port", 0, "--device-port", 0, "--console-port", 0, check=False
+    )
+    assert result.returncode == 1
+    assert str(disk) in result.stderr and len(result.stderr.strip().splitlines()) == 1

@@ -1,0 +1,246 @@
+"""The command line as a person meets it: help, exit codes, and one line that says what is wrong and how to mend it."""
+
+import json
+import re
+
+import pytest
+
+from commands import one_line
+from parties import assert_accepted, new_id
+from provider import HELLO, Provider, away_device, listening_device
+from service import TEAM, TOPIC, eventually, herald
+
+COMMANDS = [
+    ["serve"], ["init"], ["provider"], ["provider", "certificate"], ["provider", "key"], ["provider", "list"],
+    ["provider", "revoke"], ["device"], ["device", "enroll"], ["device", "list"], ["device", "revoke"], ["agent", "run"],
+    ["send"], ["journal"], ["token", "inspect"],
+]
+DAY = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_explains_itself_with_an_example(command):
+    result = herald(*command, "--help")
+    assert "USAGE: herald " + " ".join(command) in result.stdout
+    assert "xample" in result.stdout
+
+
+def test_the_binary_tells_its_version():
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*\n", herald("--version").stdout)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--nonsense"], ["nonsense"], ["serve", "--nonsense"], ["serve", "--api-port", "x"], ["serve", "extra"],
+        ["provider", "certificate"], ["provider", "certificate", "--topic", TOPIC], ["provider", "key", "--out", "x"],
+        ["provider", "revoke"], ["device", "enroll"], ["device", "nonsense"], ["journal"], ["token", "inspect"],
+        ["send"], ["send", "00", "--topic", TOPIC],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_exits_64(arguments, tmp_path):
+    result = herald(*arguments, check=False, cwd=tmp_path)
+    assert result.returncode == 64, result.stderr
+    assert "Usage: herald" in result.stderr
+    assert not list(tmp_path.iterdir()), "wrong usage must change nothing"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["provider", "list"], ["device", "list"], ["provider", "revoke", "x"], ["journal", "--topic", TOPIC],
+        ["device", "enroll", "--out", "x.pem"], ["provider", "certificate", "--topic", TOPIC, "--out", "x.pem"],
+        ["provider", "key", "--team", TEAM, "--out", "."], ["token", "inspect", "00" * 32],
+    ],
+    ids=" ".join,
+)
+def test_a_folder_that_is_not_there_is_told(arguments, tmp_path):
+    result = herald(*arguments, "--data", tmp_path / "nowhere", check=False, cwd=tmp_path)
+    assert "nowhere" in one_line(result)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "arguments, what",
+    [
+        (["provider", "certificate", "--topic", "a b", "--out", "{out}"], "a b"),
+        (["provider", "certificate", "--topic", TOPIC, "--out", "/dev/null/x.pem"], "/dev/null"),
+        (["provider", "certificate", "--topic", TOPIC, "--request", "/dev/null/x.csr", "--out", "{out}"], "/dev/null"),
+        (["provider", "certificate", "--topic", TOPIC, "--environment", "moon", "--out", "{out}"], "moon"),
+        (["provider", "key", "--team", TEAM, "--out", "/dev/null/x"], "/dev/null"),
+        (["provider", "revoke", "nobody"], "nobody"),
+        (["device", "revoke", "nobody"], "nobody"),
+        (["journal", "not-a-uuid"], "not-a-uuid"),
+        (["token", "inspect", "zz"], ""),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_one_line(shared, tmp_path, arguments, what):
+    arguments = [part.format(out=tmp_path / "out.pem") for part in arguments]
+    result = herald(*arguments, "--data", shared.data, check=False)
+    assert result.returncode in (1, 64), result.stderr
+    assert what in result.stderr
+    if result.returncode == 1:
+        one_line(result)
+    assert not (tmp_path / "out.pem").exists()
+
+
+class TestLists:
+    KEYS = {"id", "kind", "serial", "team", "topics", "environments", "created", "expires", "revoked"}
+
+    def test_credentials_have_one_shape(self, shared):
+        topic = "com.example.listed"
+        shared.provider_certificate(topic, f"{topic}.voip", environment="sandbox")
+        key = shared.provider_key(topic, team="LISTED0001")
+        listed = json.loads(herald("provider", "list", "--data", shared.data, "--json").stdout)
+        for entry in listed:
+            assert set(entry) == self.KEYS
+        by_key = next(entry for entry in listed if entry["id"] == key[1])
+        assert by_key == {
+            "id": key[1], "kind": "key", "serial": None, "team": "LISTED0001", "topics": [topic],
+            "environments": by_key["environments"], "created": by_key["created"], "expires": None, "revoked": None,
+        }
+        assert sorted(by_key["environments"]) == ["production", "sandbox"]
+        assert re.fullmatch(DAY, by_key["created"])
+        by_certificate = next(entry for entry in listed if topic in entry["topics"] and entry["kind"] == "certificate")
+        assert sorted(by_certificate["topics"]) == [topic, f"{topic}.voip"]
+        assert by_certificate["environments"] == ["sandbox"]
+        assert re.fullmatch("[0-9a-f]+", by_certificate["serial"])
+        assert re.fullmatch(DAY, by_certificate["expires"])
+        assert by_certificate["revoked"] is None
+
+    def test_devices_have_one_shape(self, shared):
+        _, id = shared.device("kitchen")
+        listed = json.loads(herald("device", "list", "--data", shared.data, "--json").stdout)
+        entry = next(entry for entry in listed if entry["id"] == id)
+        assert set(entry) == {"id", "name", "serial", "created", "expires", "revoked"}
+        assert (entry["name"], entry["revoked"]) == ("kitchen", None)
+        assert re.fullmatch("[0-9a-f]+", entry["serial"])
+        assert re.fullmatch(DAY, entry["created"]) and re.fullmatch(DAY, entry["expires"])
+
+    def test_people_get_a_table(self, shared):
+        _, id = shared.device("bathroom")
+        text = herald("device", "list", "--data", shared.data).stdout
+        (line,) = [line for line in text.splitlines() if id in line]
+        assert "bathroom" in line
+
+
+class TestJournal:
+    def test_it_tells_the_life_of_a_notification(self, shared, parties):
+        device = away_device(shared)
+        first, second = new_id(), new_id()
+        with parties.provider() as provider:
+            for id in (first, second):
+                assert_accepted(provider.push(device.token, id=id), id)
+        with device.start():
+            assert device.next().id == second
+        eventually(lambda: "delivered" in json.dumps(shared.journal(second)), what="the line of the delivery")
+        replaced = shared.journal(first)
+        assert [line["state"] for line in replaced] == ["received", "stored", "replaced"]
+        assert replaced[1]["reason"] == "device offline"
+        assert replaced[2]["replacement"].lower() == second
+        delivered = shared.journal(second)
+        assert [line["state"] for line in delivered] == ["received", "stored", "delivered from storage"]
+        for line in replaced + delivered:
+            assert re.fullmatch(DAY, line["time"])
+            assert (line["topic"], line["device"]) == (TOPIC, device.id)
+            assert line["id"].lower() in (first, second)
+        assert shared.journal(delivered[0]["unique_id"]) == delivered
+        assert [line["id"] for line in shared.journal("--device", device.id)] == [
+            line["id"] for line in sorted(replaced + delivered, key=lambda line: line["time"])
+        ]
+        assert {line["topic"] for line in shared.journal("--topic", TOPIC)} == {TOPIC}
+
+    def test_it_tells_of_one_that_was_not_to_be_stored(self, shared, parties):
+        device = away_device(shared)
+        with parties.provider() as provider:
+            id = provider.push(device.token, expiration=0).id
+        assert [line["state"] for line in shared.journal(id)] == ["received", "discarded"]
+
+    def test_it_speaks_to_people_too(self, shared, parties):
+        with parties.provider() as provider:
+            id = provider.push(parties.token).id
+        text = herald("journal", "--data", shared.data, id).stdout
+        assert "received" in text and "stored" in text and TOPIC in text
+
+    def test_nothing_found_is_no_failure(self, shared):
+        assert shared.journal(new_id()) == []
+
+    def test_it_is_read_without_a_service(self, fresh):
+        service = fresh().start()
+        device = away_device(service)
+        with Provider(service, service.provider_certificate()) as provider:
+            id = provider.push(device.token).id
+        running = service.journal(id)
+        service.stop()
+        assert service.journal(id) == running
+
+
+class TestTokens:
+    def test_inspect_says_what_a_token_is(self, shared):
+        device = away_device(shared)
+        result = herald("token", "inspect", device.token, "--data", shared.data, "--json")
+        text = json.dumps(json.loads(result.stdout))
+        for part in (device.id, TOPIC, "production"):
+            assert part in text
+        result = herald("token", "inspect", device.token.upper(), "--data", shared.data)
+        assert device.id in result.stdout and TOPIC in result.stdout
+
+    def test_inspect_says_that_a_token_is_dead(self, shared, parties):
+        result = herald("token", "inspect", parties.dead_token, "--data", shared.data, "--json")
+        died = json.dumps(json.loads(result.stdout))
+        result = herald("token", "inspect", parties.token, "--data", shared.data, "--json")
+        lives = json.dumps(json.loads(result.stdout))
+        assert json.loads(died).keys() != json.loads(lives).keys() or "false" in died
+
+    def test_inspect_knows_no_token_of_another_service(self, shared, parties, fresh):
+        other = fresh()
+        other.start()
+        result = herald("token", "inspect", parties.token, "--data", other.data, check=False)
+        assert "BadDeviceToken" in result.stdout + result.stderr
+
+
+class TestSend:
+    def options(self, service):
+        return ["--service", f"127.0.0.1:{service.doors['api']}", "--ca", service.ca, "--topic", TOPIC]
+
+    def test_a_notification_is_sent_by_certificate_and_by_key(self, shared, parties):
+        path, kid, team = parties.key
+        with listening_device(shared) as device:
+            herald("send", device.token, *self.options(shared), "--certificate", parties.certificate, "--alert", "hi")
+            assert device.next().json == {"aps": {"alert": "hi"}}
+            result = herald(
+                "send", device.token, *self.options(shared), "--key", path, "--key-id", kid, "--team", team,
+                "--title", "Chat", "--alert", "hi", "--badge", 3, "--sound", "default", "--priority", 5,
+                "--collapse-id", "c", "--json",
+            )
+            message = device.next()
+            assert message.json == {"aps": {"alert": {"title": "Chat", "body": "hi"}, "badge": 3, "sound": "default"}}
+            assert message.property("apns-priority") == "5"
+            assert message.property("apns-collapse-id") == "c"
+            assert message.id in json.dumps(json.loads(result.stdout)).lower()
+
+    def test_a_payload_is_sent_as_it_is(self, shared, parties, tmp_path):
+        payload = tmp_path / "payload.json"
+        payload.write_text(json.dumps(HELLO, indent=3))
+        with listening_device(shared) as device:
+            herald(
+                "send", device.token, *self.options(shared), "--certificate", parties.certificate, "--payload", payload,
+                "--push-type", "background", "--priority", 5,
+            )
+            message = device.next()
+        assert message.payload == payload.read_bytes()
+        assert message.property("apns-push-type") == "background"
+
+    def test_a_refusal_is_told_and_exits_1(self, shared, parties):
+        result = herald(
+            "send", "00" * 32, *self.options(shared), "--certificate", parties.certificate, "--alert", "hi", check=False
+        )
+        assert "BadDeviceToken" in one_line(result)
+
+    def test_a_service_that_does_not_answer_is_told(self, shared, parties):
+        result = herald(
+            "send", "00" * 32, "--service", "127.0.0.1:9", "--ca", shared.ca, "--topic", TOPIC,
+            "--certificate", parties.certificate, "--alert", "hi", check=False,
+        )
+        assert "127.0.0.1:9" in one_line(result)

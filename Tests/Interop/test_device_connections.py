@@ -1,0 +1,283 @@
+"""The device contract: who may connect, which connection counts, and what outlives it. Each test is a sentence."""
+
+import ssl
+import time
+
+import pytest
+from cryptography import x509
+
+import mqtt_packets as mqtt
+from mqtt_device import APPS, MAIL
+from mqtt_packets import Kind, Property, Reason
+from mqtt_wire import Closed
+from provider import Provider
+from service import TOPIC, Service, eventually
+
+HELLO = b'{"aps":{"alert":"hello"}}'
+BAD_IDENTIFIER = 2
+
+
+# Identity.
+
+
+def test_the_identity_is_the_certificates_one_uri_name_and_its_common_name_repeats_it(device):
+    certificate = x509.load_pem_x509_certificate(device.path.read_bytes())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert [name.value for name in names] == [f"urn:herald:device:{device.id}"]
+    (common,) = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    assert common.value == device.id
+    usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(usage) == [x509.ExtendedKeyUsageOID.CLIENT_AUTH]
+
+
+@pytest.mark.parametrize("tls", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=lambda tls: tls.name)
+def test_a_device_connects_by_tls_1_2_and_1_3(device, version, tls):
+    link = device.wire(tls=tls, version=version)
+    link.send(mqtt.connect(device.id, version))
+    assert link.expect(Kind.CONNACK).reason == 0
+
+
+@pytest.mark.parametrize("change", ["{0}x", " {0}", "{0} ", "urn:herald:device:{0}", "{0}/{0}"])
+def test_another_identifier_is_refused_and_told_which_one_to_use(device, change):
+    wire = device.wire()
+    wire.send(mqtt.connect(change.format(device.id)))
+    assert wire.turned_away(Reason.CLIENT_ID).value(Property.REASON_STRING) == f"use {device.id}"
+
+
+def test_the_identifier_of_another_device_is_refused_and_does_not_disturb_it(device, other, version):
+    link = other.connect(version)
+    wire = device.wire(version=version)
+    wire.send(mqtt.connect(other.id, version))
+    wire.turned_away(Reason.CLIENT_ID if version == 5 else BAD_IDENTIFIER)
+    link.settled()
+
+
+def test_an_empty_identifier_takes_over_as_the_devices_own_does(device, version):
+    old = device.connect(version)
+    new = device.connect(version, client_id="")
+    old.refused(Reason.TAKEN_OVER)
+    new.settled()
+
+
+# One connection per device.
+
+
+def test_a_newer_connection_takes_over_and_nothing_is_lost(device, version, provider):
+    old = device.stay(version)
+    token, mail = old.register(TOPIC, MAIL)
+    assert provider.push(token, b'{"n":1}').status == 200
+    old.notification(acknowledge=False)
+    new = device.stay(version)
+    assert new.connack.session_present
+    old.refused(Reason.TAKEN_OVER)
+    assert new.notification().payload == b'{"n":1}'
+    assert provider.push(mail, b'{"n":2}', topic=MAIL).status == 200
+    assert new.notification(MAIL).payload == b'{"n":2}'
+
+
+def test_a_newer_connection_of_the_other_version_takes_over(device, version, provider):
+    old = device.stay(version)
+    token = old.register()
+    new = device.stay(9 - version)
+    assert new.connack.session_present
+    old.refused(Reason.TAKEN_OVER)
+    assert provider.push(token, HELLO).status == 200
+    assert new.notification().payload == HELLO
+
+
+def test_notifications_that_cross_a_takeover_arrive(device, version, provider):
+    link = device.stay(version)
+    tokens = dict(zip(APPS, link.register(*APPS)))
+    streams, arrived = [], {}
+    for number, (app, token) in enumerate(tokens.items()):
+        streams.append(provider.send(token, {"n": number}, topic=app))
+        if number in (2, 5):
+            link = device.stay(version)
+    assert {provider.answer(stream).status for stream in streams} == {200}
+    while len(arrived) < len(APPS):
+        try:
+            found = link.expect(Kind.PUBLISH)
+        except Closed:
+            raise AssertionError(f"only these arrived: {sorted(arrived)}") from None
+        link.acknowledge(found)
+        arrived[found.topic] = found.payload
+    assert arrived == {f"apps/{app}": b'{"n":%d}' % number for number, app in enumerate(APPS)}
+
+
+def test_of_many_connections_at_once_one_stays(device):
+    wires = [device.wire() for _ in range(6)]
+    for wire in wires:
+        wire.send(mqtt.connect(device.id), mqtt.PINGREQ)
+
+    def alive(wire):
+        try:
+            kinds = [wire.read(timeout=5).kind for _ in range(2)]
+            wire.quiet(0.3)
+            return kinds == [Kind.CONNACK, Kind.PINGRESP]
+        except (Closed, AssertionError):
+            return False
+
+    assert sum(alive(wire) for wire in wires) == 1
+
+
+def test_two_copies_of_a_certificate_are_slowed_down_and_reported(shared, device, other):
+    """Each takes over from the other as fast as it can, as two devices with one identity do."""
+    untouched = other.connect()
+    began = time.monotonic()
+    slowed = False
+    for _ in range(60):
+        wire = device.wire()
+        sent = time.monotonic()
+        wire.send(mqtt.connect(device.id))
+        try:
+            reason = wire.expect(Kind.CONNACK, timeout=15).reason
+        except Closed:
+            reason = None
+        if reason != 0 or time.monotonic() - sent > 0.5:
+            slowed = True
+            break
+        assert time.monotonic() - began < 30
+    assert slowed, "60 takeovers in a row, each at once"
+    eventually(lambda: [line for line in shared.lines if device.id in line], what="a line in the log about the device")
+    untouched.settled()
+
+
+def test_a_device_that_was_slowed_down_gets_in_when_the_other_copy_has_gone(device):
+    for _ in range(15):
+        device.wire().send(mqtt.connect(device.id))
+    device.close()
+
+    def gets_in():
+        wire = device.wire()
+        wire.send(mqtt.connect(device.id))
+        try:
+            return wire.read().reason == 0
+        except Closed:
+            return False
+
+    eventually(gets_in, what="a connection")
+
+
+# Keep alive. The service of these tests lets a device be silent for two seconds.
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory):
+    service = Service(tmp_path_factory.mktemp("impatient") / "data", "--keep-alive", "2s").start()
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def watched(impatient, enroll):
+    return enroll(impatient)
+
+
+@pytest.mark.parametrize("wanted", [0, 3, 65535])
+def test_a_keep_alive_of_zero_or_too_long_is_replaced_by_the_services(watched, wanted):
+    assert watched.connect(keep_alive=wanted).connack.value(Property.SERVER_KEEP_ALIVE) == 2
+
+
+def test_the_services_keep_alive_is_enforced(watched):
+    link = watched.connect(keep_alive=0)
+    link.quiet(2.1)
+    link.refused(Reason.KEEP_ALIVE, timeout=2)
+
+
+def test_in_3_1_1_the_connection_closes_after_the_longest_silence(watched):
+    link = watched.connect(4, keep_alive=0)
+    link.settled()
+    link.quiet(1.5)
+    link.refused(timeout=3)
+
+
+# What outlives the service.
+
+
+@pytest.fixture
+def service(fresh):
+    return fresh().start()
+
+
+def restart(service, how):
+    if how == "stop":
+        assert service.stop() == 0
+    else:
+        service.kill()
+    return service.start()
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_over_a_restart_a_device_finds_everything_as_it_left_it(service, enroll, version, how):
+    device = enroll(service)
+    pem = service.provider_certificate(TOPIC, MAIL, *APPS)
+    link = device.stay(version)
+    token, mail, off, waiting, dead = link.register(TOPIC, MAIL, *APPS[:3])
+    link.unsubscribe(f"apps/{APPS[2]}/#")
+    link.publish(f"apps/{APPS[0]}/settings", b'{"enabled":false}')
+    with Provider(service, pem) as provider:
+        # One in flight and not acknowledged, one acknowledged, one that waits.
+        assert provider.push(token, b'{"n":1}').status == 200
+        link.notification(acknowledge=False)
+        assert provider.push(mail, b'{"n":2}', topic=MAIL).status == 200
+        link.notification(MAIL)
+        link.settled()
+        if how == "kill":
+            link.close()
+        else:
+            link.leave()
+        assert provider.push(waiting, b'{"n":3}', topic=APPS[1]).status == 200
+        died = provider.push(dead, HELLO, topic=APPS[2]).timestamp
+        assert died
+    restart(service, how)
+    link = device.stay(version)
+    assert link.connack.session_present
+    found = {came.topic: came.payload for came in (link.next() for _ in range(2))}
+    assert found == {f"apps/{TOPIC}": b'{"n":1}', f"apps/{APPS[1]}": b'{"n":3}'}
+    link.quiet()
+    with Provider(service, pem) as provider:
+        assert provider.push(token, HELLO).status == 200
+        assert link.notification().payload == HELLO
+        assert provider.push(off, HELLO, topic=APPS[0]).status == 200
+        assert provider.push(dead, HELLO, topic=APPS[2]).timestamp == died
+    link.quiet()
+    assert link.register() == token
+
+
+def test_over_a_restart_a_session_without_an_interval_is_gone(service, enroll):
+    device = enroll(service)
+    link = device.connect(clean=True)
+    token = link.register()
+    link.leave()
+    restart(service, "stop")
+    link = device.connect(clean=False)
+    assert not link.connack.session_present
+    assert link.register() == token
+
+
+def test_a_service_that_stops_says_so_and_loses_nothing(service, enroll):
+    newer, older = enroll(service), enroll(service)
+    pem = service.provider_certificate()
+    five, three = newer.stay(), older.stay(4)
+    tokens = [five.register(), three.register()]
+    with Provider(service, pem) as provider:
+        for link, token in zip((five, three), tokens):
+            assert provider.push(token, HELLO).status == 200
+            link.notification(acknowledge=False)
+    assert service.stop() == 0
+    five.refused(Reason.SHUTTING_DOWN)
+    three.refused()
+    service.start()
+    for link in (newer.stay(), older.stay(4)):
+        assert link.notification().payload == HELLO
+
+
+def test_a_service_that_stops_does_not_wait_for_a_device_that_does_not_read(service, enroll):
+    link = enroll(service).connect()
+    token = link.register()
+    with Provider(service, service.provider_certificate()) as provider:
+        for number in range(100):
+            assert provider.push(token, {"n": number, "fill": "x" * 3000}).status == 200
+    began = time.monotonic()
+    assert service.stop() == 0
+    assert time.monotonic() - began < 12
