@@ -13,7 +13,7 @@ from commands import PORTS, one_line, serve_in_vain
 from parties import assert_accepted
 from private_mounts import in_private_mounts, mount
 from provider import Disconnected, Provider, away_device
-from service import HERALD, TOPIC, Service, herald
+from service import HERALD, Service, herald
 
 def content(folder):
     """What a folder holds, apart from what belongs to the run."""
