@@ -167,7 +167,7 @@ def connect_tls(port, context, name="localhost", timeout=10):
 class Provider:
     """One provider's HTTP/2 connection.
 
-    It authenticates by `certificate` (a PEM file), by `key` (path, key identifier, team: a token is made and sent with
+    It authenticates by `certificate` (a PEM file, or a whole ssl.SSLContext), by `key` (path, key identifier, team: a token is made and sent with
     every request), or not at all. `name` is the host it asks for: `sandbox.localhost` asks for the sandbox.
     """
 
@@ -186,9 +186,10 @@ class Provider:
         self.settings = []
         self.pongs = []
         self.closed = False
-        self.socket = connect_tls(
-            service.doors["api"], tls_context(service.ca, certificate, alpn, version), name, timeout
-        )
+        context = certificate
+        if not isinstance(context, ssl.SSLContext):
+            context = tls_context(service.ca, certificate, alpn, version)
+        self.socket = connect_tls(service.doors["api"], context, name, timeout)
         self.h2 = h2.connection.H2Connection(
             h2.config.H2Configuration(
                 client_side=True,

@@ -3,7 +3,6 @@
 import json
 import queue
 import re
-import shlex
 import subprocess
 import threading
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -13,7 +14,7 @@ from commands import PORTS, one_line, serve_in_vain
 from parties import assert_accepted
 from private_mounts import in_private_mounts, mount
 from provider import Disconnected, Provider, away_device
-from service import HERALD, TOPIC, Service, herald
+from service import HERALD, Service, herald
 
 def content(folder):
     """What a folder holds, apart from what belongs to the run."""
@@ -270,6 +271,34 @@ class TestFolders:
             line = one_line(serve_in_vain(service.data))
             assert path.name in line or "store" in line
             assert path.read_bytes() == damage
+
+    def test_a_store_begun_anew_gives_nobody_the_token_of_another(self, used):
+        """Who lost the database, and says so by removing it, must not hand one device's notifications to another."""
+        service, certificate, device = used
+        for path in (service.data / "store").glob("herald.db*"):
+            path.unlink()
+        if serve_briefly(service) is not None:
+            return
+        service.start()
+        another = away_device(service)
+        assert another.token != device.token
+        with Provider(service, certificate) as provider:
+            assert provider.push(device.token).status in (400, 410)
+
+    def test_a_restored_store_gives_nobody_the_token_of_another(self, used, tmp_path):
+        """Who registered after the backup was made is forgotten; whoever comes next is somebody else."""
+        service, certificate, _ = used
+        shutil.copytree(service.data / "store", tmp_path / "backup")
+        service.start()
+        forgotten = away_device(service)
+        service.stop()
+        shutil.rmtree(service.data / "store")
+        shutil.copytree(tmp_path / "backup", service.data / "store")
+        service.start()
+        another = away_device(service)
+        assert another.token != forgotten.token
+        with Provider(service, certificate) as provider:
+            assert provider.push(forgotten.token).status in (400, 410)
 
     def test_a_database_of_a_newer_schema_is_told(self, used):
         service, _, _ = used
