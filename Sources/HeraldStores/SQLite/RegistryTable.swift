@@ -9,11 +9,13 @@ import HeraldModel
 enum RegistryTable {
     // Numbers.
 
+    /// Numbers of devices are drawn at random: a store that begins anew, or goes back to a copy, must not give a device
+    /// the number that another had, for it would give it that one's tokens.
     static func number(of device: DeviceID, _ database: Database) throws -> DeviceNumber {
         let number = try number(
             database,
             select: "SELECT number FROM device WHERE id = ?",
-            insert: "INSERT INTO device (id) VALUES (?)",
+            insert: "INSERT INTO device (number, id) VALUES (random() & 0x7FFFFFFFFFFFFFFF, ?)",
             [device.name]
         )
         return DeviceNumber(UInt64(bitPattern: number))

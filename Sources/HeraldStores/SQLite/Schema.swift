@@ -53,7 +53,7 @@ enum Schema {
 
     private static let registry = """
         CREATE TABLE device (
-            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            number INTEGER PRIMARY KEY,
             id TEXT NOT NULL UNIQUE,
             is_saving_power INTEGER NOT NULL DEFAULT 0,
             session TEXT
