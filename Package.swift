@@ -122,13 +122,13 @@ let package = Package(
 
         .target(
             name: "HeraldTestSupport",
-            dependencies: ["HeraldModel", "HeraldTrust", "HeraldMailbox", x509, crypto],
+            dependencies: ["HeraldModel", "HeraldTrust", "HeraldMailbox", x509, asn1, crypto],
             path: "Tests/HeraldTestSupport",
             swiftSettings: settings
         ),
         tests("HeraldModelTests", ["HeraldModel"]),
         tests("HeraldWireTests", ["HeraldWire", "HeraldModel", nioCore]),
-        tests("HeraldTrustTests", ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto]),
+        tests("HeraldTrustTests", ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport"]),
         tests("HeraldDoorTests", ["HeraldDoor", nioCore, nioEmbedded]),
         tests(
@@ -163,7 +163,7 @@ let package = Package(
             "HeraldCommandTests",
             [
                 "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldMailbox", "HeraldModel", "HeraldProvider",
-                "HeraldTestSupport",
+                "HeraldTestSupport", "HeraldTrust",
                 argumentParser, httpClient, logging, nioCore,
             ]
         ),

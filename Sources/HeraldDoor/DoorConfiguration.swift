@@ -1,3 +1,4 @@
+import NIOCore
 package import NIOSSL
 
 /// Where a door listens and what it demands before any protocol is spoken.
@@ -77,6 +78,8 @@ package struct DoorTLS: Sendable {
         tls.applicationProtocols = applicationProtocols
         tls.trustRoots = .certificates([try NIOSSLCertificate(bytes: clientAuthority, format: .der)])
         tls.sendCANameList = true
+        // A peer that does not answer the end of TLS is not waited for much longer than one that does.
+        tls.shutdownTimeout = .seconds(2)
         switch clientCertificate {
         case .optional: tls.certificateVerification = .optionalVerification
         case .required: tls.certificateVerification = .noHostnameVerification

@@ -70,8 +70,7 @@ package final class Gateway: Sendable {
         for loop in loops.all { loop.toEach { $0.stop() } }
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask { await self.waitForConnections() }
-            let timeouts = self.service.configuration.timeouts
-            let patience = timeouts.shutdownNotice + timeouts.shutdown + .seconds(1)
+            let patience = self.service.configuration.timeouts.shutdown + .seconds(2)
             tasks.addTask { try? await Task.sleep(for: patience) }
             await tasks.next()
             tasks.cancelAll()

@@ -1,7 +1,7 @@
 import Foundation
 
 /// A folder of the system's temporary space, gone when the test is.
-final class TemporaryFolder {
+final class TemporaryFolder: Sendable {
     let path: String
 
     init() throws {

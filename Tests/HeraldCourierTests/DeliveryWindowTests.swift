@@ -68,7 +68,8 @@ struct DeliveryWindowTests {
         _ = before.acknowledge(2)
         #expect(before.remnants.map(\.packetIdentifier) == [1, 3, 4])
 
-        var after = DeliveryWindow(limit: 10, remnants: before.remnants)
+        var after = DeliveryWindow(limit: 10)
+        after.reserve(before.remnants)
         after.enqueue(.delivery(Sample.delivery(9)))
         after.enqueue(.delivery(Sample.delivery(4)))
         after.enqueue(.delivery(Sample.delivery(4)))
@@ -86,7 +87,8 @@ struct DeliveryWindowTests {
                 packetIdentifier: UInt16($0 * 3)
             )
         }
-        var window = DeliveryWindow(limit: 4, remnants: remnants + remnants)
+        var window = DeliveryWindow(limit: 4)
+        window.reserve(remnants + remnants)
         for number in 100...110 { window.enqueue(.delivery(Sample.delivery(UInt64(number)))) }
         var identifiers: Set<UInt16> = []
         while let departure = window.takeNext() { identifiers.insert(departure.packetIdentifier ?? 0) }

@@ -215,7 +215,11 @@ struct SessionHandlerTests {
         let bench = try await HandlerBench()
         try await HandlerBench.run(bench.clerk) {
             try await bench.connectAndSubscribe()
-            for number in 1...10 { bench.office.link?.deliver(Sample.delivery(UInt64(number))) }
+            // On the loop itself, so that it cannot get to them before all are there.
+            let link = bench.office.link
+            try await bench.channel.testingEventLoop.executeInContext {
+                for number in 1...10 { link?.deliver(Sample.delivery(UInt64(number))) }
+            }
             await bench.channel.testingEventLoop.run()
             let bytes = try await bench.channel.waitForOutboundWrite(as: ByteBuffer.self)
             var decoder = MQTTPacketDecoder(version: .v5, maximumPacketSize: 8192)
@@ -330,6 +334,30 @@ struct SessionHandlerTests {
             #expect(try await bench.next().disconnect == .administrativeAction)
             await bench.channel.testingEventLoop.run()
             #expect(bench.clerk.table.links.isEmpty)
+        }
+    }
+
+    @Test func `words on the wire are the model's`() {
+        for type in PushType.allCases { #expect("\(type.text)" == type.rawValue) }
+        for priority in Priority.allCases { #expect("\(priority.text)" == "\(priority.rawValue)") }
+    }
+
+    @Test func `[MQTT-4.4.0-1] also after a takeover`() async throws {
+        let office = FakeOffice()
+        let first = try await HandlerBench(office: office)
+        try await HandlerBench.run(first.clerk) {
+            try await first.connectAndSubscribe([.sessionExpiryInterval(100)], isClean: false)
+            await first.deliver(Sample.notification(1))
+            _ = try await first.next()
+            let second = try await HandlerBench(office: office, clerk: first.clerk)
+            try await second.send(SessionBench.connect(isClean: false, properties: [.sessionExpiryInterval(100)]))
+            #expect(try await second.next().connack?.isSessionPresent == true)
+            #expect(try await first.next().disconnect == .sessionTakenOver)
+            await second.deliver(Sample.notification(1))
+            guard case .publish(let publish) = try await second.next() else {
+                throw MQTTError(.protocolError, "no PUBLISH")
+            }
+            #expect(publish.isDuplicate && publish.packetIdentifier == 1)
         }
     }
 }

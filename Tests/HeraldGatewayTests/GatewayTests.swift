@@ -208,7 +208,6 @@ struct `a gateway` {
     }
 
     @Test func `stops gracefully`() async throws {
-        fixture.configuration.timeouts.shutdownNotice = .milliseconds(10)
         let served = try await Served(fixture)
         async let end: Void = served.gateway.run()
         let client = try await served.connect()

@@ -36,6 +36,8 @@ struct `a flood ends the session` {
             ("SETTINGS", RawFrame(RawFrame.settings)),
             ("WINDOW_UPDATE", RawFrame(RawFrame.windowUpdate, RawFrame.big(1))),
             ("PRIORITY", RawFrame(RawFrame.priority, stream: 1, [0, 0, 0, 0, 1])),
+            ("PRIORITY_UPDATE", RawFrame(0x10, [0, 0, 0, 1, 0x75])),
+            ("unknown", RawFrame(0xFA, stream: 1, [1, 2, 3])),
         ]
         for (name, frame) in frames {
             let exchange = try Exchange()

@@ -334,21 +334,29 @@ struct `a provider's connection` {
 
     // The end.
 
-    @Test func `is stopped with notice, answers, reason, and end`() throws {
+    @Test func `is stopped with answers first, and the reason last`() throws {
         fixture.post.decide(.pending)
         let connected = try Connected(fixture, certificate: try certificate("com.example.app"))
         try connected.open()
         try connected.receive(RawPeer.request(1, RawPeer.fields(token: fixture.token())))
         connected.connection?.stop()
-        let notice = try connected.sent().first { $0.type == RawFrame.goAway }
-        #expect(notice.map { RawFrame.number($0.payload[...]) } == 0x7FFF_FFFF)
+        #expect(try connected.sent().isEmpty)
         try connected.receive(RawPeer.request(3, RawPeer.fields(token: fixture.token())))
         #expect(reason(connected.peer.answers(try connected.sent())[3]) == "Shutdown")
-        connected.pass(.seconds(2))
-        #expect(farewell(try connected.sent()) == #"{"reason":"Shutdown"}"#)
         #expect(connected.isOpen)
         fixture.post.letters[0].receipt?.settle(.accepted)
-        #expect(connected.peer.answers(try connected.sent())[1]?.status == "200")
+        let frames = try connected.sent()
+        #expect(connected.peer.answers(frames)[1]?.status == "200")
+        #expect(frames.last?.type == RawFrame.goAway)
+        #expect(farewell(frames) == #"{"reason":"Shutdown"}"#)
+        #expect(!connected.isOpen)
+    }
+
+    @Test func `is stopped at once if nothing is in hand`() throws {
+        let connected = try Connected(fixture)
+        try connected.open()
+        connected.connection?.stop()
+        #expect(farewell(try connected.sent()) == #"{"reason":"Shutdown"}"#)
         #expect(!connected.isOpen)
     }
 
@@ -358,9 +366,10 @@ struct `a provider's connection` {
         try connected.open()
         try connected.receive(RawPeer.request(1, RawPeer.fields(token: fixture.token())))
         connected.connection?.stop()
-        connected.pass(.seconds(8))
+        connected.pass(.seconds(7))
         #expect(connected.isOpen)
-        connected.pass(.seconds(4))
+        connected.pass(.seconds(2))
+        #expect(farewell(try connected.sent()) == #"{"reason":"Shutdown"}"#)
         #expect(!connected.isOpen)
     }
 

@@ -75,12 +75,18 @@ struct OpeningTests {
     }
 
     @Test func `a reader's checkpoint copies nothing`() async throws {
-        let fixture = try SQLiteFixture(in: folder)
+        var configuration = SQLiteFixture.configuration
+        // The writer's own comes later than the end of the test.
+        configuration.checkpointIdle = .seconds(3600)
+        let fixture = try SQLiteFixture(configuration: configuration, in: folder)
         let scene = StoreScene(fixture, clock: ManualClock())
         await scene.put(1, to: StoreScene.slot(1))
-        let writes = fixture.disk.calls.writes
-        _ = try? await fixture.sqlite.readers.read { try $0.checkpoint(.passive) }
-        #expect(fixture.disk.calls.writes == writes)
+        let before = FileManager.default.contents(atPath: path)
+        // SQLite tries, and fails to write: the reader has opened the file for reading only.
+        await #expect(throws: StoreError.self) {
+            try await fixture.sqlite.readers.read { _ = try $0.checkpoint(.passive) }
+        }
+        #expect(FileManager.default.contents(atPath: path) == before)
         await fixture.close()
     }
 

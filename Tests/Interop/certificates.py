@@ -62,14 +62,14 @@ class Authority:
 
     def issue(
         self, path, *, subject="somebody", names=(), usages=(ExtendedKeyUsageOID.CLIENT_AUTH,), authority=False,
-        key_usage=None, begins=-DAY, ends=DAY, key=None, chain=(),
+        key_usage=None, begins=-DAY, ends=DAY, key=None, chain=(), extensions=(),
     ):
         """Writes a certificate, `chain`, and its key into one PEM file, and returns the path."""
         key = key or ec.generate_private_key(ec.SECP256R1())
         now = datetime.datetime.now(datetime.UTC)
         builder = (
             x509.CertificateBuilder()
-            .subject_name(common_name(subject))
+            .subject_name(subject if isinstance(subject, x509.Name) else common_name(subject))
             .issuer_name(self.certificate.subject)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
@@ -83,6 +83,8 @@ class Authority:
             builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         if key_usage:
             builder = builder.add_extension(key_usage, critical=True)
+        for extension in extensions:
+            builder = builder.add_extension(extension, critical=False)
         certificate = builder.sign(self.key, hashes.SHA256())
         data = b"".join(part.public_bytes(serialization.Encoding.PEM) for part in (certificate, *chain))
         data += key.private_bytes(

@@ -143,10 +143,13 @@ class Link(Wire):
         self.send(*(mqtt.puback(found.packet_id, self.version) for found in publishes if found.qos))
 
     def settled(self):
-        """Waits until the service has handled all that was sent to it; nothing may come meanwhile."""
+        """The connection stands, and nothing comes before the answer to a PINGREQ."""
         before = self.ping()
         assert not before, f"nothing was to come, and {before} came"
-        return self
+
+    def caught_up(self):
+        """Waits until the service has done what it was asked before: it does one thing of a device after the other."""
+        self.unsubscribe("foreign/topic")
 
     def leave(self, reason=0, properties=None):
         """Disconnects as the standard has it, and waits for the service to close."""

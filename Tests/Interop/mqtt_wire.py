@@ -147,7 +147,7 @@ class Wire:
         assert [found.kind for found in packets] in ([], [Kind.CONNACK]), f"closed after {packets}"
         assert all(found.reason in reasons for found in packets), f"not for this reason: {packets}"
 
-    def quiet(self, seconds=0.3):
+    def quiet(self, seconds=0.15):
         """Nothing comes for so long."""
         try:
             found = self.read(seconds)

@@ -13,7 +13,7 @@ import paho.mqtt.client as mqtt
 import pytest
 
 from provider import Provider, away_device, tls_context
-from service import TEAM, TOPIC
+from service import TOPIC
 
 OTHER = "com.example.other"
 STRANGERS = "com.stranger.app"

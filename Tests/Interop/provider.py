@@ -167,7 +167,7 @@ def connect_tls(port, context, name="localhost", timeout=10):
 class Provider:
     """One provider's HTTP/2 connection.
 
-    It authenticates by `certificate` (a PEM file), by `key` (path, key identifier, team: a token is made and sent with
+    It authenticates by `certificate` (a PEM file, or a whole ssl.SSLContext), by `key` (path, key identifier, team: a token is made and sent with
     every request), or not at all. `name` is the host it asks for: `sandbox.localhost` asks for the sandbox.
     """
 
@@ -186,9 +186,10 @@ class Provider:
         self.settings = []
         self.pongs = []
         self.closed = False
-        self.socket = connect_tls(
-            service.doors["api"], tls_context(service.ca, certificate, alpn, version), name, timeout
-        )
+        context = certificate
+        if not isinstance(context, ssl.SSLContext):
+            context = tls_context(service.ca, certificate, alpn, version)
+        self.socket = connect_tls(service.doors["api"], context, name, timeout)
         self.h2 = h2.connection.H2Connection(
             h2.config.H2Configuration(
                 client_side=True,
@@ -441,7 +442,7 @@ class Device:
     def token(self):
         return self.tokens[self.topics[0]]
 
-    def start(self, *options, qos=1):
+    def start(self, *options, qos=1, timeout=20):
         """Connects, subscribes, and waits for the tokens."""
         filters = [part for topic in self.topics for part in ("-t", f"apps/{topic}/#")]
         command = [
@@ -471,9 +472,13 @@ class Device:
         self._reader = threading.Thread(target=read, args=(self.process.stdout,), daemon=True)
         self._reader.start()
         while waiting:
-            topic = tokens.get(timeout=20)
+            try:
+                topic = tokens.get(timeout=timeout)
+            except queue.Empty:
+                topic = None
             if topic is None:
-                raise AssertionError(f"mosquitto_sub ended: {self.process.stderr.read()}")
+                self.process.kill()
+                raise AssertionError(f"no token of {waiting} came: {self.process.communicate()[1]}")
             waiting.discard(topic)
         return self
 

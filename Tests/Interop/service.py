@@ -10,7 +10,8 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HERALD = pathlib.Path(os.environ.get("HERALD_BINARY", ROOT / ".build" / "debug" / "herald"))
+# Taken out of the environment: Herald warns of variables that look like its own and are not.
+HERALD = pathlib.Path(os.environ.pop("HERALD_BINARY", ROOT / ".build" / "debug" / "herald"))
 TOPIC = "com.example.chat"
 TEAM = "TEAM123456"
 
@@ -63,8 +64,10 @@ class Service:
         for reader in self._readers:
             reader.start()
         if not ready.get(timeout=60):
-            self.process.wait(timeout=10)
-            raise AssertionError("herald serve ended before it was ready:\n" + "\n".join(self.lines))
+            code = self.process.wait(timeout=10)
+            for reader in self._readers:
+                reader.join(timeout=10)
+            raise AssertionError(f"herald serve ended ({code}) before it was ready:\n" + "\n".join(self.lines))
         self.doors = json.loads((self.data / "run" / "doors.json").read_text())
         return self
 

@@ -243,7 +243,7 @@ class TestAioapns:
 
     def test_more_at_once_than_streams_are_served_too(self, apple):
         device = away_device(apple, prefix=apple.inside)
-        requests = [{"device_token": device.token, "message": HELLO} for _ in range(2500)]
+        requests = [{"device_token": device.token, "message": HELLO} for _ in range(1200)]
         results = run_aioapns(apple, self.by_key(apple, max_connections=1), requests)
         assert {status for _, status, _, _ in results} == {"200"}
 

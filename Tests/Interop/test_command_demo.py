@@ -3,7 +3,6 @@
 import json
 import queue
 import re
-import shlex
 import subprocess
 import threading
 
@@ -54,6 +53,7 @@ class Agent:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         self.lines = queue.Queue()
+        self.waiting = []
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self):
@@ -61,11 +61,16 @@ class Agent:
             self.lines.put(json.loads(line))
 
     def next(self, word):
-        """The next line that has this word in it."""
-        while True:
-            line = self.lines.get(timeout=15)
-            if word in json.dumps(line):
-                return line
+        """The first line not yet returned that has this word in it."""
+        passed = []
+        try:
+            while True:
+                line = self.waiting.pop(0) if self.waiting else self.lines.get(timeout=15)
+                if word in json.dumps(line):
+                    return line
+                passed.append(line)
+        finally:
+            self.waiting = passed + self.waiting
 
     def stop(self):
         self.process.terminate()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -9,19 +10,11 @@ import subprocess
 
 import pytest
 
+from commands import PORTS, one_line, serve_in_vain
 from parties import assert_accepted
 from private_mounts import in_private_mounts, mount
-from provider import Provider, away_device
-from service import HERALD, TOPIC, Service, herald
-from test_command_usage import one_line
-
-PORTS = ["--api-port", "0", "--device-port", "0", "--console-port", "0"]
-
-
-def serve(data, *options, **more):
-    """A start that is to fail."""
-    return herald("serve", "--data", data, *PORTS, *options, check=False, **more)
-
+from provider import Disconnected, Provider, away_device
+from service import HERALD, Service, herald
 
 def content(folder):
     """What a folder holds, apart from what belongs to the run."""
@@ -30,6 +23,10 @@ def content(folder):
         for path in sorted(folder.rglob("*"))
         if path.is_file() and "run" not in path.relative_to(folder).parts
     }
+
+
+#: The public half of the authority, the server's certificate, and the lists that follow from the ledger.
+REPLACEABLE = ("ca.pem", "trust/server.pem", "trust/device.crl", "trust/provider.crl")
 
 
 @pytest.fixture
@@ -104,13 +101,13 @@ class TestDoors:
     def test_an_occupied_port_is_told(self, tmp_path, door):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            result = serve(tmp_path / "data", f"--{door}-port", port)
+            result = serve_in_vain(tmp_path / "data", f"--{door}-port", port)
         assert str(port) in one_line(result)
         assert "ready" not in result.stdout
         assert not (tmp_path / "data" / "run" / "doors.json").exists()
 
     def test_an_address_that_is_not_ours_is_told(self, tmp_path):
-        assert "192.0.2.1" in one_line(serve(tmp_path / "data", "--host", "192.0.2.1"))
+        assert "192.0.2.1" in one_line(serve_in_vain(tmp_path / "data", "--host", "192.0.2.1"))
 
 
 class TestSettings:
@@ -156,14 +153,14 @@ class TestSettings:
     def test_a_wrong_file_is_told(self, tmp_path, text, told):
         file = tmp_path / "herald.yaml"
         file.write_text(text)
-        line = one_line(serve(tmp_path / "data", "--config", file))
+        line = one_line(serve_in_vain(tmp_path / "data", "--config", file))
         assert "herald.yaml" in line or any(word in line for word in told)
         assert all(word in line for word in told)
         assert not (tmp_path / "data").exists()
 
     def test_a_file_that_cannot_be_read_is_told(self, tmp_path):
         for path in (tmp_path / "nothing.yaml", tmp_path):
-            assert str(path) in one_line(serve(tmp_path / "data", "--config", path))
+            assert str(path) in one_line(serve_in_vain(tmp_path / "data", "--config", path))
 
     def test_an_empty_file_says_nothing(self, fresh, tmp_path):
         file = tmp_path / "herald.yaml"
@@ -198,20 +195,21 @@ class TestFolders:
     def test_a_file_in_place_of_the_folder_is_told(self, tmp_path):
         path = tmp_path / "data"
         path.write_text("")
-        assert str(path) in one_line(serve(path))
+        assert str(path) in one_line(serve_in_vain(path))
 
     def test_a_folder_of_a_newer_version_is_left_alone(self, used):
         service, _, _ = used
         path = service.data / "format"
         path.write_text("herald 99\n")
         before = content(service.data)
-        assert "newer" in one_line(serve(service.data))
+        assert "newer" in one_line(serve_in_vain(service.data))
         assert content(service.data) == before
 
     def test_a_damaged_part_is_named_and_nothing_is_overwritten(self, used):
         """Each file of the folder in turn is gone, is empty, or has its beginning overwritten."""
         service, certificate, device = used
         whole = content(service.data)
+        passed = set()
         for name, original in whole.items():
             path = service.data / name
             if path.name.endswith(("-wal", "-shm")) or not original:
@@ -223,16 +221,42 @@ class TestFolders:
                     path.write_bytes(damage)
                 before = content(service.data)
                 result = serve_briefly(service)
-                if result is not None:
-                    what = f"{name} {'gone' if damage is None else 'damaged'}"
+                what = f"{name} {'gone' if damage is None else 'damaged' if damage else 'empty'}"
+                if result is None:
+                    passed.add(what)
+                else:
                     line = one_line(result)
-                    assert "herald:" in line and len(line) > 30, what
+                    assert len(line) > 30, what
                     after = content(service.data)
                     changed = {part for part in before if after.get(part) != before[part]}
                     assert not changed, f"{what}: {changed} changed"
                 path.write_bytes(original)
                 path.chmod(0o600 if name.parts[0] in ("trust", "store") else 0o644)
         assert_works(service, certificate, device)
+        # What can be made again from the rest is; all else is irreplaceable, and must not be begun anew in silence.
+        irreplaceable = sorted(what for what in passed if not what.startswith(REPLACEABLE))
+        assert not irreplaceable, ", ".join(irreplaceable)
+
+    @pytest.mark.parametrize("name", ["ca.pem", "trust/provider.crl", "trust/server.pem"])
+    @pytest.mark.parametrize("damage", [None, b"", b"nonsense"], ids=["gone", "empty", "damaged"])
+    def test_what_is_made_again_says_what_it_said(self, used, name, damage):
+        """Also who was revoked."""
+        service, certificate, device = used
+        revoked = service.provider_certificate("com.example.revoked")
+        listed = json.loads(herald("provider", "list", "--data", service.data, "--json").stdout)
+        (id,) = [entry["id"] for entry in listed if entry["topics"] == ["com.example.revoked"]]
+        herald("provider", "revoke", "--data", service.data, id)
+        authority = service.ca.read_bytes()
+        path = service.data / name
+        path.unlink() if damage is None else path.write_bytes(damage)
+        result = serve_briefly(service)
+        if result is not None:
+            assert path.name in one_line(result)
+            return
+        assert service.ca.read_bytes() == authority
+        assert_works(service, certificate, device)
+        with pytest.raises((Disconnected, OSError)), Provider(service, revoked) as provider:
+            provider.push(device.token)
 
     def test_a_damaged_database_is_not_served(self, used):
         service, _, _ = used
@@ -244,9 +268,37 @@ class TestFolders:
             for side in ("-wal", "-shm"):
                 path.with_name(path.name + side).unlink(missing_ok=True)
             path.write_bytes(damage)
-            line = one_line(serve(service.data))
+            line = one_line(serve_in_vain(service.data))
             assert path.name in line or "store" in line
             assert path.read_bytes() == damage
+
+    def test_a_store_begun_anew_gives_nobody_the_token_of_another(self, used):
+        """Who lost the database, and says so by removing it, must not hand one device's notifications to another."""
+        service, certificate, device = used
+        for path in (service.data / "store").glob("herald.db*"):
+            path.unlink()
+        if serve_briefly(service) is not None:
+            return
+        service.start()
+        another = away_device(service)
+        assert another.token != device.token
+        with Provider(service, certificate) as provider:
+            assert provider.push(device.token).status in (400, 410)
+
+    def test_a_restored_store_gives_nobody_the_token_of_another(self, used, tmp_path):
+        """Who registered after the backup was made is forgotten; whoever comes next is somebody else."""
+        service, certificate, _ = used
+        shutil.copytree(service.data / "store", tmp_path / "backup")
+        service.start()
+        forgotten = away_device(service)
+        service.stop()
+        shutil.rmtree(service.data / "store")
+        shutil.copytree(tmp_path / "backup", service.data / "store")
+        service.start()
+        another = away_device(service)
+        assert another.token != forgotten.token
+        with Provider(service, certificate) as provider:
+            assert provider.push(forgotten.token).status in (400, 410)
 
     def test_a_database_of_a_newer_schema_is_told(self, used):
         service, _, _ = used
@@ -256,10 +308,10 @@ class TestFolders:
             database.execute("INSERT INTO grdb_migrations VALUES ('from the future')")
             database.execute("PRAGMA user_version = 9999")
         database.close()
-        one_line(serve(service.data))
+        one_line(serve_in_vain(service.data))
 
     def test_two_services_never_share_a_folder(self, shared):
-        line = one_line(serve(shared.data))
+        line = one_line(serve_in_vain(shared.data))
         assert str(shared.pid) in line or "in use" in line or str(shared.data) in line
         assert json.loads((shared.data / "run" / "doors.json").read_text()) == shared.doors
         assert herald("device", "list", "--data", shared.data, check=False).returncode == 0
@@ -273,8 +325,8 @@ class TestFolders:
         herald("init", "--data", service.data)
         mount(folder, "remount,ro")
         try:
-            assert str(service.data) in one_line(serve(service.data))
-            assert str(folder) in one_line(serve(folder / "another"))
+            assert str(service.data) in one_line(serve_in_vain(service.data))
+            assert str(folder) in one_line(serve_in_vain(folder / "another"))
             command = ["device", "enroll", "--data", service.data, "--out", tmp_path / "x.pem"]
             one_line(herald(*command, check=False))
         finally:
@@ -283,9 +335,10 @@ class TestFolders:
 
 def serve_briefly(service):
     """A start on a folder that may be damaged: the result if it failed, None if it was ready and stopped again."""
+    before = len(service.lines)
     try:
         service.start()
     except AssertionError:
-        return subprocess.CompletedProcess([], service.process.returncode, "", "\n".join(service.lines))
+        return subprocess.CompletedProcess([], service.process.returncode, "", "\n".join(service.lines[before:]))
     service.stop()
     return None

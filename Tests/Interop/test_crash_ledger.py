@@ -21,8 +21,9 @@ from parties import new_id
 from provider import Device, Disconnected, Provider, away_device, tls_context
 from service import TOPIC, eventually
 
-CYCLES = int(os.environ.get("HERALD_CRASH_CYCLES", "25"))
-SEED = int(os.environ.get("HERALD_CRASH_SEED", random.randrange(1 << 32)))
+# Taken out of the environment: Herald warns of variables that look like its own and are not.
+CYCLES = int(os.environ.pop("HERALD_CRASH_CYCLES", "25"))
+SEED = int(os.environ.pop("HERALD_CRASH_SEED", random.randrange(1 << 32)))
 SECOND_TOPIC = f"{TOPIC}.voip"
 
 
@@ -148,12 +149,14 @@ class Load(threading.Thread):
 
 
 class Listener:
-    """A device on paho-mqtt: it notes what it receives before it acknowledges it, and keeps its session."""
+    """One connection of a device on paho-mqtt, which notes what it receives before it acknowledges it."""
 
     def __init__(self, service, device, topics, ledger, lock):
         self.arrived = []
         self.subscribed = threading.Event()
-        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=device.id, protocol=mqtt.MQTTv5)
+        self.client = mqtt.Client(
+            mqtt.CallbackAPIVersion.VERSION2, client_id=device.id, protocol=mqtt.MQTTv5, reconnect_on_failure=False
+        )
         self.client.tls_set_context(tls_context(service.ca, device.path, alpn=()))
         self.client.on_connect = lambda client, *_: client.subscribe([(f"apps/{topic}", 1) for topic in topics])
         self.client.on_subscribe = lambda *_: self.subscribed.set()

@@ -5,13 +5,11 @@ A kill cannot tell a service that syncs from one that does not: the page cache o
 
 import dataclasses
 import re
-import time
 
 import pytest
 
 from parties import assert_accepted
 from provider import Provider, away_device
-from service import eventually
 
 CALLS = "trace=read,recvfrom,recvmsg,readv,write,writev,sendto,sendmsg,pwrite64,pwritev,fsync,fdatasync"
 LINE = re.compile(r"^(?P<thread>\d+) +(?P<text>.*)$")
@@ -90,53 +88,33 @@ def verdicts(calls, port):
 
 
 @pytest.fixture
-def traced(fresh, tmp_path):
-    """A service under strace with a provider and an absent device: (pushes one by one, reads the trace)."""
+def witness(fresh, tmp_path):
+    """Pushes to an absent device, one request at a time, and says of each what `verdicts` says."""
     trace = tmp_path / "trace"
     service = fresh(prefix=["strace", "-f", "-yy", "-s", "0", "-o", str(trace), "-e", CALLS]).start()
     device = away_device(service)
-    with Provider(service, service.provider_certificate()) as provider:
-        assert_accepted(provider.push(device.token))
-        provider.ping()
 
-        def witness(**options):
-            # What follows belongs to the requests from here on, and all of it has been written when it stands still.
-            start = settled(trace)
+    def push(**options):
+        with Provider(service, service.provider_certificate()) as provider:
             for _ in range(REQUEST_COUNT):
                 assert_accepted(provider.push(device.token, **options))
-            text = trace.read_bytes()[start : settled(trace)].decode(errors="replace")
-            return read_trace(text), service.doors["api"]
+        service.stop()
+        # What is before the requests is the handshake.
+        return verdicts(read_trace(trace.read_text(errors="replace")), service.doors["api"])[-REQUEST_COUNT:]
 
-        yield witness
-    service.stop()
-
-
-def settled(trace):
-    """The length of the trace once it has stopped growing."""
-    sizes = []
-
-    def is_still():
-        sizes.append((trace.stat().st_size, time.monotonic()))
-        return [size for size, at in sizes if at < sizes[-1][1] - 0.3][-1:] == [sizes[-1][0]]
-
-    eventually(is_still, what="the end of the trace")
-    return sizes[-1][0]
+    return push
 
 
-def test_every_success_leaves_after_the_sync_that_covers_it(traced):
-    calls, port = traced()
-    results = verdicts(calls, port)
+def test_every_success_leaves_after_the_sync_that_covers_it(witness):
+    results = witness()
     assert len(results) == REQUEST_COUNT
     assert all(results), f"{results.count(False)} answers left before the sync"
 
 
-def test_the_witness_can_tell(traced):
+def test_the_witness_can_tell(witness):
     """Control: what is not to be stored is answered without waiting for any sync, and the witness says so."""
-    calls, port = traced(expiration=0)
-    results = verdicts(calls, port)
-    assert len(results) == REQUEST_COUNT
     # The journal's own writes come now and then, in between.
-    assert results.count(True) < REQUEST_COUNT / 4
+    assert witness(expiration=0).count(True) < REQUEST_COUNT / 4
 
 
 TRACE = """\

@@ -7,7 +7,7 @@ import pytest
 from cryptography import x509
 
 import mqtt_packets as mqtt
-from mqtt_device import APPS, LONG, MAIL
+from mqtt_device import APPS, MAIL
 from mqtt_packets import Kind, Property, Reason
 from mqtt_wire import Closed
 from provider import Provider
@@ -281,8 +281,3 @@ def test_a_service_that_stops_does_not_wait_for_a_device_that_does_not_read(serv
     began = time.monotonic()
     assert service.stop() == 0
     assert time.monotonic() - began < 12
-
-
-def test_a_session_is_of_one_service_and_of_one_device(device, other):
-    device.connect(expiry=LONG).leave()
-    assert not other.stay().connack.session_present

@@ -175,7 +175,7 @@ def test_what_is_not_acknowledged_comes_again_after_a_reconnect_and_only_then(de
     link, token = registered
     assert provider.push(token, HELLO).status == 200
     link.notification(acknowledge=False)
-    link.quiet(1)
+    link.quiet(0.5)
     link.leave()
     link = device.stay(version)
     assert link.notification().payload == HELLO

@@ -167,7 +167,7 @@ def test_its_own_token_is_accepted_and_never_sent_back(registered):
 def test_its_own_token_may_be_presented_at_qos_0(registered):
     link, token = registered
     link.send(mqtt.publish(f"apps/{TOPIC}/token", token.encode(), link.version))
-    link.settled()
+    link.caught_up()
 
 
 def test_its_own_token_may_be_presented_before_anything_is_subscribed(device, version, registered):

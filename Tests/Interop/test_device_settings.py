@@ -47,7 +47,7 @@ def test_switched_on_again_notifications_come_and_the_discarded_do_not(link, pro
 def test_settings_may_be_published_at_qos_0(link, provider):
     token = link.register()
     link.send(mqtt.publish(SETTINGS, OFF, link.version))
-    link.settled()
+    link.caught_up()
     assert provider.push(token, HELLO).status == 200
     link.quiet()
 

@@ -1,7 +1,6 @@
 """Garbage on the doors: it ends in a refusal or a time-out, and takes nothing with it."""
 
 import contextlib
-import datetime
 import json
 import pathlib
 import random
@@ -12,14 +11,11 @@ import urllib.error
 import urllib.request
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from hyperframe import frame as frames
 
 from parties import assert_accepted
 from provider import Disconnected, Provider, connect_tls, tls_context
-from service import TOPIC, eventually, herald
+from service import eventually, herald
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = frames.SettingsFrame(0).serialize()
@@ -153,50 +149,8 @@ class TestOversizedHeaders:
             assert_accepted(provider.push(parties.token))
 
 
-class TestCertificates:
-    """Who shows a certificate that no provider has gets nothing, and no crash."""
-
-    @staticmethod
-    def push(parties, certificate):
-        """The answer to a push, or None where the connection ended."""
-        try:
-            with Provider(parties.service, certificate) as provider:
-                return provider.push(parties.token, topic=TOPIC)
-        except (Disconnected, ssl.SSLError, ConnectionError):
-            return None
-
-    @staticmethod
-    def self_signed(path, name=TOPIC, days=10):
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(x509.NameOID.USER_ID, name), x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-        now = datetime.datetime.now(datetime.timezone.utc)
-        certificate = (
-            x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
-            .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=1))
-            .not_valid_after(now + datetime.timedelta(days=days))
-            .add_extension(x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-            .sign(key, hashes.SHA256())
-        )
-        path.write_bytes(
-            certificate.public_bytes(serialization.Encoding.PEM)
-            + key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            )
-        )
-        return path
-
-    def test_one_that_nobody_signed(self, parties, tmp_path):
-        assert self.push(parties, self.self_signed(tmp_path / "self.pem")) is None
-
-    def test_one_of_a_device(self, parties):
-        path, _ = parties.service.device("intruder")
-        answer = self.push(parties, path)
-        assert answer is None or (answer.status, answer.reason) == (403, "BadCertificate")
-
-    def test_one_of_another_service(self, parties, fresh):
-        assert self.push(parties, fresh().start().provider_certificate()) is None
-
-    def test_one_that_has_expired(self, parties, fresh):
+class TestOldCertificates:
+    def test_one_that_has_expired(self, fresh):
         service = fresh().start()
         certificate = service.provider_certificate()
         service.stop()

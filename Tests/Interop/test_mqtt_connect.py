@@ -54,7 +54,7 @@ def test_MQTT_3_1_2_3_the_reserved_connect_flag_closes(steady):
     wire.shut(Reason.MALFORMED)
 
 
-def test_MQTT_3_1_2_4_a_clean_start_discards_the_session(device, provider):
+def test_MQTT_3_1_2_4_and_3_1_4_4_a_clean_start_discards_the_session(device, provider):
     link = device.stay()
     token = link.register()
     link.leave()
@@ -182,7 +182,7 @@ def test_MQTT_3_1_2_24_what_is_exactly_as_large_as_the_maximum_is_sent(device, p
 
 
 @pytest.mark.parametrize("extra", [(), [(Property.TOPIC_ALIAS_MAXIMUM, 0)]], ids=["absent", "zero"])
-def test_MQTT_3_1_2_26_and_27_a_client_that_takes_no_alias_is_sent_none(device, provider, extra):
+def test_MQTT_3_1_2_26_and_27_and_3_3_2_11_a_client_that_takes_no_alias_is_sent_none(device, provider, extra):
     link = device.connect(properties=extra)
     token = link.register()
     for _ in range(3):
@@ -258,6 +258,12 @@ def test_MQTT_3_1_3_1_a_connect_with_every_field_is_read(steady):
     steady.connect(properties=everything, expiry=0, will=will, username="u", password="p").settled()
 
 
+def test_MQTT_3_1_3_2_a_session_is_found_by_its_client_identifier(device, other):
+    device.stay().leave()
+    assert not other.stay().connack.session_present
+    assert device.stay().connack.session_present
+
+
 def test_MQTT_3_1_3_3_a_connect_without_a_client_identifier_closes(steady):
     wire = steady.wire()
     wire.send(mqtt.packet(Kind.CONNECT, mqtt.text("MQTT") + b"\x05\x02" + mqtt.u16(60) + b"\0"))
@@ -265,16 +271,16 @@ def test_MQTT_3_1_3_3_a_connect_without_a_client_identifier_closes(steady):
 
 
 @pytest.mark.parametrize("identifier", ["a", "0123456789abcdefghijABC", "ABCDEFGHIJKLMNOPQRSTUVW"])
-def test_MQTT_3_1_3_5_a_plain_client_identifier_is_refused_for_whose_it_is_and_not_for_its_form(steady, identifier):
-    # The contract binds the identifier to the certificate: an authorization, which [MQTT-3.1.4-2] leaves to the server.
+def test_MQTT_3_1_3_5_and_3_1_4_2_a_plain_client_identifier_is_refused_for_whose_it_is(steady, identifier):
+    # The contract binds the identifier to the certificate: an authorization, which the standard leaves to the server.
     wire = steady.wire()
     wire.send(mqtt.connect(identifier))
     connack = wire.turned_away(Reason.CLIENT_ID)
     assert connack.value(Property.REASON_STRING) == f"use {steady.id}"
 
 
-def test_MQTT_3_1_3_6_and_7_an_empty_client_identifier_is_given_the_devices(steady):
-    # [MQTT-3.2.2-16] wants a new identifier: the contract gives the one that this certificate may use.
+def test_MQTT_3_1_3_6_and_7_and_3_2_2_16_an_empty_client_identifier_is_given_the_devices(steady):
+    # The last of these wants a new identifier: the contract gives the one that this certificate may use.
     link = steady.connect(client_id="")
     assert link.connack.value(Property.ASSIGNED_CLIENT_ID) == steady.id
 
@@ -325,12 +331,26 @@ def test_MQTT_3_1_4_6_what_follows_a_refused_connect_is_not_processed(device, ot
     assert provider.push(token).status == 200
 
 
-def test_MQTT_3_2_0_1_connack_is_the_first_packet_and_the_rest_is_answered_in_order(steady):
+def test_MQTT_3_2_0_1_and_2_and_3_1_4_5_connack_is_the_first_packet_and_the_rest_is_answered_in_order(steady):
     link = steady.wire()
     link.send(mqtt.connect(steady.id), mqtt.PINGREQ, mqtt.subscribe(1, ("foreign/topic", 1)), mqtt.PINGREQ)
     kinds = [link.read().kind for _ in range(4)]
-    # [MQTT-3.2.0-2]: one CONNACK.
     assert kinds == [Kind.CONNACK, Kind.PINGRESP, Kind.SUBACK, Kind.PINGRESP]
+
+
+def test_MQTT_3_2_2_1_and_8_an_accepting_connack_is_three_zeroes_and_properties(steady):
+    wire = steady.wire()
+    wire.send(mqtt.connect(steady.id))
+    data = wire.socket.recv(4096)
+    assert (data[0], data[1], data[2:4]) == (0x20, len(data) - 2, b"\0\0")
+
+
+def test_MQTT_3_2_2_6_and_7_a_refusal_has_no_session_present_and_closes(device):
+    device.stay().leave()
+    wire = device.wire()
+    wire.send(mqtt.connect(device.id, clean=False, will=Will(qos=2)))
+    assert not wire.turned_away(Reason.QOS).session_present
+    assert device.stay().connack.session_present
 
 
 def test_MQTT_3_2_2_2_a_clean_start_has_no_session_present(device):
@@ -370,13 +390,13 @@ def test_MQTT_3_2_2_12_a_will_at_qos_2_is_refused(steady):
     wire.turned_away(Reason.QOS)
 
 
-def test_MQTT_3_2_2_13_a_retained_will_is_refused(steady):
+def test_MQTT_3_2_2_13_and_3_1_2_15_a_retained_will_is_refused(steady):
     wire = steady.wire()
     wire.send(mqtt.connect(steady.id, will=Will(retain=True)))
     wire.turned_away(Reason.RETAIN)
 
 
-def test_MQTT_3_2_2_19_no_reason_string_that_the_client_has_no_room_for(steady):
+def test_MQTT_3_2_2_19_and_20_no_reason_string_that_the_client_has_no_room_for(steady):
     wire = steady.wire()
     wire.maximum_packet_size = 20
     wire.send(mqtt.connect("another", properties=[(Property.MAXIMUM_PACKET_SIZE, 20)]))

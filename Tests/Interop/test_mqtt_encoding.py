@@ -48,28 +48,28 @@ AFTER_CONNECT = {
 
 
 @pytest.mark.parametrize("value", ILL_FORMED.values(), ids=ILL_FORMED)
-def test_MQTT_1_5_4_1_a_topic_filter_that_is_not_utf_8_closes(steady, value):
+def test_MQTT_1_5_4_1_and_3_8_3_1_a_topic_filter_that_is_not_utf_8_closes(steady, value):
     link = steady.connect()
     link.send(mqtt.subscribe(1, (value, 1)))
     link.refused(Reason.MALFORMED)
 
 
 @pytest.mark.parametrize("build", AFTER_CONNECT.values(), ids=AFTER_CONNECT)
-def test_MQTT_1_5_4_1_a_string_with_a_surrogate_closes(steady, build):
+def test_MQTT_1_5_4_1_and_3_10_3_1_a_string_with_a_surrogate_closes(steady, build):
     link = steady.connect()
     link.send(build(ILL_FORMED["surrogate-high"]))
     link.refused(Reason.MALFORMED)
 
 
 @pytest.mark.parametrize("build", IN_CONNECT.values(), ids=IN_CONNECT)
-def test_MQTT_1_5_4_1_a_surrogate_in_connect_closes(steady, build):
+def test_MQTT_1_5_4_1_and_3_1_3_4_a_surrogate_in_connect_closes(steady, build):
     wire = steady.wire()
     wire.send(build(steady.id, ILL_FORMED["surrogate-high"]))
     wire.shut(Reason.MALFORMED)
 
 
 @pytest.mark.parametrize("build", AFTER_CONNECT.values(), ids=AFTER_CONNECT)
-def test_MQTT_1_5_4_2_a_null_character_closes(steady, build):
+def test_MQTT_1_5_4_2_and_4_7_3_2_a_null_character_closes(steady, build):
     link = steady.connect()
     link.send(build(b"a\0b"))
     link.refused(Reason.MALFORMED)
@@ -136,7 +136,7 @@ def test_MQTT_1_5_7_1_both_strings_of_a_pair_are_utf_8(steady, pair):
     ],
     ids=lambda data: Kind(data[0] >> 4).name,
 )
-def test_MQTT_2_1_3_1_reserved_flags_that_are_not_as_listed_close(steady, data):
+def test_MQTT_2_1_3_1_and_3_6_1_1_reserved_flags_that_are_not_as_listed_close(steady, data):
     link = steady.connect()
     link.send(data)
     link.refused(Reason.MALFORMED)
@@ -159,7 +159,7 @@ def test_MQTT_2_2_1_2_publish_at_qos_0_has_no_packet_identifier(device, provider
     link = device.connect()
     token = link.register()
     link.send(mqtt.publish(f"apps/{TOPIC}/settings", b'{"enabled":false}'))
-    link.settled()
+    link.caught_up()
     assert provider.push(token).status == 200
     link.quiet()
 

@@ -36,6 +36,35 @@ def test_MQTT_3_3_1_2_at_qos_0_dup_is_never_set(device, provider):
     assert found.qos == 0 and not found.duplicate
 
 
+def test_MQTT_3_3_2_1_and_3_the_topic_name_is_one_that_the_subscription_matches(device, provider):
+    link = device.connect()
+    link.subscribe(f"apps/{APPS[0]}/#", f"apps/{APPS[1]}/token", f"apps/{APPS[2]}")
+    tokens = {found.topic: found.payload.decode() for found in (link.next() for _ in range(2))}
+    assert set(tokens) == {f"apps/{APPS[0]}/token", f"apps/{APPS[1]}/token"}
+    for app in APPS[:2]:
+        assert provider.push(tokens[f"apps/{app}/token"], topic=app).status == 200
+    link.notification(APPS[0])
+    link.quiet()
+
+
+def test_MQTT_3_3_2_15_to_20_nothing_of_what_a_device_publishes_comes_back_and_the_order_stands(device, provider):
+    link = device.connect()
+    token = link.register()
+    mine = [
+        (Property.PAYLOAD_FORMAT, 1), (Property.CONTENT_TYPE, "text/mine"), (Property.RESPONSE_TOPIC, "answer"),
+        (Property.CORRELATION_DATA, b"mine"), mqtt.user("mine", "1"),
+    ]
+    assert link.publish(SETTINGS, ENABLED, properties=mine).reason == 0
+    orders = set()
+    for _ in range(2):
+        assert provider.push(token, collapse_id="score", push_type="alert").status == 200
+        found = link.notification()
+        assert found.value(Property.CONTENT_TYPE) != "text/mine" and "mine" not in found.user
+        assert found.value(Property.RESPONSE_TOPIC) is found.value(Property.CORRELATION_DATA) is None
+        orders.add(tuple(found.user))
+    assert len(orders) == 1
+
+
 def test_MQTT_3_3_2_5_what_has_expired_is_not_delivered(device, other, provider):
     link = device.connect()
     token = link.register()
@@ -114,11 +143,10 @@ def test_MQTT_4_9_0_2_a_token_counts_against_the_receive_maximum_too(device):
         link.acknowledge(found)
 
 
-def test_MQTT_2_2_1_4_and_4_3_2_1_packet_identifiers_in_flight_are_not_zero_and_all_different(device, provider):
+def test_MQTT_2_2_1_4_and_4_3_2_1_and_2_packet_identifiers_in_flight_are_not_zero_and_all_different(device, provider):
     link = device.connect()
     found = in_flight(link, provider, APPS, len(APPS))
     assert len({publish.packet_id for publish in found}) == len(APPS)
-    # [MQTT-4.3.2-2]
     assert all(publish.qos == 1 and not publish.duplicate for publish in found)
 
 
@@ -160,7 +188,7 @@ def test_MQTT_4_4_0_1_nothing_is_sent_again_while_the_connection_stands(device, 
     token = link.register()
     assert provider.push(token).status == 200
     link.notification(acknowledge=False)
-    link.quiet(1)
+    link.quiet(0.5)
     # Neither a new SUBSCRIBE, nor the next notification brings it again.
     link.subscribe(f"apps/{TOPIC}")
     assert provider.push(token, b'{"next":1}').status == 200
@@ -188,7 +216,7 @@ def test_MQTT_3_4_2_1_a_puback_may_have_a_reason_and_properties(device, provider
     device.stay().quiet()
 
 
-def test_MQTT_4_6_0_6_notifications_for_a_topic_come_in_the_order_of_the_provider(device, provider):
+def test_MQTT_4_6_0_5_and_6_notifications_for_a_topic_come_in_the_order_of_the_provider(device, provider):
     link = device.connect()
     token = link.register()
     # Fewer than the service holds for a connection: all are sent.
@@ -220,7 +248,7 @@ def test_MQTT_3_2_2_14_a_retained_publish_closes(steady):
 
 
 @pytest.mark.parametrize("topic", [f"apps/{TOPIC}/#", "apps/+/settings", "#", "+", f"apps/{TOPIC}/settings+"])
-def test_MQTT_3_3_2_2_a_wildcard_in_a_topic_name_closes(steady, topic):
+def test_MQTT_3_3_2_2_and_4_7_0_1_a_wildcard_in_a_topic_name_closes(steady, topic):
     link = steady.connect()
     link.send(mqtt.publish(topic, ENABLED, qos=1, packet_id=1))
     link.refused(Reason.TOPIC_NAME, *FAULTY)
@@ -274,7 +302,7 @@ def test_MQTT_3_3_4_1_and_4_3_2_4_a_publish_at_qos_1_is_acknowledged(device):
     assert link.publish(SETTINGS, ENABLED).reason == 0
 
 
-def test_MQTT_4_3_2_5_after_its_puback_an_identifier_names_a_new_message_whatever_dup_says(device, provider):
+def test_MQTT_4_3_2_5_and_3_3_1_3_after_its_puback_an_identifier_is_new_whatever_dup_says(device, provider):
     link = device.connect()
     token = link.register()
     for enabled, duplicate in ((b"false", False), (b"true", True)):
@@ -282,7 +310,8 @@ def test_MQTT_4_3_2_5_after_its_puback_an_identifier_names_a_new_message_whateve
         link.send(mqtt.publish(SETTINGS, body, qos=1, packet_id=9, duplicate=duplicate))
         assert link.expect(Kind.PUBACK).packet_id == 9
     assert provider.push(token).status == 200
-    link.notification()
+    # What the service sends has a DUP of its own.
+    assert not link.notification().duplicate
 
 
 def test_MQTT_4_3_1_1_a_publish_at_qos_0_is_not_answered(device):

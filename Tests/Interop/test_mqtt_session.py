@@ -50,6 +50,12 @@ def test_MQTT_3_14_4_1_after_its_disconnect_the_service_sends_nothing(steady):
     assert only.kind == Kind.DISCONNECT
 
 
+def test_MQTT_3_14_2_2_a_disconnect_of_the_service_has_no_session_expiry_interval(device):
+    old = device.stay()
+    device.stay()
+    assert old.refused(Reason.TAKEN_OVER)[-1].value(Property.SESSION_EXPIRY) is None
+
+
 @pytest.mark.parametrize("reason", [0x00, 0x04, 0x80, 0x93], ids=hex)
 def test_MQTT_3_14_4_2_after_the_clients_disconnect_the_service_closes(steady, reason):
     link = steady.connect()
@@ -100,13 +106,12 @@ ENDS = {
     "connection-lost": lambda link: link.close(),
     "malformed-packet": lambda link: link.send(b"\x00\x00"),
     "disconnect-with-will": lambda link: link.send(mqtt.disconnect(reason=0x04)),
-    # [MQTT-3.14.4-3]
     "disconnect": lambda link: link.send(mqtt.disconnect()),
 }
 
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
-def test_MQTT_3_1_2_7_8_and_10_a_will_is_accepted_and_reaches_nobody(device, other, provider, end):
+def test_MQTT_3_1_2_7_8_10_14_and_3_14_4_3_a_will_is_accepted_and_reaches_nobody(device, other, provider, end):
     watching = other.connect()
     token = watching.register()
     link = device.connect(will=Will(topic=f"apps/{TOPIC}", payload=b"will", qos=1))

@@ -51,9 +51,7 @@ struct ControlClient: Sendable {
         let status: HTTPResponseStatus
         let answer: ByteBuffer
         do {
-            let response = try await HTTPClient.shared.execute(request, timeout: ControlClient.timeout)
-            status = response.status
-            answer = try await response.body.collect(upTo: ControlClient.maximumAnswerBytes)
+            (status, answer) = try await ControlClient.execute(request)
         } catch {
             throw CommandError(
                 .unreachable,
@@ -66,6 +64,22 @@ struct ControlClient: Sendable {
             throw CommandError(.refused, failure?.error ?? "the service answered \(status.code)")
         }
         return data
+    }
+
+    private static func execute(_ request: HTTPClientRequest) async throws -> (HTTPResponseStatus, ByteBuffer) {
+        var configuration = HTTPClient.Configuration()
+        // Where nobody listens at a local socket, nobody will in a moment.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        let outcome: Result<(HTTPResponseStatus, ByteBuffer), any Error>
+        do {
+            let response = try await client.execute(request, timeout: timeout)
+            outcome = .success((response.status, try await response.body.collect(upTo: maximumAnswerBytes)))
+        } catch {
+            outcome = .failure(error)
+        }
+        try await client.shutdown()
+        return try outcome.get()
     }
 
     private static func decode<Answer: Decodable>(_ type: Answer.Type, _ data: Data) throws -> Answer {

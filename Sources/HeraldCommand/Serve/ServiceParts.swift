@@ -98,9 +98,9 @@ struct TrustWatch: Service {
         }
         guard !change.isUnchanged else { return }
         logger.info("trust reloaded")
-        guard !change.revocations.isEmpty else { return }
+        guard !change.revocations.isEmpty || change.serverCertificate else { return }
         do {
-            // New contexts have new ticket keys: no session from before the revocation resumes.
+            // New contexts have new ticket keys: no session from before a revocation resumes.
             let contexts = try DoorContexts(trust.folder)
             gateway.replaceContext(contexts.providers)
             courier.replaceContext(contexts.devices)

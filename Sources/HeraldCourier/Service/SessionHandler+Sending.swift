@@ -128,13 +128,39 @@ extension MQTTPropertyBlock {
         }
         appendContentType("application/json")
         appendUserProperty("apns-id", notification.id.canonicalBytes)
-        appendUserProperty("apns-push-type", notification.pushType.rawValue.utf8)
-        switch notification.priority {
-        case .immediate: appendUserProperty("apns-priority", "10".utf8)
-        case .conserving: appendUserProperty("apns-priority", "5".utf8)
-        case .low: appendUserProperty("apns-priority", "1".utf8)
+        appendUserProperty("apns-push-type", notification.pushType.text)
+        appendUserProperty("apns-priority", notification.priority.text)
+        if let collapseID = notification.collapseID { appendUserProperty("apns-collapse-id", Array(collapseID.utf8)) }
+    }
+}
+
+// The raw values as bytes that need no conversion: these are written with every notification.
+
+extension PushType {
+    var text: StaticString {
+        switch self {
+        case .alert: "alert"
+        case .background: "background"
+        case .complication: "complication"
+        case .controls: "controls"
+        case .fileprovider: "fileprovider"
+        case .liveactivity: "liveactivity"
+        case .location: "location"
+        case .mdm: "mdm"
+        case .pushtotalk: "pushtotalk"
+        case .voip: "voip"
+        case .widgets: "widgets"
         }
-        if let collapseID = notification.collapseID { appendUserProperty("apns-collapse-id", collapseID.utf8) }
+    }
+}
+
+extension Priority {
+    var text: StaticString {
+        switch self {
+        case .immediate: "10"
+        case .conserving: "5"
+        case .low: "1"
+        }
     }
 }
 

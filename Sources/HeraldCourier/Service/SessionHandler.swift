@@ -40,6 +40,8 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
     private var longestSilence = TimeAmount.hours(1)
     private var stall: PassingDeadline?
     private var isReading = true
+    /// Whether an earlier connection of the session may have left something in flight.
+    private var mayHaveRemnants = false
 
     init(identity: DeviceIdentity, environment: PushEnvironment, clerk: SessionClerk, loop: CourierLoop) {
         self.identity = identity
@@ -162,9 +164,11 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         switch content {
         case .deliver(let delivery):
             guard machine.isOpen else { return }
+            takeRemnants()
             window.enqueue(.delivery(delivery))
             sendWaiting()
         case .dismiss(let reason):
+            if reason == .takenOver, machine.keepsSession { clerk.table.remember(window.remnants, of: device) }
             perform(machine.dismissed(reason))
         case .complete(let result):
             perform(machine.completed(result, now: clerk.clock.now()))
@@ -233,11 +237,25 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         fence = terms.fence
         maximumPacketSize = terms.maximumPacketSize
         longestSilence = .milliseconds(Int64(terms.longestSilence * 1000))
-        let remnants = clerk.table.takeRemnants(of: terms.device)
-        window = DeliveryWindow(limit: terms.window, remnants: terms.isResumed ? remnants : [])
+        window = DeliveryWindow(limit: terms.window)
+        if terms.isResumed {
+            mayHaveRemnants = true
+        } else {
+            _ = clerk.table.takeRemnants(of: terms.device)
+        }
         clerk.office.attach(terms.device, link: link, isSavingPower: terms.isSavingPower, fence: terms.fence)
         lastPacket = context?.eventLoop.now ?? .now()
         loop.wheel.add(self)
+    }
+
+    /// What the session's earlier connection had in flight keeps its packet identifiers.
+    ///
+    /// Asked for with the first delivery: after a takeover the older connection needs a moment to say what it had, and
+    /// the first delivery has to be read from the store.
+    private func takeRemnants() {
+        guard mayHaveRemnants else { return }
+        mayHaveRemnants = false
+        window.reserve(clerk.table.takeRemnants(of: device))
     }
 
     private func end() {

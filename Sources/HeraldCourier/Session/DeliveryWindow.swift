@@ -12,8 +12,8 @@ import HeraldModel
 struct DeliveryWindow {
     enum Message {
         case delivery(Delivery)
-        /// A device token for the app.
-        case token(AppNumber, DeviceToken, qualityOfService: UInt8)
+        /// A device token for the app; out of line, since it is rare and larger.
+        indirect case token(AppNumber, DeviceToken, qualityOfService: UInt8)
 
         var qualityOfService: UInt8 {
             switch self {
@@ -52,12 +52,17 @@ struct DeliveryWindow {
     private var queue: [Message] = []
     private var queueHead = 0
 
-    /// - Parameters:
-    ///   - limit: The most messages in flight; 1 to 32,767.
-    ///   - remnants: What an earlier connection of the session left.
-    init(limit: Int, remnants: [Remnant] = []) {
+    /// - Parameter limit: The most messages in flight; 1 to 32,767.
+    init(limit: Int) {
         // Half of all identifiers, so that places kept for remnants never push a new one past the last.
         self.limit = min(max(1, limit), Int(Int16.max))
+    }
+
+    /// Keeps their packet identifiers for what an earlier connection of the session left; before anything is in flight.
+    mutating func reserve(_ remnants: [Remnant]) {
+        guard inFlightCount == 0, reservedCount == 0 else { return }
+        places = []
+        freePlaces = []
         for remnant in remnants.sorted(by: { $0.packetIdentifier < $1.packetIdentifier }) {
             let index = Int(remnant.packetIdentifier) - 1
             guard index >= places.count else { continue }

@@ -34,11 +34,13 @@ struct OpenSession {
         case token(DeviceToken, Topic, MQTTPublish)
         /// Answered without the registry, in its turn.
         case refuse(MQTTReasonCode, MQTTPublish)
+        /// In its turn as well: a device that publishes at QoS 0 has no other way to know that it was heard.
+        case ping
 
         /// Whether it is a message that waits for its PUBACK.
         var isAcknowledgedPublish: Bool {
             switch self {
-            case .subscribe, .unsubscribe: false
+            case .subscribe, .unsubscribe, .ping: false
             case .settings(_, _, let publish), .power(_, let publish), .token(_, _, let publish),
                 .refuse(_, let publish):
                 publish.packetIdentifier != nil
@@ -122,25 +124,18 @@ struct OpenSession {
         case .publish(let publish): return receivedPublish(publish, limits)
         case .subscribe(let subscribe): return enqueue(.subscribe(subscribe), limits)
         case .unsubscribe(let unsubscribe): return enqueue(.unsubscribe(unsubscribe), limits)
-        case .pingreq:
-            // [MQTT-3.12.4-1]
-            return Reaction(actions: [.send(.pingresp)])
+        case .pingreq: return enqueue(.ping, limits)
         case .disconnect(let disconnect): return receivedDisconnect(disconnect, limits)
         case .puback:
             // Taken by the window before it comes here.
             return .none
-        case .pubrec(let answer):
-            let code: MQTTReasonCode = version == .v5 ? .packetIdentifierNotFound : .success
-            return Reaction(actions: [
-                .send(.pubrel(MQTTPublishAnswer(packetIdentifier: answer.packetIdentifier, reasonCode: code)))
-            ])
         case .pubrel(let answer):
             let code: MQTTReasonCode = version == .v5 ? .packetIdentifierNotFound : .success
             return Reaction(actions: [
                 .send(.pubcomp(MQTTPublishAnswer(packetIdentifier: answer.packetIdentifier, reasonCode: code)))
             ])
-        case .pubcomp:
-            return .none
+        case .pubrec, .pubcomp:
+            return .end(.protocolError, "an answer of QoS 2 to what was never sent at it")
         case .connect:
             // [MQTT-3.1.0-2]
             return .end(.protocolError, "a second CONNECT")
@@ -192,6 +187,8 @@ struct OpenSession {
         case .token(let token, let topic, let publish):
             request(.examine([token], for: topic), .examiningToken(topic, publish))
         case .refuse(let code, let publish): refuse(code, publish)
+        // [MQTT-3.12.4-1]
+        case .ping: Reaction(actions: [.send(.pingresp)])
         }
     }
 

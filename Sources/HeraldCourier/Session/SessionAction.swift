@@ -80,7 +80,7 @@ struct RegisteredApp: Hashable, Sendable {
 enum PresentedToken: Hashable, Sendable {
     /// Of this device, and in force; for this app.
     case current(AppNumber)
-    /// Of this device, once; for this app.
+    /// Of this device, for this app; not in force, or not what was asked for.
     case stale(AppNumber)
     /// Forged, or of another device.
     case foreign

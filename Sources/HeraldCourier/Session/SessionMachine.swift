@@ -56,6 +56,11 @@ struct SessionMachine {
         if case .open = phase { true } else { false }
     }
 
+    /// Whether the session outlives the connection, and with it what is in flight.
+    var keepsSession: Bool {
+        if case .open(let session) = phase { session.expiryInterval > 0 } else { false }
+    }
+
     var isClosed: Bool {
         if case .closed = phase { true } else { false }
     }

@@ -6,14 +6,13 @@ import NIOCore
 /// 1. Gives up on a client that does not begin.
 /// 2. Ends connections that nobody uses, sooner those of which nobody has shown who he is.
 /// 3. Gives up on a client that does not read, or does not end a header block.
-/// 4. Stops gracefully: notice, answers, GOAWAY, the rest of the answers, end.
+/// 4. Stops gracefully: answers first, GOAWAY last. Some clients (those on Python's h2, node-apn) take nothing more from a
+///    connection once they have seen a GOAWAY.
 struct ConnectionLifetime {
     /// What is to be done now.
     enum Action: Equatable {
         case wait
-        /// Tell the client that the service stops, and go on answering.
-        case giveNotice
-        /// Tell the client that it is over, and why; then what is in hand is answered.
+        /// Tell the client that it is over, and why.
         case sayFarewell(Rejection)
         /// Tell the client that nothing was done for it, nor will be, and why.
         case turnAway(Rejection)
@@ -37,12 +36,10 @@ struct ConnectionLifetime {
     private enum State {
         case opening(until: NIODeadline)
         case serving
-        /// Notice of the end was given; after this moment no request is answered any more.
-        case noticed(until: NIODeadline)
-        /// GOAWAY is out; what is in hand is answered until then.
-        case leaving(until: NIODeadline)
+        /// The service stops: what is in hand is answered until then, and what comes is refused.
+        case finishing(until: NIODeadline)
         /// GOAWAY is out, and nothing is answered any more.
-        case refused
+        case left
         case closed
     }
 
@@ -59,7 +56,7 @@ struct ConnectionLifetime {
     /// Whether new requests are refused because the service stops.
     var isStopping: Bool {
         switch state {
-        case .noticed, .leaving, .refused, .closed: true
+        case .finishing, .left, .closed: true
         case .opening, .serving: false
         }
     }
@@ -71,29 +68,33 @@ struct ConnectionLifetime {
     }
 
     /// The service stops.
-    mutating func stop(now: NIODeadline) -> Action {
+    mutating func stop(requestCount: Int, now: NIODeadline) -> Action {
         switch state {
         case .opening:
-            state = .closed
-            return .close
+            return end(.close)
         case .serving:
-            state = .noticed(until: now + TimeAmount(timeouts.shutdownNotice))
-            return .giveNotice
-        case .noticed, .leaving, .refused, .closed:
+            state = .finishing(until: now + TimeAmount(timeouts.shutdown))
+            return settled(requestCount: requestCount)
+        case .finishing, .left, .closed:
             return .wait
         }
     }
 
+    /// Looks at what is in hand, after answers have gone out.
+    mutating func settled(requestCount: Int) -> Action {
+        guard case .finishing = state, requestCount == 0 else { return .wait }
+        return leave(.shutdown)
+    }
+
     /// The client is refused before anything was done for it.
     mutating func turnAway(_ rejection: Rejection) -> Action {
-        state = .refused
+        state = .left
         return .turnAway(rejection)
     }
 
     /// The client is refused from now on; what is in hand is not answered.
     mutating func refuse(_ rejection: Rejection) -> Action {
-        state = .refused
-        return .sayFarewell(rejection)
+        leave(rejection)
     }
 
     /// Looks at the time, and at how the connection is.
@@ -106,28 +107,24 @@ struct ConnectionLifetime {
             if facts.blockIsOverdue { return end(.cutOff) }
             let idle = facts.isKnown ? timeouts.idle : timeouts.idleUnknown
             guard facts.requestCount == 0, lastRead + TimeAmount(idle) <= now else { return .wait }
-            state = .leaving(until: now)
-            return .sayFarewell(.idleTimeout)
-        case .noticed(let until):
-            guard until <= now else { return .wait }
-            state = .leaving(until: now + TimeAmount(timeouts.shutdown))
-            return .sayFarewell(.shutdown)
-        case .leaving(let until):
-            return facts.requestCount == 0 || until <= now ? end(.close) : .wait
-        case .refused:
+            return leave(.idleTimeout)
+        case .finishing(let until):
+            return facts.requestCount == 0 || until <= now ? leave(.shutdown) : .wait
+        case .left:
             return end(.close)
         case .closed:
             return .wait
         }
     }
 
-    /// Whether GOAWAY is out and every answer too.
-    func isDone(requestCount: Int) -> Bool {
-        switch state {
-        case .leaving: requestCount == 0
-        case .refused: true
-        case .opening, .serving, .noticed, .closed: false
-        }
+    /// Whether GOAWAY is out, and the connection closes once it is written.
+    var hasLeft: Bool {
+        if case .left = state { true } else { false }
+    }
+
+    private mutating func leave(_ rejection: Rejection) -> Action {
+        state = .left
+        return .sayFarewell(rejection)
     }
 
     private mutating func end(_ action: Action) -> Action {
@@ -154,11 +151,7 @@ package struct ConnectionTimeouts: Sendable {
     ///
     /// 30 s.
     package var write: Duration = .seconds(30)
-    /// From the notice that the service stops to the GOAWAY that refuses new requests.
-    ///
-    /// 1 s: a round trip anywhere.
-    package var shutdownNotice: Duration = .seconds(1)
-    /// From there to the end of the connection, whatever is in hand.
+    /// From the word to stop to the end of the connection, whatever is in hand.
     ///
     /// 8 s.
     package var shutdown: Duration = .seconds(8)

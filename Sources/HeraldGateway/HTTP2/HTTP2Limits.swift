@@ -34,8 +34,8 @@ package struct HTTP2Limits: Sendable {
     package var drainedBodyBytes = 65_535
     /// The connection's receive window, in bytes: 1,000 streams with the longest payload, three times over.
     package var connectionWindowBytes = 16 * 1024 * 1024
-    /// Frames that are not requests, at once: PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA, header blocks that lead
-    /// nowhere. (Frames of unknown kinds are skipped by the library at less than they cost to decrypt.)
+    /// Frames that are not requests, at once: PING, SETTINGS, PRIORITY, WINDOW_UPDATE, unknown kinds, empty DATA, header
+    /// blocks that lead nowhere.
     package var controlFrames = 1000
     /// Such frames each second after that; a client that pings each second uses one of them.
     package var controlFramesPerSecond = 100

@@ -36,6 +36,10 @@ extension HTTP2Session {
             UInt64(limits.resetsReceived),
             UInt64(limits.resetsReceivedPerSecond)
         )
+        // Frames of unknown kinds are ignored either way (RFC 9113 §4.1); only those that are asked for are told of.
+        for kind in (UInt8(NGHTTP2_CONTINUATION.rawValue) + 1)...UInt8.max {
+            nghttp2_option_set_user_recv_extension_type(option, kind)
+        }
         setCallbacks(callbacks)
         var session: OpaquePointer?
         guard nghttp2_session_server_new2(&session, callbacks, Unmanaged.passUnretained(self).toOpaque(), option) == 0,
@@ -101,6 +105,9 @@ extension HTTP2Session {
         nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { session, frame, userData in
             guard let frame else { return stop }
             return with(userData) { $0.sent(frame.pointee.hd, session) ? proceed : stop }
+        }
+        nghttp2_session_callbacks_set_unpack_extension_callback(callbacks) { _, _, _, _ in
+            NGHTTP2_ERR_CANCEL.rawValue
         }
         nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, streamID, _, userData in
             with(userData) { session in

@@ -187,11 +187,6 @@ final class HTTP2Session {
         streams.announce(count)
     }
 
-    /// Says that the service stops, while requests that are on their way are still answered (RFC 9113 §6.8).
-    func announceShutdown() {
-        nghttp2_submit_shutdown_notice(library)
-    }
-
     /// Says that no further request will be answered, and why: APNs puts the reason as JSON into the GOAWAY frame.
     /// - Parameters:
     ///   - json: The debug data.

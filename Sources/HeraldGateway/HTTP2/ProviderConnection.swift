@@ -164,7 +164,7 @@ final class ProviderConnection: ChannelDuplexHandler {
     /// The service stops.
     func stop() {
         guard let context else { return }
-        perform(lifetime.stop(now: context.eventLoop.now), context)
+        perform(lifetime.stop(requestCount: session.requestCount, now: context.eventLoop.now), context)
         flush(context)
     }
 
@@ -275,20 +275,29 @@ final class ProviderConnection: ChannelDuplexHandler {
     private func flush(_ context: ChannelHandlerContext) {
         guard !isClosing else { return }
         session.consume()
+        drain(context)
+        let next = lifetime.settled(requestCount: session.requestCount)
+        if next != .wait {
+            perform(next, context)
+            drain(context)
+        }
+        guard session.end == nil else { return cutOff(context) }
+        if context.channel.isWritable {
+            readOn(context)
+            if session.isOver || lifetime.hasLeft { close(context) }
+        } else if blockedSince == nil {
+            blockedSince = context.eventLoop.now
+        }
+    }
+
+    private func drain(_ context: ChannelHandlerContext) {
         let channel = context.channel
         var hasMore = true
         while hasMore, channel.isWritable {
             output.clear()
             hasMore = session.drain(into: &output, upTo: service.configuration.writeBytes)
-            guard output.readableBytes > 0 else { break }
+            guard output.readableBytes > 0 else { return }
             context.writeAndFlush(wrapOutboundOut(output), promise: nil)
-        }
-        guard session.end == nil else { return cutOff(context) }
-        if channel.isWritable {
-            readOn(context)
-            if session.isOver || lifetime.isDone(requestCount: session.requestCount) { close(context) }
-        } else if blockedSince == nil {
-            blockedSince = context.eventLoop.now
         }
     }
 
@@ -303,8 +312,6 @@ final class ProviderConnection: ChannelDuplexHandler {
         switch action {
         case .wait:
             break
-        case .giveNotice:
-            session.announceShutdown()
         case .sayFarewell(let rejection):
             session.goAway(Reply.body(rejection))
         case .turnAway(let rejection):

@@ -27,14 +27,24 @@ package struct MQTTPropertyBlock: Sendable {
 
     /// The value is UTF-8 without U+0000; false, with nothing appended, if it is longer than 65,535 bytes.
     @discardableResult
-    package mutating func appendUserProperty(_ name: StaticString, _ value: some Collection<UInt8>) -> Bool {
+    package mutating func appendUserProperty(_ name: StaticString, _ value: [UInt8]) -> Bool {
         guard let length = UInt16(exactly: value.count) else { return false }
-        bytes.writeInteger(MQTTPropertyIdentifier.userProperty.rawValue)
-        bytes.writeInteger(UInt16(truncatingIfNeeded: name.utf8CodeUnitCount))
-        bytes.writeStaticString(name)
+        appendUserPropertyName(name)
         bytes.writeInteger(length)
         bytes.writeBytes(value)
         return true
+    }
+
+    package mutating func appendUserProperty(_ name: StaticString, _ value: StaticString) {
+        appendUserPropertyName(name)
+        bytes.writeInteger(UInt16(truncatingIfNeeded: value.utf8CodeUnitCount))
+        bytes.writeStaticString(value)
+    }
+
+    private mutating func appendUserPropertyName(_ name: StaticString) {
+        bytes.writeInteger(MQTTPropertyIdentifier.userProperty.rawValue)
+        bytes.writeInteger(UInt16(truncatingIfNeeded: name.utf8CodeUnitCount))
+        bytes.writeStaticString(name)
     }
 
     /// Any property, for packets that are sent rarely.

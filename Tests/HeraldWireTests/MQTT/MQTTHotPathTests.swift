@@ -6,7 +6,7 @@ struct MQTTHotPathTests {
     @Test func `a PUBLISH written from bytes is the packet that the encoder writes`() throws {
         let id = Array("eabeae54-14a8-11e5-b60b-1697f925ec7b".utf8)
         var block = MQTTPropertyBlock()
-        block.appendUserProperty("left", "over".utf8)
+        block.appendUserProperty("left", "over")
         block.clear()
         block.appendMessageExpiryInterval(86_400)
         block.appendContentType("application/json")

@@ -1,0 +1,32 @@
+"""How tests look at commands that fail."""
+
+import os
+import signal
+import subprocess
+
+from service import HERALD
+
+PORTS = ["--api-port", "0", "--device-port", "0", "--console-port", "0"]
+
+
+def one_line(result):
+    """The one line on standard error of a command that failed."""
+    assert result.returncode == 1, f"exit {result.returncode}: {result.stdout}{result.stderr}"
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert "Error Domain" not in lines[0] and "Optional(" not in lines[0] and "Fatal" not in lines[0]
+    return lines[0]
+
+
+def serve_in_vain(data, *options, **more):
+    """The result of a start that is to fail. One that does not is ended, and its result says so."""
+    process = subprocess.Popen(
+        [HERALD, "serve", "--data", data, *PORTS, *map(str, options)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more,
+    )
+    try:
+        stdout, stderr = process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        os.kill(process.pid, signal.SIGKILL)
+        stdout, stderr = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
