@@ -102,7 +102,10 @@ let package = Package(
                 coreMetrics, nioCore,
             ]
         ),
-        herald("HeraldProvider", ["HeraldModel", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioSSL]),
+        herald(
+            "HeraldProvider",
+            ["HeraldModel", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioPosix, nioSSL]
+        ),
         herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, x509]),
         .executableTarget(
             name: "HeraldCommand",

@@ -181,6 +181,8 @@ public final class DeviceClient: Sendable {
         let place = "\(configuration.host):\(configuration.port)"
         return switch error {
         case is NIOSSLExtraError: "the certificate of \(place) is not valid for that name"
+        case let error as NIOSSLError where "\(error)".contains("CERTIFICATE_VERIFY_FAILED"):
+            "the certificate of \(place) is not signed by an authority that is trusted here"
         case let error as NIOSSLError: "the TLS handshake with \(place) failed: \(error)"
         case is NIOConnectionError: "cannot reach \(place)"
         default: "the connection to \(place) ended: \(error)"

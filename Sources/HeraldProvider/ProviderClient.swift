@@ -3,6 +3,7 @@ import Foundation
 import HeraldModel
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 import NIOSSL
 
 /// Makes a client, lends it, and ends it.
@@ -147,6 +148,10 @@ extension ProviderError {
             self.init(.badRequest, "the request cannot be sent: \(error.shortDescription)")
         case let error as NIOSSLExtraError:
             self.init(.untrusted, "the certificate of \(place) is not valid for that name: \(error)")
+        case let error as NIOSSLError where "\(error)".contains("CERTIFICATE_VERIFY_FAILED"):
+            self.init(.untrusted, "the certificate of \(place) is not signed by an authority that is trusted here")
+        case is NIOConnectionError:
+            self.init(.unreachable, "cannot reach \(place): is the service running, and is it there?")
         case let error as NIOSSLError:
             self.init(.untrusted, "the TLS handshake with \(place) failed, so one of the two is not trusted: \(error)")
         default:

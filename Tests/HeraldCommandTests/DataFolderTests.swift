@@ -61,6 +61,13 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: folder.storePath))
     }
 
+    @Test func `a path that no socket can have is refused`() throws {
+        try DataFolder(path: String(repeating: "x", count: 90)).checkSocketPath()
+        #expect(throws: CommandError.self) {
+            try DataFolder(path: String(repeating: "x", count: 91)).checkSocketPath()
+        }
+    }
+
     @Test func `a database that lost its content is refused`() throws {
         let folder = try DataFolder.open(temporary.path, mayCreate: true)
         _ = try temporary.write("pem", to: "ca.pem")

@@ -40,6 +40,7 @@ struct Serve: AsyncParsableCommand {
         for name in Settings.unknownVariables(in: ProcessInfo.processInfo.environment) {
             logger.warning("an environment variable means nothing to Herald", metadata: ["variable": "\(name)"])
         }
+        try DataFolder(path: configuration.data).checkSocketPath()
         let folder = try DataFolder.open(configuration.data, mayCreate: true)
         let lock = try FolderLock.take(folder)
         defer { withExtendedLifetime(lock) {} }

@@ -29,6 +29,22 @@ struct DataFolder: Hashable, Sendable {
     var controlSocketPath: String { runPath + "/control.sock" }
     var adminTokenPath: String { runPath + "/admin.token" }
 
+    /// The longest path of a Unix socket, in bytes: `sun_path` without its end, on Linux (macOS: four less).
+    static let longestSocketPath = 107
+
+    /// Checks that the control socket can have its path.
+    ///
+    /// Throws a ``CommandError`` if it is too long.
+    func checkSocketPath() throws {
+        let length = controlSocketPath.utf8.count
+        guard length > DataFolder.longestSocketPath else { return }
+        throw CommandError(
+            .folder,
+            "the control socket's path \(controlSocketPath) has \(length) bytes, and a socket's has at most "
+                + "\(DataFolder.longestSocketPath): name a folder with a shorter path with --data"
+        )
+    }
+
     /// Opens a data folder; makes one, if it may, where there is none or where an empty folder is.
     ///
     /// Throws a ``CommandError`` that says what is wrong with the folder, which is then unchanged.

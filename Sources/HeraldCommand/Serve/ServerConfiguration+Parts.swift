@@ -15,6 +15,8 @@ extension ServerConfiguration {
     var gateway: GatewayConfiguration {
         var settings = GatewayConfiguration(host: host, port: apiPort, environment: environment)
         settings.timeouts.shutdown = gracePeriod
+        // What the gateway itself adds: a second of notice, and one to close what is left.
+        settings.timeouts.shutdown = max(.zero, gracePeriod - .seconds(2))
         settings.rules.takesUnreadablePayloads = acceptsNonJSON
         settings.rules.alwaysSendsUniqueID = uniqueID == .always
         return settings
