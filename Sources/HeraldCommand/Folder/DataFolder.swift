@@ -176,4 +176,25 @@ struct DataFolder: Hashable, Sendable {
                 + "or remove the file to begin without registrations and notifications"
         )
     }
+
+    /// Stands beside the database once there is one: a lost database is not a new beginning.
+    private var storeMarkPath: String { storePath + "/begun" }
+
+    /// Refuses a folder whose database is gone.
+    ///
+    /// Throws a ``CommandError`` that says how to go on without it.
+    func checkStore() throws {
+        guard access(databasePath, F_OK) != 0, access(storeMarkPath, F_OK) == 0 else { return }
+        throw CommandError(
+            .folder,
+            "\(databasePath) is missing from a data folder that was in use: restore it from a backup, or, to begin "
+                + "without its registrations and notifications, remove \(storeMarkPath)"
+        )
+    }
+
+    /// Notes that there is a database now.
+    func markStore() throws {
+        guard access(storeMarkPath, F_OK) != 0 else { return }
+        try SafeFile.write([], to: storeMarkPath, mode: 0o600)
+    }
 }
