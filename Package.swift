@@ -128,7 +128,10 @@ let package = Package(
         ),
         tests("HeraldModelTests", ["HeraldModel"]),
         tests("HeraldWireTests", ["HeraldWire", "HeraldModel", nioCore]),
-        tests("HeraldTrustTests", ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]),
+        tests(
+            "HeraldTrustTests",
+            ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]
+        ),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport"]),
         tests("HeraldDoorTests", ["HeraldDoor", nioCore, nioEmbedded]),
         tests(

@@ -56,6 +56,7 @@ struct ServiceAssembly: Sendable {
         let store = try SQLiteStore(path: folder.databasePath, clock: clock, logger: logger) { error in
             failure.yield(error)
         }
+        try folder.recordStore()
         let directory = SingleNodeDirectory()
         let postOffice = PostOffice(
             configuration: configuration.postOffice,
