@@ -89,15 +89,15 @@ def test_an_identifier_that_the_service_made_is_the_one_that_the_provider_was_to
     link = device.connect()
     answer = provider.push(link.register(), HELLO, push_type="alert")
     assert link.notification().user == {
-        "apns-id": answer.id, "apns-push-type": "alert", "apns-priority": "10",
+        "apns-id": answer.id.lower(), "apns-push-type": "alert", "apns-priority": "10",
     }
 
 
-def test_an_identifier_is_given_as_the_provider_wrote_it(device, provider):
+def test_an_identifier_is_given_in_lower_case_however_the_provider_wrote_it(device, provider):
     link = device.connect()
     identifier = str(uuid.uuid4()).upper()
     assert provider.push(link.register(), HELLO, id=identifier).id == identifier
-    assert link.notification().user["apns-id"] == identifier
+    assert link.notification().user["apns-id"] == identifier.lower()
 
 
 def test_the_user_properties_survive_storage(device, provider):
