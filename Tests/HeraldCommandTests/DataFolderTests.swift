@@ -75,6 +75,17 @@ import Testing
         #expect(try complaint(temporary.path).message.contains("\(folder.databasePath) is empty"))
     }
 
+    @Test func `a database that was there and is gone is missed`() throws {
+        let folder = try DataFolder.open(temporary.path, mayCreate: true)
+        _ = try temporary.write("pem", to: "ca.pem")
+        _ = try DataFolder.open(temporary.path, mayCreate: true)
+        try folder.recordStore()
+        #expect(try complaint(temporary.path).message.contains("\(folder.databasePath) is missing"))
+        _ = try temporary.write("rows", to: "store/herald.db")
+        _ = try DataFolder.open(temporary.path, mayCreate: true)
+        #expect(try temporary.text(of: "format") == "herald 1\nstore\n")
+    }
+
     @Test func `an interrupted first start is completed`() throws {
         _ = try temporary.write("herald 1\n", to: "format")
         let folder = try DataFolder.open(temporary.path, mayCreate: true)

@@ -60,7 +60,7 @@ struct CredentialLedgerTests {
         try trust.folder.revokeCredential(key.id, now: trust.now)
         try trust.folder.revokeDevice("k1", now: trust.now)
         let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
-        #expect(lines.count == 5)
+        #expect(lines.count == 6, "and one with which it begins")
         for line in lines { #expect(line.hasPrefix("{\"at\":\"2026-03-01T12:00:00.000Z\"")) }
     }
 
@@ -91,6 +91,6 @@ struct CredentialLedgerTests {
         try TrustFile.write(Array((whole + line + "\n" + whole).utf8), to: path, .secret)
         let error = #expect(throws: TrustError.self) { try trust.folder.enrolledDevices() }
         #expect(error?.code == .damaged)
-        #expect(error?.message.contains("line 2 ") == true)
+        #expect(error?.message.contains("line 3 ") == true)
     }
 }

@@ -175,6 +175,24 @@ struct TrustFolderTests {
         }
     }
 
+    @Test func `a ledger that lost its content is refused and left as it is`() throws {
+        let trust = try TestTrust()
+        let path = trust.path + "/trust/ledger.jsonl"
+        try TrustFile.write([], to: path, .secret)
+        #expect(throws: TrustError(.damaged, "")) {
+            try TrustOffice(folder: try TrustFolder.create(at: trust.path, now: trust.now))
+        }
+        #expect(try TrustFile.read(path, .secret).isEmpty)
+    }
+
+    @Test(arguments: ["", "no certificate"])
+    func `an authority that is none is refused and left as it is`(content: String) throws {
+        let trust = try TestTrust()
+        try TrustFile.write(Array(content.utf8), to: trust.path + "/ca.pem", .open)
+        #expect(throws: TrustError(.damaged, "")) { try TrustFolder.create(at: trust.path, now: trust.now) }
+        #expect(try TrustFile.read(trust.path + "/ca.pem", .open) == Array(content.utf8))
+    }
+
     @Test(arguments: [
         "root.pem", "provider-authority.pem", "device-authority.pem", "server.pem", "token.keys", "provider-keys.json",
         "ledger.jsonl",

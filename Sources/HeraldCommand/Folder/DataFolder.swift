@@ -14,6 +14,8 @@ struct DataFolder: Hashable, Sendable {
     static let defaultPath = "./herald-data"
     /// What the file `format` says; the number grows when an older Herald could no longer read the folder.
     static let format = "herald 1\n"
+    /// What it says once there is a database: one that is missing later is lost, and not yet to be made.
+    static let formatWithStore = format + "store\n"
 
     let path: String
 
@@ -129,7 +131,7 @@ struct DataFolder: Hashable, Sendable {
 
     private func checkFormat() throws {
         let text = String(decoding: try SafeFile.read(formatPath), as: UTF8.self)
-        guard text != DataFolder.format else { return }
+        guard text != DataFolder.format, text != DataFolder.formatWithStore else { return }
         if text.hasPrefix("herald "), let number = Int(text.dropFirst(7).prefix { $0.isNumber }), number > 1 {
             throw CommandError(
                 .folder,
@@ -166,8 +168,23 @@ struct DataFolder: Hashable, Sendable {
         if isUsed { try checkDatabase() }
     }
 
-    /// To the engine an empty file is a new database; here it is one that lost its content.
+    /// Keeps on record that the folder has a database.
+    /// - Throws: ``CommandError/Code/file``.
+    func recordStore() throws {
+        guard try SafeFile.read(formatPath) != Array(DataFolder.formatWithStore.utf8) else { return }
+        try SafeFile.write(Array(DataFolder.formatWithStore.utf8), to: formatPath, mode: 0o644)
+    }
+
+    /// To the engine a missing or an empty file is a new database; here it may be one that was lost.
     private func checkDatabase() throws {
+        let hadStore = try SafeFile.read(formatPath) == Array(DataFolder.formatWithStore.utf8)
+        guard !hadStore || access(databasePath, F_OK) == 0 else {
+            throw CommandError(
+                .folder,
+                "\(databasePath) is missing, and the folder was in use: restore it from a backup; to begin without "
+                    + "registrations and notifications, remove the line `store` from \(formatPath)"
+            )
+        }
         let found = try? FileManager.default.attributesOfItem(atPath: databasePath)
         guard let size = found?[.size] as? NSNumber, size.intValue == 0 else { return }
         throw CommandError(
@@ -175,26 +192,5 @@ struct DataFolder: Hashable, Sendable {
             "\(databasePath) is empty, and the folder was in use: restore it from a backup, "
                 + "or remove the file to begin without registrations and notifications"
         )
-    }
-
-    /// Stands beside the database once there is one: a lost database is not a new beginning.
-    private var storeMarkPath: String { storePath + "/begun" }
-
-    /// Refuses a folder whose database is gone.
-    ///
-    /// Throws a ``CommandError`` that says how to go on without it.
-    func checkStore() throws {
-        guard access(databasePath, F_OK) != 0, access(storeMarkPath, F_OK) == 0 else { return }
-        throw CommandError(
-            .folder,
-            "\(databasePath) is missing from a data folder that was in use: restore it from a backup, or, to begin "
-                + "without its registrations and notifications, remove \(storeMarkPath)"
-        )
-    }
-
-    /// Notes that there is a database now.
-    func markStore() throws {
-        guard access(storeMarkPath, F_OK) != 0 else { return }
-        try SafeFile.write([], to: storeMarkPath, mode: 0o600)
     }
 }

@@ -53,11 +53,10 @@ struct ServiceAssembly: Sendable {
         let demo = configuration.demo ? try Demo(folder, trust: trustFolder, now: clock.now()) : nil
         let trust = try TrustOffice(folder: trustFolder)
         let (failures, failure) = AsyncStream.makeStream(of: StoreError.self, bufferingPolicy: .bufferingOldest(1))
-        try folder.checkStore()
         let store = try SQLiteStore(path: folder.databasePath, clock: clock, logger: logger) { error in
             failure.yield(error)
         }
-        try folder.markStore()
+        try folder.recordStore()
         let directory = SingleNodeDirectory()
         let postOffice = PostOffice(
             configuration: configuration.postOffice,

@@ -6,6 +6,8 @@ import HeraldModel
 package struct CredentialLedger: Sendable {
     /// One entry.
     enum Event: Hashable, Sendable {
+        /// The first entry of every ledger, so that one that lost its content is not taken for a new one.
+        case begun(at: WallTime)
         /// A provider certificate, or a provider key.
         case credential(Credential)
         case device(EnrolledDevice)
@@ -33,6 +35,7 @@ package struct CredentialLedger: Sendable {
         var devicePlaces: [DeviceID: Int] = [:]
         for event in try events() {
             switch event {
+            case .begun: break
             case .credential(let credential):
                 credentialPlaces[credential.id] = contents.credentials.count
                 contents.credentials.append(credential)
@@ -50,9 +53,7 @@ package struct CredentialLedger: Sendable {
 
     /// Adds an entry; it is durable when this returns.
     func append(_ event: Event) throws {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let line = Array(try encoder.encode(Line(event))) + [UInt8(ascii: "\n")]
+        let line = try CredentialLedger.line(event)
         // A torn line is cut off before the next is written, or it would spoil that one too.
         let present = TrustFile.exists(path) ? try TrustFile.read(path, .secret) : []
         let whole = present.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
@@ -65,7 +66,7 @@ package struct CredentialLedger: Sendable {
         // What stands after the last line feed: nothing, or the torn line.
         lines.removeLast()
         let decoder = JSONDecoder()
-        return try lines.enumerated().map { number, line in
+        let events = try lines.enumerated().map { number, line in
             guard let event = (try? decoder.decode(Line.self, from: Data(line)))?.entry else {
                 throw TrustError(
                     .damaged,
@@ -74,6 +75,21 @@ package struct CredentialLedger: Sendable {
             }
             return event
         }
+        guard case .begun? = events.first else {
+            throw TrustError(.damaged, "\(path) has lost its beginning: restore the file from a backup")
+        }
+        return events
+    }
+
+    /// Makes the file, with its first entry.
+    func begin(at moment: WallTime) throws {
+        try TrustFile.write(try CredentialLedger.line(.begun(at: moment)), to: path, .secret)
+    }
+
+    private static func line(_ event: Event) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return Array(try encoder.encode(Line(event))) + [UInt8(ascii: "\n")]
     }
 }
 
@@ -91,6 +107,10 @@ private struct Line: Codable {
 
     init(_ event: CredentialLedger.Event) {
         switch event {
+        case .begun(let moment):
+            self.event = "begun"
+            id = "ledger"
+            at = moment.rfc3339
         case .credential(let credential):
             self.event = credential.kind == .key ? "provider key" : "provider certificate"
             id = credential.id
@@ -122,6 +142,8 @@ private struct Line: Codable {
     var entry: CredentialLedger.Event? {
         guard let moment = WallTime(rfc3339: at) else { return nil }
         switch event {
+        case "begun":
+            return .begun(at: moment)
         case "provider certificate":
             guard let serial, Hex.bytes(serial) != nil, let expires = expires.flatMap(WallTime.init(rfc3339:)) else {
                 return nil

@@ -50,6 +50,7 @@ package struct TrustFolder: Sendable {
         return try TrustLock.with(layout) {
             // Written last, so that a first start is over when it is there.
             let isComplete = TrustFile.exists(layout.authority)
+            if isComplete { try checkAuthority(layout) }
             let folder = try TrustFolder(layout: layout, makingMissing: !isComplete, now: now)
             if !isComplete { try folder.makeRecords(now: now) }
             try folder.publishRevocations(now: now)
@@ -59,6 +60,17 @@ package struct TrustFolder: Sendable {
                 try TrustFile.write(Array(pem.utf8), to: layout.authority, .open)
             }
             return folder
+        }
+    }
+
+    /// Users may have put an authority of their own there; what is none, nobody could trust.
+    private static func checkAuthority(_ layout: TrustLayout) throws {
+        let pem = try TrustFile.read(layout.authority, .open)
+        guard let bundle = try? PEMBundle(pem: pem, path: layout.authority), !bundle.certificates.isEmpty else {
+            throw TrustError(
+                .damaged,
+                "\(layout.authority) holds no certificate: restore it from a backup, or remove it to have it made again"
+            )
         }
     }
 
@@ -160,7 +172,7 @@ package struct TrustFolder: Sendable {
             try TrustFile.write(try ProviderKeyFile([]).json(), to: layout.providerKeys, .secret)
         }
         if !TrustFile.exists(layout.ledger) {
-            try TrustFile.write([], to: layout.ledger, .secret)
+            try ledger.begin(at: now)
         }
     }
 }

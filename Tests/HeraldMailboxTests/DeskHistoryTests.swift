@@ -1,0 +1,199 @@
+import HeraldModel
+import Testing
+
+@testable import HeraldMailbox
+
+/// Random histories of one device with two apps, against the promise: what was accepted was acknowledged, is stored, or
+/// gave way to a newer one; nothing is sent twice on one connection; the newest of each app arrives in the end.
+@Suite struct DeskHistoryTests {
+    @Test(arguments: 0..<40)
+    func `a thousand random steps keep the promise`(seed: UInt64) throws {
+        var history = History(seed: seed)
+        for _ in 0..<1000 { history.step() }
+        history.settleDown()
+        #expect(history.violations.isEmpty, "seed \(seed): \(history.violations.prefix(3))")
+        #expect(history.posted > 100 && history.acknowledged.count > 10)
+    }
+
+    @Test func `the check finds a notification that was lost`() {
+        var history = History(seed: 1, losesPuts: true)
+        for _ in 0..<1000 { history.step() }
+        history.settleDown()
+        #expect(!history.violations.isEmpty)
+    }
+}
+
+/// SplitMix64: the same numbers for the same seed, everywhere.
+private struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+private final class SilentLink: DeviceLink {
+    func deliver(_ delivery: Delivery) {}
+    func dismiss(_ reason: DismissalReason) {}
+}
+
+/// A desk, and a store and a device played by the test, each taking its steps when chance says so.
+private struct History {
+    private let slots = [1, 2].map { Slot(device: DeviceNumber(1), app: AppNumber($0)) }
+    private let now = WallTime(seconds: 1_800_000_000)
+    private let losesPuts: Bool
+    private var random: SeededGenerator
+    private var desk = Desk(outstandingLimit: 3)
+    private var fence: UInt64 = 0
+    private var isConnected = false
+    /// Ordered and not durable, in order.
+    private var puts: [(Letter, PutTag?)] = []
+    private var reads: [([Slot], UInt64)] = []
+    private var deliveries: [Delivery] = []
+    private var sequence: UInt64 = 0
+    private var held: [Slot: StoredNotification] = [:]
+    private var replaced: Set<UInt64> = []
+    private var settled: [UInt64: Int] = [:]
+    private var sentOnConnection: Set<UInt64> = []
+    private var newest: [Slot: UInt64] = [:]
+    private(set) var posted: UInt64 = 0
+    private(set) var acknowledged: Set<UInt64> = []
+    private(set) var violations: [String] = []
+
+    init(seed: UInt64, losesPuts: Bool = false) {
+        random = SeededGenerator(state: seed)
+        self.losesPuts = losesPuts
+        for slot in slots {
+            desk.setRegistration(Registration(slot: slot, generation: 0, isLive: true, registered: now))
+        }
+    }
+
+    mutating func step() {
+        switch Int.random(in: 0..<100, using: &random) {
+        case 0..<25: post()
+        case 25..<45: acknowledgeOne()
+        case 45..<65: commitSome()
+        case 65..<80: finishRead()
+        case 80..<92: desk.tick()
+        case 92..<96: disconnect()
+        default: connect()
+        }
+        perform()
+    }
+
+    /// Connects, and lets everything finish.
+    mutating func settleDown() {
+        connect()
+        perform()
+        for _ in 0..<10_000
+        where !(puts.isEmpty && reads.isEmpty && deliveries.isEmpty && !desk.isAwaitingAcknowledgements) {
+            commitSome()
+            finishRead()
+            acknowledgeOne()
+            desk.tick()
+            perform()
+        }
+        for (slot, id) in newest where !acknowledged.contains(id) {
+            violations.append("\(id) of \(slot.app) never arrived")
+        }
+        for id in 1...max(1, posted) where settled[id] != 1 {
+            violations.append("\(id) was settled \(settled[id] ?? 0) times")
+        }
+        if !held.isEmpty { violations.append("acknowledged, and still stored: \(held.values.map(\.sequence))") }
+    }
+
+    private mutating func post() {
+        posted += 1
+        guard let slot = slots.randomElement(using: &random) else { return }
+        let notification = Notification(
+            id: NotificationID(high: 0, low: posted),
+            uniqueID: NotificationID(high: 1, low: posted),
+            slot: slot,
+            received: now,
+            storedUntil: now + .seconds(60),
+            priority: .immediate,
+            pushType: .alert,
+            collapseID: nil,
+            payload: []
+        )
+        newest[slot] = posted
+        if desk.post(Letter(notification), generation: 0) != .pending { violations.append("\(posted) was not taken") }
+    }
+
+    private mutating func acknowledgeOne() {
+        guard let index = deliveries.indices.randomElement(using: &random) else { return }
+        let delivery = deliveries.remove(at: index)
+        let notification = delivery.letter.notification
+        acknowledged.insert(notification.id.low)
+        desk.finished(notification.slot, fence: fence, delivery: delivery.number, result: .acknowledged)
+    }
+
+    private mutating func commitSome() {
+        for _ in 0..<Int.random(in: 0...3, using: &random) where !puts.isEmpty {
+            let (letter, tag) = puts.removeFirst()
+            let slot = letter.notification.slot
+            sequence += 1
+            if let old = held[slot] { replaced.insert(old.notification.id.low) }
+            held[slot] = losesPuts ? nil : StoredNotification(notification: letter.notification, sequence: sequence)
+            desk.stored(StoredPut(letter: letter, sequence: sequence, tag: tag))
+            perform()
+        }
+    }
+
+    private mutating func finishRead() {
+        guard !reads.isEmpty else { return }
+        let (slots, fence) = reads.removeFirst()
+        desk.haveRead(slots, found: slots.compactMap { held[$0] }, fence: fence, now: now)
+    }
+
+    private mutating func connect() {
+        fence += 1
+        isConnected = true
+        deliveries = []
+        sentOnConnection = []
+        desk.attach(DeviceNumber(1), link: SilentLink(), isSavingPower: false, fence: fence)
+        for slot in slots { desk.open(slot, fence: fence, qualityOfService: 1) }
+    }
+
+    private mutating func disconnect() {
+        guard isConnected else { return }
+        isConnected = false
+        deliveries = []
+        desk.detach(DeviceNumber(1), fence: fence)
+    }
+
+    private mutating func perform() {
+        let orders = desk.orders
+        desk.clearOrders()
+        for order in orders {
+            switch order {
+            case .deliver(_, let delivery):
+                let id = delivery.letter.notification.id.low
+                if !sentOnConnection.insert(id).inserted { violations.append("\(id) was sent twice on one connection") }
+                deliveries.append(delivery)
+            case .store(let letter, _, let tag):
+                puts.append((letter, tag))
+            case .remove(let slot, let sequence, _, _):
+                if held[slot]?.sequence == sequence { held[slot] = nil }
+            case .settle(let letter, let outcome):
+                settle(letter.notification, outcome)
+            case .read(let slots, let fence):
+                reads.append((slots, fence))
+            case .dismiss, .record, .recordAndSettle:
+                break
+            }
+        }
+    }
+
+    private mutating func settle(_ notification: Notification, _ outcome: ReceiptOutcome) {
+        let id = notification.id.low
+        settled[id, default: 0] += 1
+        let isSafe =
+            acknowledged.contains(id) || replaced.contains(id) || held[notification.slot]?.notification.id.low == id
+        if outcome != .accepted || !isSafe { violations.append("\(id) was accepted, and is nowhere") }
+    }
+}
