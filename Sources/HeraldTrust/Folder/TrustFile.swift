@@ -1,9 +1,10 @@
 // `stat` is a declaration of whichever of these modules the compiler has read first.
+import CoreFoundation
+import Foundation
+
 #if canImport(CDispatch)
 import CDispatch
 #endif
-import CoreFoundation
-import Foundation
 
 /// Files of the trust folder: read only if nobody else can have read or written them, and written so that a reader sees
 /// the old content or the new, never half of one, also after loss of power.
