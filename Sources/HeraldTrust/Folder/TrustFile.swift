@@ -2,6 +2,9 @@ import CoreFoundation
 import Foundation
 
 // `stat` is a declaration of whichever of these modules the compiler has read first.
+import CoreFoundation
+import Foundation
+
 #if canImport(CDispatch)
 import CDispatch
 #endif
