@@ -79,25 +79,43 @@ struct OurStore {
         )
     }
 
-    /// How long a start takes on what is stored, after a clean stop and after none.
+    /// How long a start takes on what an earlier run stored, how much memory it takes, and how long the journal's searches last.
     func measureRestart() async throws {
-        _ = try await run()
-        let clean = ContinuousClock.now
-        let store = try open()
-        let cleanStart = clean.duration(to: .now)
-        let count = store.count
-        let query = ContinuousClock.now
-        let found = try await store.lines(matching: .notification(NotificationID(high: 1, low: 1)), limit: 10)
-        let search = query.duration(to: .now)
-        let scan = ContinuousClock.now
-        _ = try await store.lines(matching: .device(DeviceNumber(0)), limit: 10)
-        let deviceSearch = scan.duration(to: .now)
+        var figures: [(String, String)] = []
+        let before = OurStore.memory()
+        let store = try await time("start_s", &figures, scale: 1) { try open() }
+        figures.append(("stored", "\(store.count)"))
+        figures.append(("memory_mib", "\(OurStore.memory() - before)"))
+        let identifier = JournalQuery.notification(NotificationID(high: 1, low: 1))
+        try await time("search_by_id_ms", &figures) { _ = try await store.lines(matching: identifier, limit: 10) }
+        let device = JournalQuery.device(DeviceNumber(0))
+        try await time("search_by_device_ms", &figures) { _ = try await store.lines(matching: device, limit: 10) }
+        let slots = (1...1000).map { Slot(device: DeviceNumber(UInt64($0)), app: AppNumber(1)) }
+        try await time("read_1000_ms", &figures) { _ = try await store.waiting(in: slots) }
+        let end = Clock().now() + .seconds(31 * 86_400)
+        try await time("expire_10000_ms", &figures) { _ = try await store.removeExpired(at: end, limit: 10_000) }
+        try await time("trim_ms", &figures) { try await store.trim(before: end, maximumBytes: 0) }
         await store.close()
-        print(
-            "{\"stored\":\(count),\"start_s\":\(StoreBench.decimal(seconds(cleanStart))),"
-                + "\"search_ms\":\(StoreBench.decimal(seconds(search) * 1000)),\"found\":\(found.count),"
-                + "\"device_search_ms\":\(StoreBench.decimal(seconds(deviceSearch) * 1000))}"
-        )
+        print("{" + figures.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}")
+    }
+
+    private func time<Value>(
+        _ name: String,
+        _ figures: inout [(String, String)],
+        scale: Double = 1000,
+        _ body: () async throws -> Value
+    ) async rethrows -> Value {
+        let start = ContinuousClock.now
+        let value = try await body()
+        figures.append((name, StoreBench.decimal(seconds(start.duration(to: .now)) * scale)))
+        return value
+    }
+
+    /// Resident memory of the process, in MiB (pages of 4 KiB); 0 where the system does not tell.
+    private static func memory() -> Int {
+        let data = FileHandle(forReadingAtPath: "/proc/self/statm")?.availableData ?? Data()
+        let fields = String(decoding: data, as: UTF8.self).split(separator: " ")
+        return (fields.dropFirst().first.flatMap { Int($0) } ?? 0) / 256
     }
 
     private func seconds(_ duration: Duration) -> Double {

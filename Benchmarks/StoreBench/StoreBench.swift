@@ -8,7 +8,8 @@ import Foundation
 /// Both write every row durably, in transactions of the same size, with the same settings, into a file in the folder. Raw
 /// is only that; ours also keeps the journal (two lines for each, if it replaces another), the index, and a checksum, and
 /// tells of every put. With fewer slots than notifications each put replaces an older one, and raw deletes it too.
-/// Prints one line of JSON. `--restart` measures instead how long the start takes with so many notifications stored.
+/// Prints one line of JSON. `--restart` measures instead how long the start takes on
+/// what an earlier run left in the folder.
 @main
 struct StoreBench {
     struct Options {
