@@ -21,7 +21,7 @@ from certificates import DAY, Authority, uri
 from mqtt_device import LONG
 from mqtt_packets import Kind, Reason
 from provider import Disconnected, Provider
-from service import TOPIC, eventually, herald
+from service import eventually, herald
 
 HELLO = b'{"aps":{"alert":"hello"}}'
 #: A device identifier that nobody enrolled; certificates of the device authority are enough to be a device.
