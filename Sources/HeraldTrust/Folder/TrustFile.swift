@@ -1,6 +1,3 @@
-import CoreFoundation
-import Foundation
-
 // `stat` is a declaration of whichever of these modules the compiler has read first.
 import CoreFoundation
 import Foundation
