@@ -48,20 +48,25 @@ enum RegistryTable {
 
     // Registrations.
 
+    /// Reads all of it: the start waits for this, and there may be a million registrations.
     static func load(_ database: Database) throws -> RegistrySnapshot {
         var snapshot = RegistrySnapshot()
-        for row in try Row.fetchAll(database, sql: "SELECT number, id FROM device") {
-            let id = try read(DeviceID(row["id"] as String))
-            snapshot.devices.append((id, DeviceNumber(UInt64(bitPattern: row["number"]))))
+        try HotStatement(database, sql: "SELECT number, id FROM device").forEachRow { row in
+            let id = try read(row.text(1).flatMap { DeviceID($0) })
+            snapshot.devices.append((id, DeviceNumber(UInt64(bitPattern: row.integer(0)))))
+            return true
         }
-        for row in try Row.fetchAll(database, sql: "SELECT number, topic, environment FROM app") {
-            let topic = try read(Topic(row["topic"] as String))
-            let environment = try read(PushEnvironment(rawValue: row["environment"]))
-            let number = try read(UInt32(exactly: row["number"] as Int64))
+        try HotStatement(database, sql: "SELECT number, topic, environment FROM app").forEachRow { row in
+            let topic = try read(row.text(1).flatMap { Topic($0) })
+            let environment = try read(row.text(2).flatMap { PushEnvironment(rawValue: $0) })
+            let number = try read(UInt32(exactly: row.integer(0)))
             snapshot.apps.append((App(topic: topic, environment: environment), AppNumber(number)))
+            return true
         }
-        let rows = try Row.fetchCursor(database, sql: "SELECT \(columns) FROM registration")
-        while let row = try rows.next() { snapshot.registrations.append(try registration(row)) }
+        try HotStatement(database, sql: "SELECT \(columns) FROM registration").forEachRow { row in
+            snapshot.registrations.append(try registration(row))
+            return true
+        }
         return snapshot
     }
 
@@ -107,10 +112,19 @@ enum RegistryTable {
     private static let columns = "device, app, generation, is_live, registered, ended, is_enabled"
 
     private static func find(_ slot: Slot, _ database: Database) throws -> Registration? {
-        let statement = try database.cachedStatement(
-            sql: "SELECT \(columns) FROM registration WHERE device = ? AND app = ?"
+        let selection = try HotStatement(
+            database,
+            sql: "SELECT \(columns) FROM registration WHERE device = ? AND app = ?",
+            isCached: true
         )
-        return try Row.fetchOne(statement, arguments: key(slot)).map(registration)
+        selection.bind(Int64(bitPattern: slot.device.value), at: 1)
+        selection.bind(Int64(slot.app.value), at: 2)
+        var found: Registration?
+        try selection.forEachRow { row in
+            found = try registration(row)
+            return false
+        }
+        return found
     }
 
     private static func save(_ registration: Registration, _ database: Database) throws {
@@ -124,17 +138,18 @@ enum RegistryTable {
         )
     }
 
-    private static func registration(_ row: Row) throws -> Registration {
+    /// Reads the columns of ``columns``.
+    private static func registration(_ row: HotRow) throws -> Registration {
         Registration(
             slot: Slot(
-                device: DeviceNumber(UInt64(bitPattern: row["device"])),
-                app: AppNumber(try read(UInt32(exactly: row["app"] as Int64)))
+                device: DeviceNumber(UInt64(bitPattern: row.integer(0))),
+                app: AppNumber(try read(UInt32(exactly: row.integer(1))))
             ),
-            generation: try read(UInt32(exactly: row["generation"] as Int64)),
-            isLive: row["is_live"],
-            registered: WallTime(milliseconds: row["registered"]),
-            ended: (row["ended"] as Int64?).map(WallTime.init(milliseconds:)),
-            isEnabled: row["is_enabled"]
+            generation: try read(UInt32(exactly: row.integer(2))),
+            isLive: row.integer(3) != 0,
+            registered: WallTime(milliseconds: row.integer(4)),
+            ended: row.optionalInteger(5).map(WallTime.init(milliseconds:)),
+            isEnabled: row.integer(6) != 0
         )
     }
 

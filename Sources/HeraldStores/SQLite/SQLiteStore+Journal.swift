@@ -5,17 +5,12 @@ import Logging
 
 extension SQLiteStore: JournalStore {
     package func record(_ events: [JournalEvent]) {
-        guard !events.isEmpty else { return }
-        _ = queue.append(.record(events))
+        for event in events { record(event, settling: nil) }
     }
 
     package func record(_ event: JournalEvent, settling receipt: Receipt?) {
-        guard let receipt else {
-            record([event])
-            return
-        }
-        guard !queue.append(.settle(event, receipt)) else { return }
-        receipt.settle(.refused(.serviceUnavailable))
+        guard !queue.append(.record(event, receipt)) else { return }
+        receipt?.settle(.refused(.serviceUnavailable))
     }
 
     package func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent] {

@@ -24,7 +24,7 @@ extension SQLiteStore: MailboxStore {
         if index.remove(slot, sequence: sequence) {
             _ = queue.append(.remove(sequence: sequence, event))
         } else if let event {
-            record([event])
+            record(event, settling: nil)
         }
     }
 

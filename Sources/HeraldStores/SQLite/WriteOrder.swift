@@ -7,15 +7,16 @@ enum WriteOrder: Sendable {
     case put(Letter, reason: StoreReason, tag: PutTag?)
     /// The index has forgotten this row already.
     case remove(sequence: UInt64, JournalEvent?)
-    case record([JournalEvent])
-    case settle(JournalEvent, Receipt)
+    /// A line, and who is told once it is durable.
+    case record(JournalEvent, Receipt?)
     case job(WriteJob)
 
     /// Whether somebody waits for it.
     var isUrgent: Bool {
         switch self {
-        case .put, .settle, .job: true
-        case .remove, .record: false
+        case .put, .job: true
+        case .record(_, let receipt): receipt != nil
+        case .remove: false
         }
     }
 

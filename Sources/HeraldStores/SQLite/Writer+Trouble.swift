@@ -30,9 +30,9 @@ extension Writer {
             if order.isUrgent { urgent -= 1 }
             switch order {
             case .put(let letter, _, _): letters.append(letter)
-            case .settle(_, let receipt): receipt.settle(.refused(.serviceUnavailable))
             case .job(let job): if !answered.contains(place) { job.fail(error) }
-            case .remove, .record: if schedule.health != .failed { kept.append(order) }
+            case .record(_, let receipt?): receipt.settle(.refused(.serviceUnavailable))
+            case .record(_, nil), .remove: if schedule.health != .failed { kept.append(order) }
             }
         }
         if !letters.isEmpty { surroundings.reporter.current?.failed(letters) }
@@ -92,6 +92,7 @@ extension Writer {
             return
         }
         do {
+            try copyLog()
             try transact { try settings.probe(database) }
         } catch {
             became(StoreError(writing: error, path: surroundings.file.path))
@@ -104,6 +105,17 @@ extension Writer {
         schedule.became(.well, now: now)
         spaceCheckedAt = nil
         checkSpace()
+    }
+
+    /// On a full disk the log cannot grow; copied into the file, if that has free pages, it starts over and has room for
+    /// removals, which make more.
+    private func copyLog() throws {
+        do {
+            let result = try database.checkpoint(.passive)
+            schedule.checkpointed((result.walFrameCount, result.checkpointedFrameCount))
+        } catch {
+            if StoreError(writing: error, path: surroundings.file.path).isFinal { throw error }
+        }
     }
 
     /// Takes no more before the disk is so full that SQLite fails.

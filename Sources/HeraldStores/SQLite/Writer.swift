@@ -161,11 +161,9 @@ final class Writer {
             case .remove(let sequence, let event):
                 batch.remove(sequence, event: event)
                 stage.changes += 1
-            case .record(let events):
-                for event in events { batch.record(event) }
-            case .settle(let event, let receipt):
+            case .record(let event, let receipt):
                 batch.record(event)
-                stage.receipts.append(receipt)
+                if let receipt { stage.receipts.append(receipt) }
             case .job(let job):
                 try perform(job, at: place, &stage)
                 stage.changes += 1
