@@ -59,7 +59,7 @@ struct DemoCurl: Hashable, Sendable {
         // The server certificate names localhost; where its address is another, curl is told so.
         let resolve = DemoCurl.isLocalhost(host) ? "" : " --resolve localhost:\(port):\(DemoCurl.bracketed(host))"
         return
-            "curl --http2 --cacert \(DemoCurl.quoted(authorityPath)) --cert \(DemoCurl.quoted(certificatePath))\(resolve)"
+            "curl -i --http2 --cacert \(DemoCurl.quoted(authorityPath)) --cert \(DemoCurl.quoted(certificatePath))\(resolve)"
             + " -H 'apns-push-type: alert' -d '{\"aps\":{\"alert\":\"Hello from curl\"}}'"
             + " https://localhost:\(port)/3/device/\(token.hex)"
     }
