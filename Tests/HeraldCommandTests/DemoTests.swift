@@ -40,7 +40,7 @@ import Testing
     @Test func `the line is a command of curl's`() {
         let zeroes = String(repeating: "0", count: 63)
         #expect(
-            curl() == "curl --http2 --cacert /data/ca.pem --cert /data/p.pem -H 'apns-push-type: alert' "
+            curl() == "curl -i --http2 --cacert /data/ca.pem --cert /data/p.pem -H 'apns-push-type: alert' "
                 + #"-d '{"aps":{"alert":"Hello from curl"}}' https://localhost:7/3/device/\#(zeroes)1"#
         )
     }
