@@ -3,6 +3,8 @@
 CONFIGURATION ?= debug
 BUILD = .build/$(CONFIGURATION)
 PYTHON = .build/venv/bin/python
+# How often the crash test kills the service.
+CRASH_CYCLES ?= 100
 SOURCES = Package.swift Sources Tests $(wildcard Benchmarks)
 
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
@@ -26,7 +28,7 @@ unit: libraries
 
 interop: libraries peers $(PYTHON)
 	swift build --product herald
-	$(PYTHON) -m pytest Tests/Interop
+	HERALD_CRASH_CYCLES=$(CRASH_CYCLES) $(PYTHON) -m pytest Tests/Interop
 
 bench: libraries rivals
 	Benchmarks/run
