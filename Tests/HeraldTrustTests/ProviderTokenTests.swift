@@ -99,6 +99,7 @@ struct ProviderTokenTests {
 
     @Test(arguments: [
         ("iat as text", #"{"iss":"TEAM000001","iat":"1772366400"}"#),
+        ("iat with a fraction", #"{"iss":"TEAM000001","iat":1772366400.853917}"#),
         ("kid among the claims", #"{"iss":"TEAM000001","iat":1772366400,"kid":"ABC123DEFG"}"#),
         ("pretty-printed", "{\n \"iss\" : \"TEAM000001\",\n \"iat\" : 1772366400\n}"),
         ("members of no concern", #"{"iss":"TEAM000001","iat":1772366400,"exp":1,"aud":["a"],"sub":"ü€😀"}"#),
@@ -175,7 +176,9 @@ struct ProviderTokenTests {
         ("no iat", #"{"iss":"TEAM000001"}"#),
         ("iat null", #"{"iss":"TEAM000001","iat":null}"#),
         ("iat twice", #"{"iss":"TEAM000001","iat":1772366400,"iat":1772366400}"#),
-        ("iat with a fraction", #"{"iss":"TEAM000001","iat":1772366400.5}"#),
+        ("iat negative with a fraction", #"{"iss":"TEAM000001","iat":-1772366400.5}"#),
+        ("iat text with a fraction", #"{"iss":"TEAM000001","iat":"1772366400.5"}"#),
+        ("iat with a fraction and an exponent", #"{"iss":"TEAM000001","iat":1772366400.5e0}"#),
         ("iat with an exponent", #"{"iss":"TEAM000001","iat":1.7723664e9}"#),
         ("iat negative", #"{"iss":"TEAM000001","iat":-1}"#),
         ("iat beyond all numbers", #"{"iss":"TEAM000001","iat":99999999999999999999999}"#),

@@ -59,6 +59,7 @@ GOOD = {
         lambda: provider_token(key, encode=standard), lambda token: "+" in token and "/" in token
     ),
     "standard alphabet and DER": lambda key: provider_token(key, encode=standard, der=True),
+    "iat with a fraction": lambda key: provider_token(key, claims={"iss": key[2], "iat": time.time()}),
     "iat as a string": lambda key: provider_token(key, claims={"iss": key[2], "iat": str(int(time.time()))}),
     "no alg": lambda key: provider_token(key, header={"kid": key[1]}),
     "typ": lambda key: provider_token(key, header={"alg": "ES256", "kid": key[1], "typ": "JWT"}),

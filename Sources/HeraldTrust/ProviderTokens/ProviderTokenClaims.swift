@@ -19,7 +19,7 @@ struct ProviderTokenClaims {
     /// Takes a token apart.
     ///
     /// Only what a client of APNs in use has reason to send is tolerated: padding and the standard alphabet, a signature
-    /// in DER (what `openssl dgst` and Java make), `iat` as a string, a header without `alg` and `typ`, members that
+    /// in DER (what `openssl dgst` and Java make), `iat` as a string or with a fraction (RFC 7519 §2 permits it), a header without `alg` and `typ`, members that
     /// nobody asked for. An `alg` that is there must be ES256; which key and which algorithm check the signature never
     /// depends on it, nor on `jwk`, `jku` or `x5c` (RFC 8725 §3.1).
     init(_ token: UnsafeRawBufferPointer) throws(Flaw) {
@@ -68,14 +68,14 @@ struct ProviderTokenClaims {
             throw Flaw(why: "the token's iss is not ten of A-Z and 0-9")
         }
         switch claims["iat"] {
-        case .integer(let seconds) where seconds >= 0:
+        case .integer(let seconds) where seconds >= 0, .decimal(let seconds) where seconds >= 0:
             return (team, seconds)
         case .string(let text):
             let digits = text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
             guard digits, let seconds = Int64(text) else { fallthrough }
             return (team, seconds)
         default:
-            throw Flaw(why: "the token's iat is not in whole seconds since 1970")
+            throw Flaw(why: "the token's iat is not in seconds since 1970")
         }
     }
 

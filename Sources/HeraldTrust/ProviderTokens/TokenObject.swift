@@ -10,6 +10,8 @@ struct TokenObject {
         case string(String)
         /// A number without fraction and exponent that fits.
         case integer(Int64)
+        /// The whole part of a number with a fraction and without exponent.
+        case decimal(Int64)
         /// Anything else; well-formed, and not kept.
         case other
     }
@@ -123,13 +125,16 @@ private struct Reader {
             position += 1
             guard digits() > 0 else { return nil }
         }
+        let endOfFraction = position
         if peek() == UInt8(ascii: "e") || peek() == UInt8(ascii: "E") {
             position += 1
             if peek() == UInt8(ascii: "+") || peek() == UInt8(ascii: "-") { position += 1 }
             guard digits() > 0 else { return nil }
         }
-        guard position == end else { return .other }
-        return Int64(String(decoding: bytes[start..<end], as: UTF8.self)).map { .integer($0) } ?? .other
+        guard position == endOfFraction, let whole = Int64(String(decoding: bytes[start..<end], as: UTF8.self)) else {
+            return .other
+        }
+        return position == end ? .integer(whole) : .decimal(whole)
     }
 
     private mutating func digits() -> Int {
