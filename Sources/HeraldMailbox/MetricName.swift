@@ -16,6 +16,8 @@ package enum MetricName {
     package static let providerRequests = "herald_provider_requests_total"
     package static let deviceConnections = "herald_device_connections_total"
     package static let deviceRefusals = "herald_device_refusals_total"
+    package static let revocationListCurrent = "herald_revocation_list_current"
+    package static let revocationListSecondsLeft = "herald_revocation_list_seconds_left"
     package static let deviceTakeovers = "herald_device_takeovers_total"
 }
 

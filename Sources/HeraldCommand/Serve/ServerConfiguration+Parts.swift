@@ -1,9 +1,24 @@
 import HeraldCourier
 import HeraldGateway
 import HeraldMailbox
+import HeraldModel
+import HeraldTrust
 
 /// What the configuration means for each part.
 extension ServerConfiguration {
+    var revocations: RevocationPolicy {
+        RevocationPolicy(grace: revocationGrace, mayBeMissing: revocationLists == .optional)
+    }
+
+    var unmarkedEnvironments: Set<PushEnvironment> {
+        switch unmarkedCertificates {
+        case .refused: []
+        case .production: [.production]
+        case .sandbox: [.sandbox]
+        case .both: Set(PushEnvironment.allCases)
+        }
+    }
+
     var postOffice: PostOfficeConfiguration {
         var settings = PostOfficeConfiguration()
         settings.longestStorage = longestStorage
@@ -14,7 +29,6 @@ extension ServerConfiguration {
 
     var gateway: GatewayConfiguration {
         var settings = GatewayConfiguration(host: host, port: apiPort, environment: environment)
-        settings.timeouts.shutdown = gracePeriod
         // What the gateway itself adds: a second of notice, and one to close what is left.
         settings.timeouts.shutdown = max(.zero, gracePeriod - .seconds(2))
         settings.rules.takesUnreadablePayloads = acceptsNonJSON

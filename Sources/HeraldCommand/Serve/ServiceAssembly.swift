@@ -51,7 +51,11 @@ struct ServiceAssembly: Sendable {
         )
         try refusePublicAddress(configuration, trustFolder)
         let demo = configuration.demo ? try Demo(folder, trust: trustFolder, now: clock.now()) : nil
-        let trust = try TrustOffice(folder: trustFolder)
+        let trust = try TrustOffice(
+            folder: trustFolder,
+            revocationPolicy: configuration.revocations,
+            unmarkedEnvironments: configuration.unmarkedEnvironments
+        )
         let (failures, failure) = AsyncStream.makeStream(of: StoreError.self, bufferingPolicy: .bufferingOldest(1))
         let store = try SQLiteStore(path: folder.databasePath, clock: clock, logger: logger) { error in
             failure.yield(error)

@@ -73,11 +73,13 @@ struct TrustWatch: Service {
     let trust: TrustOffice
     let gateway: Gateway
     let courier: Courier
+    let alarm: RevocationAlarm
     let logger: Logger
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while true {
+                alarm.look()
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }
                 follow(trust.reload())
             }

@@ -22,6 +22,7 @@ struct ServiceRun {
             trust: assembly.trust,
             gateway: assembly.gateway,
             courier: assembly.courier,
+            alarm: RevocationAlarm(trust: assembly.trust, clock: assembly.clock, logger: assembly.logger),
             logger: assembly.logger
         )
         let console = Console(

@@ -83,6 +83,31 @@ struct ServeOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How long a stop waits for what was accepted. (default: 10s)", valueName: "time"))
     var gracePeriod: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "How long a revocation list counts after its successor was due. (default: 0s)",
+            valueName: "time"
+        )
+    )
+    var revocationGrace: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Whether peers need a revocation list to be let in: required or optional. (default: required)",
+            valueName: "need"
+        )
+    )
+    var revocationLists: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "What provider certificates without an environment are for: refused, production, sandbox or both. "
+                + "(default: refused)",
+            valueName: "environment"
+        )
+    )
+    var unmarkedCertificates: String?
+
     @Option(help: ArgumentHelp("How log lines look: text or json. (default: text)", valueName: "format"))
     var logFormat: String?
 
@@ -107,7 +132,8 @@ struct ServeOptions: ParsableArguments {
         let texts: [(SettingKey, String?)] = [
             (.data, data), (.host, host), (.consoleHost, consoleHost), (.environment, environment), (.store, store),
             (.uniqueID, uniqueId), (.keepAlive, keepAlive), (.gracePeriod, gracePeriod), (.logFormat, logFormat),
-            (.logLevel, logLevel), (.clock, clock),
+            (.logLevel, logLevel), (.clock, clock), (.revocationGrace, revocationGrace),
+            (.revocationLists, revocationLists), (.unmarkedCertificates, unmarkedCertificates),
         ]
         let numbers: [(SettingKey, Int?)] = [
             (.apiPort, apiPort), (.binaryPort, binaryPort), (.feedbackPort, feedbackPort), (.devicePort, devicePort),

@@ -16,6 +16,21 @@ struct ServerConfiguration: Hashable, Sendable {
         case always
     }
 
+    /// Whether there must be a revocation list for peers to be let in.
+    enum RevocationLists: String, CaseIterable, Sendable {
+        case required
+        /// For authorities of users' own that publish none.
+        case optional
+    }
+
+    /// The environments of a provider certificate that has neither of Apple's marks.
+    enum UnmarkedCertificates: String, CaseIterable, Sendable {
+        case refused
+        case production
+        case sandbox
+        case both
+    }
+
     var data = DataFolder.defaultPath
     /// Names of the server certificate, beside those of this machine.
     var hostnames: [String] = []
@@ -44,6 +59,10 @@ struct ServerConfiguration: Hashable, Sendable {
     var uniqueID = UniqueID.sandbox
     /// Whether a payload that is not a JSON object is accepted, as APNs does, and then is undeliverable.
     var acceptsNonJSON = false
+    /// How long a revocation list still counts after its successor was due.
+    var revocationGrace = Duration.zero
+    var revocationLists = RevocationLists.required
+    var unmarkedCertificates = UnmarkedCertificates.refused
     /// The longest keep alive that a device may ask for.
     var longestKeepAlive = Duration.seconds(1800)
     /// How long the service finishes what it accepted when it is told to stop.
@@ -78,6 +97,7 @@ extension ServerConfiguration {
             clock = setting
         }
         try readLimits(settings)
+        try readTrust(settings)
     }
 
     private mutating func readPorts(_ settings: Settings) throws {
@@ -103,6 +123,13 @@ extension ServerConfiguration {
         // MQTT counts keep alive in 16 bits of seconds (MQTT 5 §3.1.2.10).
         longestKeepAlive = try settings.duration(.keepAlive, in: .seconds(1) ... .seconds(65_535)) ?? longestKeepAlive
         gracePeriod = try settings.duration(.gracePeriod, in: .zero ... .seconds(600)) ?? gracePeriod
+    }
+
+    private mutating func readTrust(_ settings: Settings) throws {
+        let grace = try settings.duration(.revocationGrace, in: .zero ... .seconds(365 * 86_400))
+        revocationGrace = grace ?? revocationGrace
+        revocationLists = try settings.choice(.revocationLists) ?? revocationLists
+        unmarkedCertificates = try settings.choice(.unmarkedCertificates) ?? unmarkedCertificates
     }
 
     private static func store(_ text: String) throws -> Store {

@@ -22,9 +22,12 @@ enum SettingKey: String, CaseIterable, Sendable {
     case keepAlive = "keep-alive"
     case logFormat = "log-format"
     case logLevel = "log-level"
+    case revocationGrace = "revocation-grace"
+    case revocationLists = "revocation-lists"
     case storageDays = "storage-days"
     case store
     case uniqueID = "unique-id"
+    case unmarkedCertificates = "unmarked-certificates"
 
     /// What a key's value looks like.
     enum Shape: Sendable {
@@ -41,8 +44,8 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .activationPort, .apiPort, .binaryPort, .consolePort, .devicePort, .feedbackPort, .journalDays,
             .journalSize, .storageDays:
             .number
-        case .clock, .consoleHost, .data, .environment, .gracePeriod, .host, .keepAlive, .logFormat, .logLevel, .store,
-            .uniqueID:
+        case .clock, .consoleHost, .data, .environment, .gracePeriod, .host, .keepAlive, .logFormat, .logLevel,
+            .revocationGrace, .revocationLists, .store, .uniqueID, .unmarkedCertificates:
             .text
         }
     }
@@ -73,9 +76,12 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .keepAlive: "30m"
         case .logFormat: "text"
         case .logLevel: "info"
+        case .revocationGrace: "12h"
+        case .revocationLists: "required"
         case .storageDays: "30"
         case .store: "sqlite"
         case .uniqueID: "sandbox"
+        case .unmarkedCertificates: "refused"
         }
     }
 

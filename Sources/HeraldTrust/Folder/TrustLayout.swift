@@ -33,7 +33,7 @@ package struct TrustLayout: Hashable, Sendable {
     var ledger: String { folder + "/ledger.jsonl" }
     var lock: String { folder + "/lock" }
 
-    func revocationList(_ kind: PeerKind) -> String {
+    package func revocationList(_ kind: PeerKind) -> String {
         "\(folder)/\(kind.rawValue).crl"
     }
 }

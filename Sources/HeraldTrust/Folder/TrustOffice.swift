@@ -84,6 +84,14 @@ package final class TrustOffice: Sendable {
         revocations.isRevoked(serial: serial, of: kind)
     }
 
+    /// How far the revocation list of one kind of peers may be relied on.
+    package func revocationStanding(of kind: PeerKind, now: WallTime) -> RevocationBook.Standing {
+        revocations.standing(of: kind, now: now)
+    }
+
+    /// Whether peers of that kind are let in where there is no revocation list at all.
+    package var mayLackRevocationList: Bool { revocations.mayLackList }
+
     /// Reads what changed in the folder.
     ///
     /// Cheap where nothing did: fit to be called every second. Not for event loops.

@@ -50,6 +50,16 @@ package final class RevocationBook: Sendable {
         package var failures: [TrustError] = []
     }
 
+    /// How far the list of one kind of peers may be relied on.
+    package enum Standing: Hashable, Sendable {
+        /// It is in force, until the moment at which its successor is due; nil if it names none.
+        case current(until: WallTime?)
+        /// Its successor was due, and the grace is over as well: nobody new is let in.
+        case overdue(since: WallTime)
+        /// There is none.
+        case missing
+    }
+
     private struct Shelf {
         var lists: [PeerKind: RevocationList] = [:]
         var stamps: [PeerKind: TrustFile.Stamp] = [:]
@@ -72,6 +82,16 @@ package final class RevocationBook: Sendable {
             if let due = list.nextUpdate, now > due + policy.grace { return .unknown }
             return .good
         }
+    }
+
+    /// Whether peers are let in where there is no list at all.
+    var mayLackList: Bool { policy.mayBeMissing }
+
+    /// How far the list of one kind of peers may be relied on.
+    package func standing(of kind: PeerKind, now: WallTime) -> Standing {
+        guard let list = shelf.withLock({ $0.lists[kind] }) else { return .missing }
+        if let due = list.nextUpdate, now > due + policy.grace { return .overdue(since: due) }
+        return .current(until: list.nextUpdate)
     }
 
     /// Whether the holder of an open connection is revoked meanwhile; `serial` is as its identity has it.
