@@ -1,8 +1,20 @@
 import Crypto
-import HeraldModel
+package import HeraldModel
 import X509
 
 extension TrustFolder {
+    /// Makes the server certificate anew if little of its time is left; one that users brought stays.
+    ///
+    /// A service that runs for years would otherwise outlive it.
+    /// - Returns: What the doors show.
+    /// - Throws: ``TrustError``.
+    package func renewServerCertificate(now: WallTime) throws -> ServerCertificate {
+        try TrustLock.with(layout) {
+            try updateServerCertificate(adding: [], now: now)
+            return try serverCertificate()
+        }
+    }
+
     /// Sees to it that the server certificate has all names that it should, and time left.
     ///
     /// Called under the lock.
