@@ -5,6 +5,7 @@ import HeraldTrust
 package import Logging
 package import NIOCore
 package import NIOSSL
+import Synchronization
 
 /// Where devices hang on: MQTT 5 and 3.1.1 over mutual TLS.
 ///
@@ -94,6 +95,12 @@ package final class Courier: Sendable {
     /// The context for the handshakes from now on.
     package func replaceContext(_ context: NIOSSLContext) {
         door.replaceContext(context)
+    }
+
+    /// What devices that connect from now on are held to.
+    package func replaceLimits(longestKeepAlive: Duration, longestSession: Duration) {
+        clerk.limits.longestKeepAlive.store(longestKeepAlive.components.seconds, ordering: .relaxed)
+        clerk.limits.longestSession.store(longestSession.components.seconds, ordering: .relaxed)
     }
 
     /// Ends the connections of devices that are not welcome any more: after every change of what is revoked.

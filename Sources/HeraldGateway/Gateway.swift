@@ -26,6 +26,7 @@ package final class Gateway: Sendable {
     ///   - letterBox: Takes their notifications: the post office.
     ///   - clock: The service's clock.
     ///   - logger: Gets nothing of payloads, tokens or keys.
+    ///   - drills: Bad days on demand; none without.
     package init(
         configuration: GatewayConfiguration,
         group: any EventLoopGroup,
@@ -33,14 +34,17 @@ package final class Gateway: Sendable {
         admission: Admission,
         letterBox: any LetterBox,
         clock: any WallClock,
-        logger: Logger
+        logger: Logger,
+        drills: DrillDesk? = nil
     ) {
         let service = ProviderService(
             configuration: configuration,
             admission: admission,
             letterBox: letterBox,
             clock: clock,
-            logger: logger
+            logger: logger,
+            drills: drills ?? DrillDesk(clock: clock, logger: logger),
+            rules: LiveRules(configuration.rules)
         )
         let loops = PerLoop(group) { ProviderLoop(on: $0) }
         self.service = service
@@ -95,6 +99,11 @@ package final class Gateway: Sendable {
     /// Looks again at the certificates of all open connections; ends those that are good no longer.
     package func reviewCertificates() {
         for loop in loops.all { loop.toEach { $0.reviewCertificate() } }
+    }
+
+    /// The rules for requests from now on, on open connections too; the post office's longest storage is asked for again.
+    package func replaceRules(_ rules: RequestRules) {
+        service.rules.replace(rules)
     }
 
     /// How many connections there are.

@@ -76,6 +76,12 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case discardedTooLargeFromStorage = 38
     /// Not to be stored, and the device was away, or went away before it acknowledged the one attempt.
     case discardedDeviceOffline = 39
+    /// A drill answered the provider with a refusal; it went nowhere.
+    case refusedByDrill = 60
+    /// A drill lost it, and left the provider without an answer.
+    case lostByDrill = 61
+    /// It was accepted, and a drill kept that from the provider.
+    case answerWithheldByDrill = 62
 
     package init(stored reason: StoreReason) {
         switch reason {
@@ -121,6 +127,9 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .discardedTooLarge: "discarded (larger than the device accepts)"
         case .discardedTooLargeFromStorage: "discarded from storage (larger than the device accepts)"
         case .discardedDeviceOffline: "discarded (not to be stored, and the device was away)"
+        case .refusedByDrill: "refused (drill)"
+        case .lostByDrill: "lost (drill)"
+        case .answerWithheldByDrill: "answer withheld (drill)"
         }
     }
 }

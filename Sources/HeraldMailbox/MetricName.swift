@@ -14,6 +14,8 @@ package enum MetricName {
     package static let providerConnections = "herald_provider_connections_total"
     package static let providerConnectionsCutOff = "herald_provider_connections_cut_off_total"
     package static let providerRequests = "herald_provider_requests_total"
+    package static let drilledRequests = "herald_drilled_requests_total"
+    package static let drillsActive = "herald_drills_active"
     package static let deviceConnections = "herald_device_connections_total"
     package static let deviceRefusals = "herald_device_refusals_total"
     package static let revocationListCurrent = "herald_revocation_list_current"

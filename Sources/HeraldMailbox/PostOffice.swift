@@ -22,6 +22,7 @@ package final class PostOffice: Sendable {
     package typealias Store = MailboxStore & JournalStore
 
     private let configuration: PostOfficeConfiguration
+    private let terms: Mutex<StorageTerms>
     private let clock: any WallClock
     private let store: any Store
     private let directory: any ConnectionDirectory
@@ -41,6 +42,7 @@ package final class PostOffice: Sendable {
         logger: Logger
     ) {
         self.configuration = configuration
+        terms = Mutex(configuration.terms)
         self.clock = clock
         self.store = store
         self.directory = directory
@@ -53,7 +55,12 @@ package final class PostOffice: Sendable {
     }
 
     /// How long a notification may be stored at the longest; the doors cut `apns-expiration` to it.
-    package var longestStorage: Duration { configuration.longestStorage }
+    package var longestStorage: Duration { terms.withLock { $0.longestStorage } }
+
+    /// How long notifications and the journal are kept from now on.
+    package func replaceTerms(_ terms: StorageTerms) {
+        self.terms.withLock { $0 = terms }
+    }
 
     // For the gateway.
 
@@ -78,6 +85,11 @@ package final class PostOffice: Sendable {
     /// Takes a notification that no app could read: it goes on record, and nowhere else.
     package func discard(_ letter: Letter, generation: UInt32, as state: JournalState) -> PostDecision {
         at(letter.notification.slot.device) { $0.discard(letter, generation: generation, as: state) }
+    }
+
+    /// Puts a further line on record about a notification that was posted.
+    package func note(_ state: JournalState, about notification: Notification) {
+        store.record([JournalEvent(state, notification, at: clock.now())])
     }
 
     // For the courier.
@@ -190,7 +202,8 @@ package final class PostOffice: Sendable {
             while try await store.removeExpired(at: now, limit: configuration.expirySweepStep)
                 == configuration.expirySweepStep
             {}
-            try await store.trim(before: now - configuration.journalAge, maximumBytes: configuration.journalBytes)
+            let terms = terms.withLock { $0 }
+            try await store.trim(before: now - terms.journalAge, maximumBytes: terms.journalBytes)
         } catch is CancellationError {
             // The service stops.
         } catch {

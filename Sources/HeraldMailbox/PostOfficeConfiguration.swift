@@ -30,4 +30,19 @@ package struct PostOfficeConfiguration: Sendable {
     package var shardCount = 64
 
     package init() {}
+
+    /// The part that may change while the service runs.
+    package var terms: StorageTerms {
+        StorageTerms(longestStorage: longestStorage, journalAge: journalAge, journalBytes: journalBytes)
+    }
+}
+
+/// How long things are kept: what may change while the service runs.
+package struct StorageTerms: Hashable, Sendable {
+    /// As ``PostOfficeConfiguration/longestStorage``.
+    package var longestStorage: Duration
+    /// As ``PostOfficeConfiguration/journalAge``.
+    package var journalAge: Duration
+    /// As ``PostOfficeConfiguration/journalBytes``.
+    package var journalBytes: Int
 }

@@ -1,6 +1,7 @@
 import HeraldMailbox
 import HeraldModel
 import HeraldWire
+import Synchronization
 
 extension SessionMachine {
     /// Checks a CONNECT, and asks the registry to let the device in.
@@ -108,7 +109,7 @@ extension SessionMachine {
     ///
     /// 3.1.1 has only "with the connection" and "for ever" (MQTT 5 §3.1.2.11.2 maps them).
     private func sessionExpiry(_ connect: MQTTConnect) -> UInt32 {
-        let longest = UInt32(clamping: limits.configuration.longestSession.components.seconds)
+        let longest = UInt32(clamping: limits.longestSession.load(ordering: .relaxed))
         switch connect.version {
         case .v5: return min(connect.properties.sessionExpiryInterval ?? 0, longest)
         case .v311: return connect.isClean ? 0 : longest
@@ -123,7 +124,7 @@ extension SessionMachine {
 
     /// Seconds; the client's own, or the longest that is allowed.
     private func keepAlive(_ connect: MQTTConnect) -> Double {
-        let longest = limits.configuration.longestKeepAlive.components.seconds
+        let longest = limits.longestKeepAlive.load(ordering: .relaxed)
         let wanted = Int64(connect.keepAlive)
         return Double(wanted == 0 ? longest : min(wanted, longest))
     }

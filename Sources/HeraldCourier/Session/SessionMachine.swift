@@ -1,6 +1,7 @@
 import HeraldMailbox
 import HeraldModel
 import HeraldWire
+import Synchronization
 
 /// Decides about one connection of a device: packets and events go in, actions come out.
 ///
@@ -232,8 +233,14 @@ struct SessionMachine {
 /// The configuration, shared by all sessions instead of copied into each.
 final class SessionLimits: Sendable {
     let configuration: CourierConfiguration
+    /// In seconds; may change while the service runs, and holds for the connections that come after.
+    let longestKeepAlive: Atomic<Int64>
+    /// In seconds; as ``longestKeepAlive``.
+    let longestSession: Atomic<Int64>
 
     init(_ configuration: CourierConfiguration) {
         self.configuration = configuration
+        longestKeepAlive = Atomic(configuration.longestKeepAlive.components.seconds)
+        longestSession = Atomic(configuration.longestSession.components.seconds)
     }
 }

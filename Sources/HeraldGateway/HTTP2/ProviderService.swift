@@ -9,12 +9,17 @@ struct ProviderService: Sendable {
     let letterBox: any LetterBox
     let clock: any WallClock
     let logger: Logger
+    let drills: DrillDesk
+    let rules: LiveRules
     let metrics = GatewayMetrics()
+
+    /// How many streams are welcome on a connection that has shown who it is.
+    var welcomeStreams: Int { drills.streams ?? configuration.http2.concurrentStreams }
 
     var intake: RequestIntake {
         RequestIntake(
             admission: admission,
-            rules: configuration.rules,
+            rules: rules.current,
             longestStorage: letterBox.longestStorage
         )
     }

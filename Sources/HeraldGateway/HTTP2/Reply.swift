@@ -35,8 +35,8 @@ struct Reply {
     var status: ReplyStatus
     /// JSON, less than 1,024 bytes (a Swift client reads no more of an error); empty for none.
     var body: [UInt8] = []
-    /// Seconds, for `retry-after`.
-    var retryAfter: StaticString?
+    /// Seconds in digits, for `retry-after`; empty for none.
+    var retryAfter: [UInt8] = []
     /// Words for `herald-explanation`; empty for none.
     var explanation: [UInt8] = []
 

@@ -16,6 +16,8 @@ final class RequestSlot {
         case abandoned
         /// The post office has it; its receipt will come.
         case inHand
+        /// A drill never answers it.
+        case unanswered
         /// Its answer has been given to the HTTP/2 layer.
         case answered
     }
@@ -41,6 +43,8 @@ final class RequestSlot {
     var replyID: IdentifierText?
     var replyUniqueID: IdentifierText?
     var explains = false
+    /// What a drill makes of it.
+    var drill: RequestDrill?
     /// The answer's body, and how much of it the HTTP/2 layer has taken.
     var replyBody: [UInt8] = []
     var replyOffset = 0
@@ -71,6 +75,7 @@ final class RequestSlot {
         replyID = nil
         replyUniqueID = nil
         explains = false
+        drill = nil
         replyBody = []
         replyOffset = 0
     }
