@@ -84,7 +84,7 @@ package struct Console: Sendable {
     }
 
     private func health() throws -> Response {
-        let report = HealthReport(problems: administration.problems)
+        let report = HealthReport(problems: administration.problems, drills: administration.drills.map(\.words))
         return try AdminReply.json(report, status: report.status == .ready ? .ok : .serviceUnavailable)
     }
 

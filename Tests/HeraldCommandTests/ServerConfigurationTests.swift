@@ -58,6 +58,10 @@ import Testing
                 accept-non-json: yes
                 keep-alive: 5m
                 grace-period: 3s
+                provider-idle: 90s
+                drill: [drop --for 10m]
+                payload-drills: true
+                payload-drills-in-public: true
                 log-format: json
                 log-level: debug
                 clock: +1h
@@ -78,6 +82,9 @@ import Testing
         expected.acceptsNonJSON = true
         expected.longestKeepAlive = .seconds(300)
         expected.gracePeriod = .seconds(3)
+        expected.providerIdle = .seconds(90)
+        expected.drills = [try DrillOptions.configured("drop --for 10m")]
+        (expected.allowsPayloadDrills, expected.allowsPayloadDrillsInPublic) = (true, true)
         expected.logFormat = .json
         expected.logLevel = .debug
         expected.clock = .shifted(by: .seconds(3600))

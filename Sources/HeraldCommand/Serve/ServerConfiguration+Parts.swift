@@ -31,6 +31,8 @@ extension ServerConfiguration {
         var settings = GatewayConfiguration(host: host, port: apiPort, environment: environment)
         // What the gateway itself adds: a second of notice, and one to close what is left.
         settings.timeouts.shutdown = max(.zero, gracePeriod - .seconds(2))
+        settings.timeouts.idle = providerIdle
+        settings.timeouts.idleUnknown = min(settings.timeouts.idleUnknown, providerIdle)
         settings.rules.takesUnreadablePayloads = acceptsNonJSON
         settings.rules.alwaysSendsUniqueID = uniqueID == .always
         return settings

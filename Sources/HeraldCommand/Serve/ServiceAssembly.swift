@@ -23,6 +23,7 @@ struct ServiceAssembly: Sendable {
     let postOffice: PostOffice
     let registry: Registry
     let gateway: Gateway
+    let drills: DrillDesk
     let courier: Courier
     /// Told when the store has failed for good.
     let storeFailure: AsyncStream<StoreError>
@@ -74,6 +75,7 @@ struct ServiceAssembly: Sendable {
         try await registry.load()
         let contexts = try DoorContexts(trustFolder)
         let admission = Admission(trust: trust, apps: registry)
+        let drills = DrillDesk(clock: clock, logger: logger)
         let gateway = Gateway(
             configuration: configuration.gateway,
             group: MultiThreadedEventLoopGroup.singleton,
@@ -81,7 +83,8 @@ struct ServiceAssembly: Sendable {
             admission: admission,
             letterBox: postOffice,
             clock: clock,
-            logger: logger
+            logger: logger,
+            drills: drills
         )
         let office = ServiceOffice(
             postOffice: postOffice,
@@ -107,6 +110,7 @@ struct ServiceAssembly: Sendable {
             postOffice: postOffice,
             registry: registry,
             gateway: gateway,
+            drills: drills,
             courier: courier,
             storeFailure: failures,
             demo: demo,

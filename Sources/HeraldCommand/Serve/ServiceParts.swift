@@ -2,6 +2,7 @@ import HeraldCourier
 import HeraldDoor
 import HeraldGateway
 import HeraldMailbox
+import HeraldModel
 import HeraldStores
 import HeraldTrust
 import Logging
@@ -74,17 +75,39 @@ struct TrustWatch: Service {
     let gateway: Gateway
     let courier: Courier
     let alarm: RevocationAlarm
+    let clock: ServiceClock
     let logger: Logger
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
+            var second = 0
             while true {
                 alarm.look()
+                if second % 3600 == 0 { renewServerCertificate() }
+                second += 1
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }
                 follow(trust.reload())
             }
         }
     }
+
+    /// Sees to it that the doors show a certificate that lasts, or says that they will not.
+    func renewServerCertificate() {
+        do {
+            let certificate = try trust.folder.renewServerCertificate(now: clock.now())
+            follow(trust.reload())
+            guard certificate.expires - clock.now() < TrustWatch.notice else { return }
+            logger.warning(
+                "your own server certificate expires soon: put another in its place",
+                metadata: ["expires": "\(certificate.expires.rfc3339)"]
+            )
+        } catch {
+            logger.error("the server certificate cannot be renewed", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// How long before its end an operator's own certificate is warned of, each hour.
+    private static let notice = Duration.seconds(14 * 86_400)
 
     /// Reads the folder again, now.
     /// - Throws: What could not be read; the former state of it stays in force.

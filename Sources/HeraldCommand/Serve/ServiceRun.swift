@@ -13,6 +13,7 @@ import UnixSignals
 struct ServiceRun {
     let assembly: ServiceAssembly
     let metrics: PrometheusRegistry
+    let reload: ConfigurationReload
 
     /// - Throws: If a door cannot be opened, or the store has failed for good.
     func run() async throws {
@@ -23,6 +24,7 @@ struct ServiceRun {
             gateway: assembly.gateway,
             courier: assembly.courier,
             alarm: RevocationAlarm(trust: assembly.trust, clock: assembly.clock, logger: assembly.logger),
+            clock: assembly.clock,
             logger: assembly.logger
         )
         let console = Console(
@@ -52,6 +54,13 @@ struct ServiceRun {
             await assembly.store.close()
             throw error
         }
+        assembly.drills.allowsPayloadDrills = configuration.allowsPayloadDrills
+        do {
+            try assembly.drillOperations.configure(configuration.drills)
+        } catch {
+            await assembly.store.close()
+            throw error
+        }
         let (ports, port) = AsyncStream.makeStream(of: Int.self)
         let (sockets, socket) = AsyncStream.makeStream(of: Void.self)
         let (readiness, ready) = AsyncStream.makeStream(of: Void.self)
@@ -75,7 +84,8 @@ struct ServiceRun {
             console.port { port.yield($0) },
             console.socket { socket.yield() },
             announcement,
-            ReloadSignal(watch: watch),
+            ReloadSignal(watch: watch, configuration: reload),
+            DrillService(drills: assembly.drills),
         ]
         if let demo = assembly.demo {
             let host = configuration.host

@@ -108,6 +108,22 @@ struct ServeOptions: ParsableArguments {
     )
     var unmarkedCertificates: String?
 
+    @Option(
+        help: ArgumentHelp("How long a provider's connection may be silent. (default: 75m)", valueName: "time")
+    )
+    var providerIdle: String?
+
+    @Option(
+        help: ArgumentHelp("A drill to begin with: 'refuse --reason R --for 10m'; may be repeated.", valueName: "words")
+    )
+    var drill: [String] = []
+
+    @Flag(inversion: .prefixedNo, help: "Let payloads ask for drills; not for production.")
+    var payloadDrills: Bool?
+
+    @Flag(inversion: .prefixedNo, help: "Let payloads ask for drills where everybody can reach the service.")
+    var payloadDrillsInPublic: Bool?
+
     @Option(help: ArgumentHelp("How log lines look: text or json. (default: text)", valueName: "format"))
     var logFormat: String?
 
@@ -134,14 +150,19 @@ struct ServeOptions: ParsableArguments {
             (.uniqueID, uniqueId), (.keepAlive, keepAlive), (.gracePeriod, gracePeriod), (.logFormat, logFormat),
             (.logLevel, logLevel), (.clock, clock), (.revocationGrace, revocationGrace),
             (.revocationLists, revocationLists), (.unmarkedCertificates, unmarkedCertificates),
+            (.providerIdle, providerIdle),
         ]
         let numbers: [(SettingKey, Int?)] = [
             (.apiPort, apiPort), (.binaryPort, binaryPort), (.feedbackPort, feedbackPort), (.devicePort, devicePort),
             (.activationPort, activationPort), (.consolePort, consolePort), (.storageDays, storageDays),
             (.journalDays, journalDays), (.journalSize, journalSize),
         ]
-        let flags: [(SettingKey, Bool?)] = [(.demo, demo), (.acceptNonJSON, acceptNonJSON)]
+        let flags: [(SettingKey, Bool?)] = [
+            (.demo, demo), (.acceptNonJSON, acceptNonJSON), (.payloadDrills, payloadDrills),
+            (.payloadDrillsInPublic, payloadDrillsInPublic),
+        ]
         var typed: [SettingKey: ConfigContent] = hostname.isEmpty ? [:] : [.hostname: .stringArray(hostname)]
+        if !drill.isEmpty { typed[.drill] = .stringArray(drill) }
         for case (let key, let text?) in texts { typed[key] = .string(text) }
         for case (let key, let number?) in numbers { typed[key] = .int(number) }
         for case (let key, let flag?) in flags { typed[key] = .bool(flag) }

@@ -1,3 +1,5 @@
+import HeraldConsole
+import HeraldGateway
 import HeraldModel
 import Logging
 
@@ -67,6 +69,14 @@ struct ServerConfiguration: Hashable, Sendable {
     var longestKeepAlive = Duration.seconds(1800)
     /// How long the service finishes what it accepted when it is told to stop.
     var gracePeriod = Duration.seconds(10)
+    /// How long a provider's connection may be silent.
+    var providerIdle = Duration.seconds(75 * 60)
+    /// Drills that begin with the service.
+    var drills: [DrillRequest] = []
+    /// Whether a payload may ask for a drill.
+    var allowsPayloadDrills = false
+    /// Whether it may where everybody can reach the service.
+    var allowsPayloadDrillsInPublic = false
 }
 
 extension ServerConfiguration {
@@ -98,6 +108,7 @@ extension ServerConfiguration {
         }
         try readLimits(settings)
         try readTrust(settings)
+        try readDrills(settings)
     }
 
     private mutating func readPorts(_ settings: Settings) throws {
@@ -123,6 +134,30 @@ extension ServerConfiguration {
         // MQTT counts keep alive in 16 bits of seconds (MQTT 5 §3.1.2.10).
         longestKeepAlive = try settings.duration(.keepAlive, in: .seconds(1) ... .seconds(65_535)) ?? longestKeepAlive
         gracePeriod = try settings.duration(.gracePeriod, in: .zero ... .seconds(600)) ?? gracePeriod
+        providerIdle = try settings.duration(.providerIdle, in: .seconds(5) ... .seconds(86_400)) ?? providerIdle
+    }
+
+    private mutating func readDrills(_ settings: Settings) throws {
+        drills = try (try settings.texts(.drill) ?? []).map(DrillOptions.configured)
+        guard drills.count <= DrillLimits.count else {
+            throw SettingKey.drill.refusal("\(drills.count) drills", "at most \(DrillLimits.count)")
+        }
+        allowsPayloadDrills = try settings.flag(.payloadDrills) ?? allowsPayloadDrills
+        allowsPayloadDrillsInPublic = try settings.flag(.payloadDrillsInPublic) ?? allowsPayloadDrillsInPublic
+        try checkPayloadDrills(on: host)
+    }
+
+    /// Payload drills on a public address must be said twice.
+    /// - Parameter host: Where the provider API listens; on a reload not what the new configuration says.
+    /// - Throws: ``CommandError/Code/configuration``.
+    func checkPayloadDrills(on host: String) throws {
+        guard !allowsPayloadDrills || allowsPayloadDrillsInPublic || !ListenAddress.isPublic(host) else {
+            throw CommandError(
+                .configuration,
+                "payload-drills lets whoever may send decide what the service answers, and \(host) is for everybody: "
+                    + "choose a private address with --host, or say --payload-drills-in-public"
+            )
+        }
     }
 
     private mutating func readTrust(_ settings: Settings) throws {

@@ -12,6 +12,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case data
     case demo
     case devicePort = "device-port"
+    case drill
     case environment
     case feedbackPort = "feedback-port"
     case gracePeriod = "grace-period"
@@ -24,6 +25,9 @@ enum SettingKey: String, CaseIterable, Sendable {
     case logLevel = "log-level"
     case revocationGrace = "revocation-grace"
     case revocationLists = "revocation-lists"
+    case payloadDrills = "payload-drills"
+    case payloadDrillsInPublic = "payload-drills-in-public"
+    case providerIdle = "provider-idle"
     case storageDays = "storage-days"
     case store
     case uniqueID = "unique-id"
@@ -39,13 +43,13 @@ enum SettingKey: String, CaseIterable, Sendable {
 
     var shape: Shape {
         switch self {
-        case .hostname: .texts
-        case .acceptNonJSON, .demo: .flag
+        case .drill, .hostname: .texts
+        case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
         case .activationPort, .apiPort, .binaryPort, .consolePort, .devicePort, .feedbackPort, .journalDays,
             .journalSize, .storageDays:
             .number
         case .clock, .consoleHost, .data, .environment, .gracePeriod, .host, .keepAlive, .logFormat, .logLevel,
-            .revocationGrace, .revocationLists, .store, .uniqueID, .unmarkedCertificates:
+            .providerIdle, .revocationGrace, .revocationLists, .store, .uniqueID, .unmarkedCertificates:
             .text
         }
     }
@@ -58,7 +62,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// A value that would be right, for messages about one that is not.
     var example: String {
         switch self {
-        case .acceptNonJSON, .demo: "true"
+        case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: "true"
         case .activationPort: "2191"
         case .apiPort: "2197"
         case .binaryPort: "2195"
@@ -67,6 +71,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .consolePort: "2190"
         case .data: "/var/lib/herald"
         case .devicePort: "5223"
+        case .drill: "[refuse --reason Unregistered --share 5% --for 10m]"
         case .environment: "production"
         case .feedbackPort: "2196"
         case .gracePeriod: "10s"
@@ -78,6 +83,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .logLevel: "info"
         case .revocationGrace: "12h"
         case .revocationLists: "required"
+        case .providerIdle: "75m"
         case .storageDays: "30"
         case .store: "sqlite"
         case .uniqueID: "sandbox"
