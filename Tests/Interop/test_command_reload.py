@@ -1,6 +1,7 @@
 """SIGHUP: what can change while the service runs changes, no connection is dropped, and a bad file changes nothing."""
 
 import datetime
+import queue
 import signal
 import ssl
 import time
@@ -8,6 +9,7 @@ import time
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+import paho.mqtt.client as mqtt
 import pytest
 
 from parties import assert_accepted, new_id
@@ -98,6 +100,43 @@ def test_a_shorter_storage_holds_for_what_comes_after(configured):
         assert_accepted(provider.push(device.token))
     with device.start():
         assert device.next().expiry <= 86_400
+
+
+def test_a_shorter_journal_holds_at_once(fresh, tmp_path):
+    (tmp_path / "herald.yaml").write_text("")
+    service = fresh("--config", str(tmp_path / "herald.yaml"), "--clock", "adjustable").start()
+    device = away_device(service)
+    id = new_id()
+    with Provider(service, service.provider_certificate()) as provider:
+        assert_accepted(provider.push(device.token, id=id), id)
+        herald("clock", "advance", "2d", "--data", service.data)
+        assert service.journal(id)
+        (tmp_path / "herald.yaml").write_text("journal-days: 1\n")
+        service.process.send_signal(signal.SIGHUP)
+        eventually(lambda: any("configuration reloaded" in line for line in service.lines))
+        herald("clock", "advance", "1s", "--data", service.data)
+        assert not service.journal(id)
+
+
+def test_a_shorter_keep_alive_holds_for_devices_that_connect_after(configured):
+    scene = configured()
+    device = away_device(scene.service)
+
+    def announced():
+        answers = queue.Queue()
+        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=device.id, protocol=mqtt.MQTTv5)
+        client.tls_set_context(tls_context(scene.service.ca, device.path, alpn=()))
+        client.on_connect = lambda _client, _data, _flags, _code, properties: answers.put(properties)
+        client.connect("127.0.0.1", scene.service.doors["device"], keepalive=1000)
+        client.loop_start()
+        properties = answers.get(timeout=10)
+        client.disconnect()
+        client.loop_stop()
+        return getattr(properties, "ServerKeepAlive", None)
+
+    assert announced() is None
+    scene.reload("keep-alive: 60s\n")
+    assert announced() == 60
 
 
 def test_what_waits_for_the_next_start_is_named_in_one_line(configured):
