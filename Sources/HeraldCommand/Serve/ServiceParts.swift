@@ -2,6 +2,7 @@ import HeraldCourier
 import HeraldDoor
 import HeraldGateway
 import HeraldMailbox
+import HeraldModel
 import HeraldStores
 import HeraldTrust
 import Logging
@@ -74,13 +75,16 @@ struct TrustWatch: Service {
     let gateway: Gateway
     let courier: Courier
     let alarm: RevocationAlarm
+    let clock: any WallClock
     let logger: Logger
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
+            var renewal = CertificateRenewal(trust.folder, clock: clock, logger: logger)
             while true {
                 alarm.look()
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }
+                renewal.look()
                 follow(trust.reload())
             }
         }

@@ -5,6 +5,7 @@ import HeraldGateway
 import HeraldMailbox
 import HeraldModel
 import HeraldStores
+import HeraldTrust
 import Logging
 import ServiceLifecycle
 import UnixSignals
@@ -18,11 +19,13 @@ struct ServiceRun {
     func run() async throws {
         let configuration = assembly.configuration
         let folder = assembly.folder
+        let started = assembly.clock.now()
         let watch = TrustWatch(
             trust: assembly.trust,
             gateway: assembly.gateway,
             courier: assembly.courier,
             alarm: RevocationAlarm(trust: assembly.trust, clock: assembly.clock, logger: assembly.logger),
+            clock: assembly.clock,
             logger: assembly.logger
         )
         let console = Console(
@@ -35,10 +38,13 @@ struct ServiceRun {
             administration: ServiceAdministration(
                 assembly: assembly,
                 watch: watch,
-                started: assembly.clock.now()
+                started: started
             ),
             metrics: metrics,
-            control: [TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).route],
+            control: [
+                TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).route,
+                TokenKeyRoute(seal: assembly.trust.seal, started: started).route,
+            ],
             logger: assembly.logger
         )
         // A killed service leaves its socket behind; the folder's lock says that nobody listens on it.

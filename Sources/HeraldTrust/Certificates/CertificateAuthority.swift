@@ -15,6 +15,13 @@ package struct CertificateAuthority: Sendable {
     /// Certificates begin some time before they are made, for peers whose clocks are behind.
     static let backdating = Duration.seconds(3600)
 
+    /// When a certificate begins that is made at `now`.
+    ///
+    /// Peers judge it by the world's clock, also where a test has moved the service's ahead of it.
+    private static func beginning(_ now: WallTime) -> Date {
+        min(Date(now), Date()) - TimeInterval(backdating.components.seconds)
+    }
+
     /// Makes an authority with a new P-256 key.
     ///
     /// Authorities of different services have different names, because peers are told apart by the issuer that their
@@ -36,7 +43,7 @@ package struct CertificateAuthority: Sendable {
             version: .v3,
             serialNumber: SerialText.newSerial(),
             publicKey: key.publicKey,
-            notValidBefore: Date(now - backdating),
+            notValidBefore: beginning(now),
             notValidAfter: Date(now + lifetime),
             issuer: subject,
             subject: subject,
@@ -115,7 +122,7 @@ package struct CertificateAuthority: Sendable {
             version: .v3,
             serialNumber: SerialText.newSerial(),
             publicKey: publicKey,
-            notValidBefore: Date(now - CertificateAuthority.backdating),
+            notValidBefore: CertificateAuthority.beginning(now),
             notValidAfter: min(Date(now + lifetime), certificate.notValidAfter),
             issuer: certificate.subject,
             subject: subject,
