@@ -125,7 +125,8 @@ import Testing
 
     @Test func `what is typed keeps from elsewhere what it excludes`() throws {
         let environment = [
-            "HERALD_KEY": "k.p8", "HERALD_TEAM": "TEAM123456", "HERALD_PAYLOAD": "p.json", "HERALD_CERTIFICATE": "c.pem",
+            "HERALD_KEY": "k.p8", "HERALD_TEAM": "TEAM123456", "HERALD_PAYLOAD": "p.json",
+            "HERALD_CERTIFICATE": "c.pem",
         ]
         let byCertificate = try SendOptions.parse([Self.token, "--certificate", "mine.pem", "--alert", "x"])
             .completed(environment: environment)

@@ -69,7 +69,9 @@ extension MemoryStore {
     package func forgetEnded(_ device: DeviceNumber, keeping limit: Int) async throws -> [Slot] {
         try write { contents in
             let ended = contents.registrations.values.filter { $0.slot.device == device && !$0.isLive }
-            let latest = ended.sorted { ($0.ended?.milliseconds ?? 0, $0.slot.app.value) > ($1.ended?.milliseconds ?? 0, $1.slot.app.value) }
+            let latest = ended.sorted {
+                ($0.ended?.milliseconds ?? 0, $0.slot.app.value) > ($1.ended?.milliseconds ?? 0, $1.slot.app.value)
+            }
             return latest.dropFirst(limit).map { registration in
                 contents.generationFloor = max(contents.generationFloor, registration.generation + 1)
                 contents.registrations[registration.slot] = nil

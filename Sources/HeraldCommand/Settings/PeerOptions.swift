@@ -21,7 +21,12 @@ struct PeerOptions: ParsableArguments {
     )
     var ca: String?
 
-    @Option(help: ArgumentHelp("The data folder of a service of this machine. (default: ./herald-data)", valueName: "folder"))
+    @Option(
+        help: ArgumentHelp(
+            "The data folder of a service of this machine. (default: ./herald-data)",
+            valueName: "folder"
+        )
+    )
     var data: String?
 
     @Option(help: ArgumentHelp("A YAML file with these options as keys.", valueName: "file"))

@@ -72,7 +72,8 @@ enum SettingKey: String, CaseIterable, Sendable {
         switch self {
         case .app, .hostname: .texts
         case .acceptNonJSON, .demo: .flag
-        case .activationPort, .apiPort, .appsPerDevice, .badge, .binaryPort, .consolePort, .devicePort, .feedbackPort, .journalDays,
+        case .activationPort, .apiPort, .appsPerDevice, .badge, .binaryPort, .consolePort, .devicePort, .feedbackPort,
+            .journalDays,
             .journalSize, .priority, .storageDays:
             .number
         case .alert, .ca, .certificate, .clock, .collapseID, .consoleHost, .data, .environment, .expiration,

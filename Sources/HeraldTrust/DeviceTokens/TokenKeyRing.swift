@@ -56,7 +56,10 @@ package struct TokenKeyRing: Sendable {
             throw TrustError(.unknownID, "there is no token key \(id): `herald token keys` shows them")
         }
         guard index != keys.count - 1 else {
-            throw TrustError(.invalidArgument, "token key \(id) mints new tokens: add another with `herald token rotate`")
+            throw TrustError(
+                .invalidArgument,
+                "token key \(id) mints new tokens: add another with `herald token rotate`"
+            )
         }
         if let since = keys[index].retired {
             throw TrustError(.alreadyRevoked, "token key \(id) was retired at \(since.rfc3339)")
