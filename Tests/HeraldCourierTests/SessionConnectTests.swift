@@ -218,7 +218,8 @@ struct SessionConnectTests {
         #expect(next.record.session?.disconnected == nil)
     }
 
-    @Test func `a resumed session is sent its tokens after CONNACK when their key is another, or was not noted`() throws {
+    @Test func `a resumed session is sent its tokens after CONNACK when their key is another, or was not noted`() throws
+    {
         for (noted, isTold) in [(UInt32?.some(1), true), (2, false), (nil, true)] {
             var bench = try SessionBench()
             bench.tokenKey = 2

@@ -11,7 +11,8 @@ struct SessionSubscribeTests {
         var bench = try SessionBench.connected()
         bench.tooMany = [SessionBench.topic("com.example.mail")]
         bench.receive(SessionBench.subscribe("apps/com.example.mail", "apps/com.example.chat"))
-        guard case .suback(let suback)? = bench.sent.last(where: { if case .suback = $0 { true } else { false } }) else {
+        guard case .suback(let suback)? = bench.sent.last(where: { if case .suback = $0 { true } else { false } })
+        else {
             return #expect(Bool(false), "no SUBACK")
         }
         #expect(suback.reasonCodes == [.quotaExceeded, .grantedQoS1])

@@ -104,7 +104,9 @@ struct TrustFolderTests {
         #expect(try trust.folder.serverCertificate().expires > first.expires)
     }
 
-    @Test func `a server certificate near its end is exchanged while the service runs, and its office tells of it`() throws {
+    @Test func `a server certificate near its end is exchanged while the service runs, and its office tells of it`()
+        throws
+    {
         let trust = try TestTrust()
         let office = try TrustOffice(folder: trust.folder)
         let first = try trust.folder.serverCertificate()

@@ -47,7 +47,7 @@ def _step(chance, kind):
         case "post":
             manner = chance.choice(("plain", "once", "expiring", "collapse", "background", "past"))
             size, stale = chance.choice((1, 1, 2, 5, 30)), chance.random() < 0.1
-            return kind, device, topic, manner, size, chance.random() < 0.5, chance.choice((1, 3, 20, 300)), stale
+            return kind, device, topic, manner, size, chance.random() < 0.5, chance.choice((2, 5, 20, 300)), stale
         case "connect":
             window = chance.choice((None, None, 1, 3))
             return kind, device, chance.choice((5, 4)), chance.random() < 0.4, chance.choice((0, 60, 3600)), window
@@ -361,7 +361,8 @@ class Player:
         options = {"priority": 5, "push_type": "background"} if manner == "background" else {}
         expires = None
         if manner == "expiring":
-            expires = options["expiration"] = self.now() // 1000 + seconds
+            # Never so soon that it is over when the service reads it.
+            expires = options["expiration"] = self.now() // 1000 + 1 + seconds
         elif manner in ("once", "past"):
             options["expiration"] = 0 if manner == "once" else self.now() // 1000 - 5
         elif manner == "collapse":

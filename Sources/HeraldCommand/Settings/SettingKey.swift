@@ -33,11 +33,11 @@ enum SettingKey: String, CaseIterable, Sendable {
     case keyID = "key-id"
     case logFormat = "log-format"
     case logLevel = "log-level"
-    case revocationGrace = "revocation-grace"
-    case revocationLists = "revocation-lists"
     case payload
     case priority
     case pushType = "push-type"
+    case revocationGrace = "revocation-grace"
+    case revocationLists = "revocation-lists"
     case service
     case sound
     case storageDays = "storage-days"
