@@ -6,10 +6,22 @@ extension Desk {
     mutating func stored(_ put: StoredPut) {
         let slot = put.letter.notification.slot
         orders.append(.settle(put.letter, .accepted))
+        if !departed.isEmpty, let delivery = departed.removeValue(forKey: ObjectIdentifier(put.letter)) {
+            return takeAway(put, as: delivery)
+        }
+        guard put.isReplaced || registrations[slot]?.isLive ?? false else {
+            // Put when the app was being removed: nothing of it is there for whoever registers again.
+            let notification = put.letter.notification
+            let state = JournalState.discardedUnregisteredFromStorage
+            orders.append(.remove(slot, sequence: put.sequence, state, notification))
+            return
+        }
         guard let line = lines[slot.device] else { return }
-        if let tag = put.tag, tag.fence == line.fence {
-            storedOnItsWay(put, tag.delivery, in: line)
+        let isOfThisConnection = put.tag?.fence == line.fence
+        if isOfThisConnection, let number = put.tag?.delivery {
+            storedOnItsWay(put, number, in: line)
         } else {
+            if isOfThisConnection { line.notePutDone(slot.app) }
             storedFirst(put, in: line)
         }
         catchUp(line, slot.device)
@@ -30,7 +42,25 @@ extension Desk {
             let notification = put.letter.notification
             let state = JournalState(result, isFromStorage: delivery.isFromStorage)
             orders.append(.remove(notification.slot, sequence: put.sequence, state, notification))
-        case .unstored, .stored, .once:
+        case .overtakenWhileStoring:
+            line.setState(number, .overtaken)
+            takeAway(put, as: delivery)
+        case .unstored, .stored, .once, .overtaken:
+            break
+        }
+    }
+
+    /// Stored although it had ended meanwhile.
+    private mutating func takeAway(_ put: StoredPut, as delivery: Line.Outstanding) {
+        let notification = put.letter.notification
+        switch delivery.state {
+        case .endedWhileStoring(let result):
+            let state = JournalState(result, isFromStorage: delivery.isFromStorage)
+            orders.append(.remove(notification.slot, sequence: put.sequence, state, notification))
+        // What is in its place already is on record as what replaced it.
+        case .overtakenWhileStoring(let newer) where !put.isReplaced:
+            orders.append(.overtake(notification, sequence: put.sequence, by: newer))
+        default:
             break
         }
     }
@@ -72,20 +102,42 @@ extension Desk {
     /// If the device has acknowledged it all the same, that counts.
     mutating func couldNotStore(_ letter: Letter) {
         let slot = letter.notification.slot
+        if !departed.isEmpty, let delivery = departed.removeValue(forKey: ObjectIdentifier(letter)) {
+            return endUnstored(delivery)
+        }
         let line = lines[slot.device]
         let delivery = line?.unended(of: slot.app).first { _, delivery in delivery.letter === letter }
         guard let line, let (number, found) = delivery else {
+            // That it is of this connection is likely and not certain; what follows from a mistake is the order of two
+            // notifications, of which one was refused.
+            line?.notePutDone(slot.app)
             orders.append(.settle(letter, .refused(.serviceUnavailable)))
             return
         }
-        if case .endedWhileStoring(let result) = found.state {
+        switch found.state {
+        case .endedWhileStoring:
             line.end(number)
-            let state = JournalState(result, isFromStorage: found.isFromStorage)
-            orders.append(.record(state, letter.notification))
-            orders.append(.settle(letter, .accepted))
-        } else {
+            endUnstored(found)
+        case .overtakenWhileStoring:
+            line.setState(number, .overtaken)
+            endUnstored(found)
+        default:
             line.setState(number, .once)
             orders.append(.settle(letter, .refused(.serviceUnavailable)))
+        }
+    }
+
+    /// It had ended before the store failed to take it, and that counts.
+    private mutating func endUnstored(_ delivery: Line.Outstanding) {
+        switch delivery.state {
+        case .endedWhileStoring(let result):
+            let state = JournalState(result, isFromStorage: delivery.isFromStorage)
+            orders.append(.record(state, delivery.letter.notification))
+            orders.append(.settle(delivery.letter, .accepted))
+        case .overtakenWhileStoring(let newer):
+            orders.append(.overtakeUnstored(delivery.letter, by: newer))
+        default:
+            break
         }
     }
 

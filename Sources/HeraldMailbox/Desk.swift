@@ -10,6 +10,10 @@ enum DeskOrder {
     /// A line that the receipt waits for.
     case recordAndSettle(JournalState, Letter)
     case settle(Letter, ReceiptOutcome)
+    /// A newer one was acknowledged before this stored one: its place is empty, as if the newer had been stored there.
+    case overtake(Notification, sequence: UInt64, by: NotificationID)
+    /// The same where it is not stored; its receipt waits for the line.
+    case overtakeUnstored(Letter, by: NotificationID)
     case read([Slot], fence: UInt64)
 }
 
@@ -23,6 +27,8 @@ struct Desk {
     /// Deliveries that have not been stored yet, in two generations: those of the present tick and of the one before.
     private var fresh: [(DeviceNumber, PutTag)] = []
     private var ripe: [(DeviceNumber, PutTag)] = []
+    /// What ended on its way into the store and whose connection was gone before the store had it.
+    var departed: [ObjectIdentifier: Line.Outstanding] = [:]
     let outstandingLimit: Int
     /// What has been decided and not yet been carried out.
     var orders: [DeskOrder] = []
@@ -98,7 +104,7 @@ struct Desk {
             return .pending
         }
         let isPermitted = line.permits(letter.notification.priority)
-        if case .open = gate.state, isPermitted, line.hasRoom, gate.qualityOfService > 0 {
+        if case .open = gate.state, isPermitted, line.hasRoom, gate.qualityOfService > 0, gate.pendingPuts == 0 {
             let delivery = line.hand(
                 letter,
                 app: slot.app,
@@ -115,7 +121,7 @@ struct Desk {
         if case .open = gate.state, !isPermitted || !line.hasRoom {
             line.move(slot.app, to: .behind(forPower: !isPermitted))
         }
-        orders.append(.store(letter, isPermitted ? .backlog : .power, nil))
+        orders.append(.store(letter, isPermitted ? .backlog : .power, line.notePut(slot.app)))
         return .pending
     }
 
@@ -133,10 +139,10 @@ struct Desk {
         ripe = fresh
         fresh = []
         for (device, tag) in due {
-            guard let line = lines[device], line.fence == tag.fence, let delivery = line.delivery(tag.delivery),
-                case .unstored = delivery.state
+            guard let line = lines[device], line.fence == tag.fence, let number = tag.delivery,
+                let delivery = line.delivery(number), case .unstored = delivery.state
             else { continue }
-            line.setState(tag.delivery, .storing)
+            line.setState(number, .storing)
             orders.append(.store(delivery.letter, .unacknowledged, tag))
         }
     }
@@ -156,8 +162,11 @@ struct Desk {
         line.setGate(slot.app, nil)
         for (number, delivery) in line.unended(of: slot.app) {
             line.end(number)
-            if case .unstored = delivery.state {
-                orders.append(.recordAndSettle(.discardedUnregistered, delivery.letter))
+            switch delivery.state {
+            case .unstored: orders.append(.recordAndSettle(.discardedUnregistered, delivery.letter))
+            case .once: orders.append(.record(.discardedUnregistered, delivery.letter.notification))
+            // The store tells of what it held, and of what is on its way into it once that is there.
+            case .storing, .stored, .endedWhileStoring, .overtaken, .overtakenWhileStoring: break
             }
         }
     }

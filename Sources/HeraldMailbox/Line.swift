@@ -26,6 +26,10 @@ final class Line {
             case endedWhileStoring(DeliveryResult)
             /// Not to be stored at all.
             case once
+            /// A newer one of the app was acknowledged first: not in the store any more, and never again.
+            case overtaken
+            /// The same, on its way into the store.
+            case overtakenWhileStoring(by: NotificationID)
         }
     }
 
@@ -42,6 +46,8 @@ final class Line {
 
         var state: State
         var qualityOfService: UInt8
+        /// Puts of this connection's time that the store has not reported: what arrives meanwhile is stored behind them.
+        var pendingPuts: UInt32 = 0
         /// The newest of the store's sequences that was delivered on this connection: nothing is sent twice.
         var lastSequence: UInt64 = 0
     }
@@ -53,6 +59,8 @@ final class Line {
     private var outstanding: [Outstanding?] = []
     private var free: [UInt32] = []
     private var nextOrder: UInt64 = 0
+    /// No delivery that was handed over before this one is outstanding.
+    private var oldestOrder: UInt64 = 0
     private(set) var outstandingCount = 0
     private(set) var behindCount = 0
     private let limit: Int
@@ -81,6 +89,19 @@ final class Line {
     func noteSequence(_ sequence: UInt64, app: AppNumber) {
         guard let gate = gates[app], gate.lastSequence < sequence else { return }
         gates[app]?.lastSequence = sequence
+    }
+
+    /// Something for the app is stored before it is sent.
+    /// - Returns: What the store's report is known by.
+    func notePut(_ app: AppNumber) -> PutTag {
+        gates[app]?.pendingPuts += 1
+        return PutTag(fence: fence, delivery: nil)
+    }
+
+    /// The store has reported a put of ``notePut(_:)``.
+    func notePutDone(_ app: AppNumber) {
+        guard let gate = gates[app], gate.pendingPuts > 0 else { return }
+        gates[app]?.pendingPuts -= 1
     }
 
     /// Sets or changes a gate; nil takes it away.
@@ -153,11 +174,20 @@ final class Line {
 
     /// Forgets a delivery.
     func end(_ number: DeliveryNumber) {
-        guard delivery(number) != nil else { return }
+        guard let delivery = delivery(number) else { return }
         outstanding[Int(number.index)] = nil
         free.append(number.index)
         outstandingCount -= 1
+        if outstandingCount == 0 {
+            oldestOrder = nextOrder
+        } else if delivery.order == oldestOrder {
+            oldestOrder += 1
+        }
     }
+
+    /// Whether something that was handed over before may be outstanding; never, while a device acknowledges in the order
+    /// of arrival, as [MQTT-4.6.0-2] has it.
+    func mayHaveOlder(than delivery: Outstanding) -> Bool { delivery.order > oldestOrder }
 
     /// All that has not ended, in the order in which it was handed over; of one app, or of all.
     func unended(of app: AppNumber? = nil) -> [(DeliveryNumber, Outstanding)] {

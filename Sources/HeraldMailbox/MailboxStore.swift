@@ -66,12 +66,13 @@ package struct StoredPut: Sendable {
     }
 }
 
-/// Which delivery a put belongs to, where the notification is on its way to the device already.
+/// Which connection a put belongs to, and which delivery, where the notification is on its way to the device already.
 package struct PutTag: Hashable, Sendable {
     package let fence: UInt64
-    package let delivery: DeliveryNumber
+    /// nil for one that is stored before it is sent.
+    package let delivery: DeliveryNumber?
 
-    package init(fence: UInt64, delivery: DeliveryNumber) {
+    package init(fence: UInt64, delivery: DeliveryNumber?) {
         self.fence = fence
         self.delivery = delivery
     }

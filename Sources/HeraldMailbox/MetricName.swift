@@ -20,6 +20,7 @@ package enum MetricName {
     package static let deviceRefusals = "herald_device_refusals_total"
     package static let revocationListCurrent = "herald_revocation_list_current"
     package static let revocationListSecondsLeft = "herald_revocation_list_seconds_left"
+    package static let registrationsRefused = "herald_registrations_refused_total"
     package static let deviceTakeovers = "herald_device_takeovers_total"
 }
 

@@ -154,6 +154,11 @@ package final class PostOffice: Sendable {
         at(slot.device) { $0.endRegistration(slot, at: moment) }
     }
 
+    /// Nothing is known of an ended registration any more.
+    package func forgetRegistration(_ slot: Slot) {
+        at(slot.device) { $0.registrations[slot] = nil }
+    }
+
     // What runs.
 
     /// Runs until cancelled: errands, the grace's tick, sweeps.
@@ -246,6 +251,12 @@ package final class PostOffice: Sendable {
             store.record(JournalEvent(state, notification, at: time), settling: nil)
         case .recordAndSettle(let state, let letter):
             store.record(JournalEvent(state, letter.notification, at: clock.now()), settling: letter.receipt)
+        case .overtake(let notification, let sequence, let newer):
+            let event = JournalEvent(.replaced, notification, at: clock.now(), replacement: newer)
+            store.remove(notification.slot, sequence: sequence, event: event)
+        case .overtakeUnstored(let letter, let newer):
+            let event = JournalEvent(.replaced, letter.notification, at: clock.now(), replacement: newer)
+            store.record(event, settling: letter.receipt)
         case .settle(let letter, let outcome):
             letter.receipt?.settle(outcome)
         case .read(let slots, let fence):

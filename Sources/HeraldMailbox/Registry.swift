@@ -25,8 +25,11 @@ package final class Registry: Sendable {
         var deviceNames: [DeviceNumber: DeviceID] = [:]
         var apps: [App: AppNumber] = [:]
         var appNames: [AppNumber: App] = [:]
+        /// How many apps are registered on each device; none where there are none.
+        var live: [DeviceNumber: Int32] = [:]
     }
 
+    private let configuration: RegistryConfiguration
     private let store: any RegistryStore
     private let postOffice: PostOffice
     private let directory: any ConnectionDirectory
@@ -34,11 +37,13 @@ package final class Registry: Sendable {
     private let numbers = Mutex(Numbers())
 
     package init(
+        configuration: RegistryConfiguration = RegistryConfiguration(),
         store: any RegistryStore,
         postOffice: PostOffice,
         directory: any ConnectionDirectory,
         clock: any WallClock
     ) {
+        self.configuration = configuration
         self.store = store
         self.postOffice = postOffice
         self.directory = directory
@@ -57,6 +62,9 @@ package final class Registry: Sendable {
             for (app, number) in snapshot.apps {
                 numbers.apps[app] = number
                 numbers.appNames[number] = app
+            }
+            for registration in snapshot.registrations where registration.isLive {
+                numbers.live[registration.slot.device, default: 0] += 1
             }
         }
         for registration in snapshot.registrations { postOffice.setRegistration(registration) }
@@ -100,22 +108,29 @@ package final class Registry: Sendable {
     }
 
     /// Registers an app on a device, or confirms that it is.
-    /// - Throws: If the store fails; nothing is registered then.
+    ///
+    /// Of one device one at a time, as everything that changes its registrations.
+    /// - Throws: ``RegistrationRefusal``, or if the store fails; nothing is registered then.
     package func register(_ device: DeviceNumber, _ app: App) async throws -> Registration {
+        let (number, live, apps) = numbers.withLock { ($0.apps[app], $0.live[device] ?? 0, $0.apps.count) }
+        if let number, let known = postOffice.registration(Slot(device: device, app: number)), known.isLive {
+            return known
+        }
+        guard live < configuration.appsPerDevice else { throw RegistrationRefusal.tooManyAppsOnDevice }
         let appNumber: AppNumber
-        if let known = number(of: app) {
-            appNumber = known
+        if let number {
+            appNumber = number
         } else {
+            guard apps < configuration.apps else { throw RegistrationRefusal.tooManyApps }
             appNumber = try await store.number(of: app)
             numbers.withLock { numbers in
                 numbers.apps[app] = appNumber
                 numbers.appNames[appNumber] = app
             }
         }
-        let slot = Slot(device: device, app: appNumber)
-        if let known = postOffice.registration(slot), known.isLive { return known }
-        let registration = try await store.register(slot, at: clock.now())
+        let registration = try await store.register(Slot(device: device, app: appNumber), at: clock.now())
         postOffice.setRegistration(registration)
+        numbers.withLock { $0.live[device, default: 0] += 1 }
         return registration
     }
 
@@ -127,6 +142,13 @@ package final class Registry: Sendable {
         let now = clock.now()
         try await store.unregister(slot, at: now)
         postOffice.endRegistration(slot, at: now)
+        numbers.withLock { numbers in
+            let live = (numbers.live[slot.device] ?? 1) - 1
+            numbers.live[slot.device] = live > 0 ? live : nil
+        }
+        // It is over in any case; what is not forgotten now is with the next one.
+        let forgotten = try? await store.forgetEnded(slot.device, keeping: configuration.endedAppsPerDevice)
+        for slot in forgotten ?? [] { postOffice.forgetRegistration(slot) }
         return true
     }
 

@@ -125,7 +125,19 @@ import Testing
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let text = try String(contentsOf: root.appendingPathComponent("docs/herald.yaml"), encoding: .utf8)
         #expect(try configuration(file: text) == ServerConfiguration())
-        for key in SettingKey.allCases { #expect(text.contains("\n\(key.rawValue): "), "\(key)") }
+        for key in SettingKey.allCases where !key.isOfClients {
+            #expect(text.contains("\n\(key.rawValue): "), "\(key)")
+        }
+    }
+
+    @Test func `the file of the clients holds every key of theirs, and none that the service minds`() throws {
+        let root = URL(fileURLWithPath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let text = try String(contentsOf: root.appendingPathComponent("docs/clients.yaml"), encoding: .utf8)
+        #expect(try configuration(file: text) == ServerConfiguration())
+        for key in SettingKey.allCases {
+            #expect(text.contains("\n\(key.rawValue): ") == key.isOfClients, "\(key)")
+        }
     }
 
     @Test(arguments: ["", "# nothing yet\n", "---\n"])

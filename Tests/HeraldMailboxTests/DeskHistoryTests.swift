@@ -4,7 +4,8 @@ import Testing
 @testable import HeraldMailbox
 
 /// Random histories of one device with two apps, against the promise: what was accepted was acknowledged, is stored, or
-/// gave way to a newer one; nothing is sent twice on one connection; the newest of each app arrives in the end.
+/// gave way to a newer one; nothing is sent twice on one connection, and nothing after a newer one was acknowledged; the
+/// newest of each app arrives in the end.
 @Suite struct DeskHistoryTests {
     @Test(arguments: 0..<40)
     func `a thousand random steps keep the promise`(seed: UInt64) throws {
@@ -60,6 +61,7 @@ private struct History {
     private var settled: [UInt64: Int] = [:]
     private var sentOnConnection: Set<UInt64> = []
     private var newest: [Slot: UInt64] = [:]
+    private var newestAcknowledged: [Slot: UInt64] = [:]
     private(set) var posted: UInt64 = 0
     private(set) var acknowledged: Set<UInt64> = []
     private(set) var violations: [String] = []
@@ -129,6 +131,13 @@ private struct History {
         let delivery = deliveries.remove(at: index)
         let notification = delivery.letter.notification
         acknowledged.insert(notification.id.low)
+        // What was put before this connection, and is in the store only after its first look there, may come after it.
+        let isBehindPut = puts.contains { letter, tag in
+            letter.notification.slot == notification.slot && tag?.fence != fence
+        }
+        if !isBehindPut {
+            newestAcknowledged[notification.slot] = max(newestAcknowledged[notification.slot] ?? 0, notification.id.low)
+        }
         desk.finished(notification.slot, fence: fence, delivery: delivery.number, result: .acknowledged)
     }
 
@@ -174,6 +183,12 @@ private struct History {
             case .deliver(_, let delivery):
                 let id = delivery.letter.notification.id.low
                 if !sentOnConnection.insert(id).inserted { violations.append("\(id) was sent twice on one connection") }
+                // What is on its way into the store is not found there, nor has it replaced anything yet.
+                let slot = delivery.letter.notification.slot
+                let isBeingReplaced = puts.contains { $0.0.notification.slot == slot && $0.0.notification.id.low > id }
+                if !isBeingReplaced, id < newestAcknowledged[slot] ?? 0 {
+                    violations.append("\(id) was sent after a newer one was acknowledged")
+                }
                 deliveries.append(delivery)
             case .store(let letter, _, let tag):
                 puts.append((letter, tag))
@@ -183,6 +198,12 @@ private struct History {
                 settle(letter.notification, outcome)
             case .read(let slots, let fence):
                 reads.append((slots, fence))
+            case .overtake(let notification, let sequence, _):
+                if held[notification.slot]?.sequence == sequence { held[notification.slot] = nil }
+                replaced.insert(notification.id.low)
+            case .overtakeUnstored(let letter, _):
+                replaced.insert(letter.notification.id.low)
+                settle(letter.notification, .accepted)
             case .dismiss, .record, .recordAndSettle:
                 break
             }

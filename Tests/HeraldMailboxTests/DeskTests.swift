@@ -50,6 +50,10 @@ private struct Scene {
             case .record(let state, let notification): "record \(notification.id.low) \(state)"
             case .recordAndSettle(let state, let letter): "settle \(letter.notification.id.low) after \(state)"
             case .settle(let letter, let outcome): "settle \(letter.notification.id.low) \(outcome)"
+            case .overtake(let notification, let sequence, let newer):
+                "overtake \(notification.id.low) at \(sequence) by \(newer.low)"
+            case .overtakeUnstored(let letter, let newer):
+                "overtake \(letter.notification.id.low) by \(newer.low)"
             case .read(let slots, _): "read \(slots.count)"
             }
         }
@@ -296,6 +300,70 @@ private final class RecordingLink: DeviceLink {
         _ = scene.orders()
         scene.desk.endRegistration(scene.slot, at: scene.now)
         #expect(scene.orders() == ["settle 1 after discardedUnregistered"])
+    }
+
+    @Test func `one that was not to be stored and is on its way to a removed app has an end on record`() {
+        var scene = Scene(connected: true)
+        _ = scene.desk.post(scene.letter(stored: false), generation: 1)
+        _ = scene.orders()
+        scene.desk.endRegistration(scene.slot, at: scene.now)
+        #expect(scene.orders() == ["record 1 discardedUnregistered"])
+    }
+
+    @Test func `what is stored while the app is being removed does not wait for the next registration`() throws {
+        var scene = Scene()
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        let (letter, tag) = try #require(scene.puts().first)
+        scene.desk.endRegistration(scene.slot, at: scene.now)
+        scene.desk.stored(StoredPut(letter: letter, sequence: 9, tag: tag))
+        #expect(scene.orders() == ["settle 1 accepted", "remove 9 discardedUnregisteredFromStorage"])
+        scene.desk.stored(StoredPut(letter: letter, sequence: 9, tag: tag, isReplaced: true))
+        #expect(scene.orders() == ["settle 1 accepted"])
+    }
+
+    @Test func `an older one that is stored gives way to a newer one that is acknowledged before it`() throws {
+        var scene = Scene(connected: true)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        _ = scene.orders()
+        scene.desk.tick()
+        scene.desk.tick()
+        let (letter, tag) = try #require(scene.puts().first)
+        scene.desk.stored(StoredPut(letter: letter, sequence: 5, tag: tag))
+        _ = scene.orders()
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        let newer = try #require(scene.deliveries().first)
+        scene.desk.finished(scene.slot, fence: 1, delivery: newer.number, result: .acknowledged)
+        #expect(scene.orders() == ["record 2 delivered", "settle 2 accepted", "overtake 1 at 5 by 2"])
+        scene.desk.detach(scene.slot.device, fence: 1)
+        #expect(scene.orders().isEmpty)
+    }
+
+    @Test func `an older one that is not stored yet is settled as replaced, and still may be acknowledged`() throws {
+        var scene = Scene(connected: true)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        let deliveries = scene.deliveries()
+        scene.desk.finished(scene.slot, fence: 1, delivery: deliveries[1].number, result: .acknowledged)
+        #expect(scene.orders() == ["record 2 delivered", "settle 2 accepted", "overtake 1 by 2"])
+        scene.desk.tick()
+        scene.desk.tick()
+        #expect(scene.orders().isEmpty)
+        scene.desk.finished(scene.slot, fence: 1, delivery: deliveries[0].number, result: .acknowledged)
+        #expect(scene.orders() == ["record 1 delivered"])
+    }
+
+    @Test func `what ended on its way into the store does not come back after the connection is gone`() throws {
+        var scene = Scene(connected: true)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        let delivery = try #require(scene.deliveries().first)
+        scene.desk.tick()
+        scene.desk.tick()
+        let (letter, tag) = try #require(scene.puts().first)
+        scene.desk.finished(scene.slot, fence: 1, delivery: delivery.number, result: .acknowledged)
+        scene.desk.detach(scene.slot.device, fence: 1)
+        scene.desk.stored(StoredPut(letter: letter, sequence: 5, tag: tag))
+        #expect(scene.orders() == ["settle 1 accepted", "remove 5 delivered"])
+        #expect(scene.desk.departed.isEmpty)
     }
 
     @Test func `an acknowledgement for a delivery that ended means nothing`() throws {

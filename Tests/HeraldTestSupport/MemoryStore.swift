@@ -29,6 +29,8 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore {
         var registrations: [Slot: Registration] = [:]
         var records: [DeviceNumber: DeviceRecord] = [:]
         var feedback: [FeedbackRecord] = []
+        /// The generation with which a registration begins of which nothing is known.
+        var generationFloor: UInt32 = 0
         var isAccepting = true
         var failsWrites = false
     }

@@ -166,7 +166,8 @@ class TestWhatIsMade:
             path.write_text(damaged)
             out = tmp_path / f"{n}.pem"
             command = ["device", "enroll", "--data", folder.data, "--request", path, "--out", out]
-            assert "request" in one_line(herald(*command, check=False))
+            line = one_line(herald(*command, check=False))
+            assert "request" in line and str(path) in line
             assert not out.exists()
 
     def test_an_existing_file_is_not_overwritten_with_a_key(self, folder, tmp_path):

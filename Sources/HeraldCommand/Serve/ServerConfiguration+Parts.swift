@@ -27,6 +27,12 @@ extension ServerConfiguration {
         return settings
     }
 
+    var registry: RegistryConfiguration {
+        var settings = RegistryConfiguration()
+        settings.appsPerDevice = appsPerDevice
+        return settings
+    }
+
     var gateway: GatewayConfiguration {
         var settings = GatewayConfiguration(host: host, port: apiPort, environment: environment)
         // What the gateway itself adds: a second of notice, and one to close what is left.
@@ -43,6 +49,7 @@ extension ServerConfiguration {
         settings.environment = environment
         settings.longestKeepAlive = longestKeepAlive
         settings.longestSession = longestStorage
+        settings.subscriptionsPerSession = max(settings.subscriptionsPerSession, appsPerDevice)
         return settings
     }
 }

@@ -71,7 +71,13 @@ struct ServiceAssembly: Sendable {
             logger: logger
         )
         store.report(to: postOffice)
-        let registry = Registry(store: store, postOffice: postOffice, directory: directory, clock: clock)
+        let registry = Registry(
+            configuration: configuration.registry,
+            store: store,
+            postOffice: postOffice,
+            directory: directory,
+            clock: clock
+        )
         try await registry.load()
         let contexts = try DoorContexts(trustFolder)
         let admission = Admission(trust: trust, apps: registry)

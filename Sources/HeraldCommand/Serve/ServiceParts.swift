@@ -75,39 +75,27 @@ struct TrustWatch: Service {
     let gateway: Gateway
     let courier: Courier
     let alarm: RevocationAlarm
-    let clock: ServiceClock
+    let clock: any WallClock
     let logger: Logger
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            var second = 0
+            var renewal = CertificateRenewal(trust.folder, clock: clock, logger: logger)
             while true {
                 alarm.look()
-                if second % 3600 == 0 { renewServerCertificate() }
-                second += 1
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }
+                renewal.look()
                 follow(trust.reload())
             }
         }
     }
 
-    /// Sees to it that the doors show a certificate that lasts, or says that they will not.
+    /// Sees to it now that the doors show a certificate that lasts, or that the log says that they will not.
     func renewServerCertificate() {
-        do {
-            let certificate = try trust.folder.renewServerCertificate(now: clock.now())
-            follow(trust.reload())
-            guard certificate.expires - clock.now() < TrustWatch.notice else { return }
-            logger.warning(
-                "your own server certificate expires soon: put another in its place",
-                metadata: ["expires": "\(certificate.expires.rfc3339)"]
-            )
-        } catch {
-            logger.error("the server certificate cannot be renewed", metadata: ["error": "\(error)"])
-        }
+        var renewal = CertificateRenewal(trust.folder, clock: clock, logger: logger)
+        renewal.look()
+        follow(trust.reload())
     }
-
-    /// How long before its end an operator's own certificate is warned of, each hour.
-    private static let notice = Duration.seconds(14 * 86_400)
 
     /// Reads the folder again, now.
     /// - Throws: What could not be read; the former state of it stays in force.

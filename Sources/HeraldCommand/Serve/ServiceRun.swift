@@ -5,6 +5,7 @@ import HeraldGateway
 import HeraldMailbox
 import HeraldModel
 import HeraldStores
+import HeraldTrust
 import Logging
 import ServiceLifecycle
 import UnixSignals
@@ -19,6 +20,7 @@ struct ServiceRun {
     func run() async throws {
         let configuration = assembly.configuration
         let folder = assembly.folder
+        let started = assembly.clock.now()
         let watch = TrustWatch(
             trust: assembly.trust,
             gateway: assembly.gateway,
@@ -37,10 +39,13 @@ struct ServiceRun {
             administration: ServiceAdministration(
                 assembly: assembly,
                 watch: watch,
-                started: assembly.clock.now()
+                started: started
             ),
             metrics: metrics,
-            control: [TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).route],
+            control: [
+                TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).route,
+                TokenKeyRoute(seal: assembly.trust.seal, started: started).route,
+            ],
             logger: assembly.logger
         )
         // A killed service leaves its socket behind; the folder's lock says that nobody listens on it.

@@ -80,6 +80,9 @@ struct ServeOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The longest keep alive of a device. (default: 30m)", valueName: "time"))
     var keepAlive: String?
 
+    @Option(help: ArgumentHelp("How many apps a device may register. (default: 500)", valueName: "n"))
+    var appsPerDevice: Int?
+
     @Option(help: ArgumentHelp("How long a stop waits for what was accepted. (default: 10s)", valueName: "time"))
     var gracePeriod: String?
 
@@ -155,7 +158,7 @@ struct ServeOptions: ParsableArguments {
         let numbers: [(SettingKey, Int?)] = [
             (.apiPort, apiPort), (.binaryPort, binaryPort), (.feedbackPort, feedbackPort), (.devicePort, devicePort),
             (.activationPort, activationPort), (.consolePort, consolePort), (.storageDays, storageDays),
-            (.journalDays, journalDays), (.journalSize, journalSize),
+            (.journalDays, journalDays), (.journalSize, journalSize), (.appsPerDevice, appsPerDevice),
         ]
         let flags: [(SettingKey, Bool?)] = [
             (.demo, demo), (.acceptNonJSON, acceptNonJSON), (.payloadDrills, payloadDrills),

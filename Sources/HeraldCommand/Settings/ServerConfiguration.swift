@@ -65,6 +65,8 @@ struct ServerConfiguration: Hashable, Sendable {
     var revocationGrace = Duration.zero
     var revocationLists = RevocationLists.required
     var unmarkedCertificates = UnmarkedCertificates.refused
+    /// How many apps may be registered on a device at a time.
+    var appsPerDevice = 500
     /// The longest keep alive that a device may ask for.
     var longestKeepAlive = Duration.seconds(1800)
     /// How long the service finishes what it accepted when it is told to stop.
@@ -130,6 +132,7 @@ extension ServerConfiguration {
         if let days = try settings.number(.journalDays, in: 1...3650) { journalAge = .seconds(days * 86_400) }
         if let size = try settings.number(.journalSize, in: 1...1_048_576) { journalBytes = size << 20 }
         uniqueID = try settings.choice(.uniqueID) ?? uniqueID
+        appsPerDevice = try settings.number(.appsPerDevice, in: 1...10_000) ?? appsPerDevice
         acceptsNonJSON = try settings.flag(.acceptNonJSON) ?? acceptsNonJSON
         // MQTT counts keep alive in 16 bits of seconds (MQTT 5 §3.1.2.10).
         longestKeepAlive = try settings.duration(.keepAlive, in: .seconds(1) ... .seconds(65_535)) ?? longestKeepAlive

@@ -4,9 +4,16 @@
 enum SettingKey: String, CaseIterable, Sendable {
     case acceptNonJSON = "accept-non-json"
     case activationPort = "activation-port"
+    case alert
+    case app
     case apiPort = "api-port"
+    case appsPerDevice = "apps-per-device"
+    case badge
     case binaryPort = "binary-port"
+    case ca
+    case certificate
     case clock
+    case collapseID = "collapse-id"
     case consoleHost = "console-host"
     case consolePort = "console-port"
     case data
@@ -14,24 +21,48 @@ enum SettingKey: String, CaseIterable, Sendable {
     case devicePort = "device-port"
     case drill
     case environment
+    case expiration
     case feedbackPort = "feedback-port"
     case gracePeriod = "grace-period"
     case host
     case hostname
+    case identity
     case journalDays = "journal-days"
     case journalSize = "journal-size"
     case keepAlive = "keep-alive"
+    case key
+    case keyID = "key-id"
     case logFormat = "log-format"
     case logLevel = "log-level"
-    case revocationGrace = "revocation-grace"
-    case revocationLists = "revocation-lists"
+    case payload
     case payloadDrills = "payload-drills"
     case payloadDrillsInPublic = "payload-drills-in-public"
+    case priority
     case providerIdle = "provider-idle"
+    case pushType = "push-type"
+    case revocationGrace = "revocation-grace"
+    case revocationLists = "revocation-lists"
+    case service
+    case sound
     case storageDays = "storage-days"
     case store
+    case team
+    case title
+    case topic
     case uniqueID = "unique-id"
     case unmarkedCertificates = "unmarked-certificates"
+
+    /// Whether the key is of the commands that are clients, `send` and `agent`, and of no other.
+    ///
+    /// One file may hold those of all commands: each takes its own.
+    var isOfClients: Bool {
+        switch self {
+        case .alert, .app, .badge, .ca, .certificate, .collapseID, .expiration, .identity, .key, .keyID, .payload,
+            .priority, .pushType, .service, .sound, .team, .title, .topic:
+            true
+        default: false
+        }
+    }
 
     /// What a key's value looks like.
     enum Shape: Sendable {
@@ -43,13 +74,15 @@ enum SettingKey: String, CaseIterable, Sendable {
 
     var shape: Shape {
         switch self {
-        case .drill, .hostname: .texts
+        case .app, .drill, .hostname: .texts
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
-        case .activationPort, .apiPort, .binaryPort, .consolePort, .devicePort, .feedbackPort, .journalDays,
-            .journalSize, .storageDays:
+        case .activationPort, .apiPort, .appsPerDevice, .badge, .binaryPort, .consolePort, .devicePort, .feedbackPort,
+            .journalDays, .journalSize, .priority, .storageDays:
             .number
-        case .clock, .consoleHost, .data, .environment, .gracePeriod, .host, .keepAlive, .logFormat, .logLevel,
-            .providerIdle, .revocationGrace, .revocationLists, .store, .uniqueID, .unmarkedCertificates:
+        case .alert, .ca, .certificate, .clock, .collapseID, .consoleHost, .data, .environment, .expiration,
+            .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
+            .pushType, .revocationGrace, .revocationLists, .service, .sound, .store, .team, .title, .topic, .uniqueID,
+            .unmarkedCertificates:
             .text
         }
     }
@@ -64,7 +97,25 @@ enum SettingKey: String, CaseIterable, Sendable {
         switch self {
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: "true"
         case .activationPort: "2191"
+        case .alert, .title: "Hello"
+        case .app: "[com.example.app]"
+        case .badge: "1"
+        case .ca: "ca.pem"
+        case .certificate: "provider.pem"
+        case .collapseID: "match-7"
+        case .expiration: "1h"
+        case .identity: "device.pem"
+        case .key: "AuthKey_ABCDE12345.p8"
+        case .keyID: "ABCDE12345"
+        case .payload: "payload.json"
+        case .priority: "10"
+        case .pushType: "alert"
+        case .service: "push.example.com:2197"
+        case .sound: "default"
+        case .team: "TEAM123456"
+        case .topic: "com.example.app"
         case .apiPort: "2197"
+        case .appsPerDevice: "500"
         case .binaryPort: "2195"
         case .clock: "system"
         case .consoleHost, .host: "127.0.0.1"

@@ -224,8 +224,12 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         case .setSavingPower(let isSaving):
             clerk.office.setSavingPower(isSaving, device: device, fence: fence)
         case .end: end()
-        case .depart(let departure):
+        case .depart(var departure):
             guard let link else { return }
+            if case .keep(var record) = departure.record, window.holdsToken {
+                record.tokenKey = nil
+                departure.record = .keep(record)
+            }
             clerk.depart(departure, link, remnants: window.remnants)
         case .log(let note): log(note)
         }

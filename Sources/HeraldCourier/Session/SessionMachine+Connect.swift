@@ -50,7 +50,7 @@ extension SessionMachine {
         }
         let stored = arrival.record.session
         let isResumed = !connect.isClean && isAlive(stored, now: now)
-        let session = OpenSession(
+        var session = OpenSession(
             version: connect.version,
             device: arrival.device,
             environment: environment,
@@ -61,6 +61,8 @@ extension SessionMachine {
                 : SessionSubscriptions(),
             reportsProblems: connect.properties.requestProblemInformation != 0
         )
+        session.tokenKey = isResumed ? stored?.tokenKey : nil
+        session.newTokenKey = arrival.tokenKey
         let terms = SessionTerms(
             device: arrival.device,
             fence: arrival.fence,
@@ -71,16 +73,25 @@ extension SessionMachine {
             isResumed: isResumed
         )
         let record = session.record
+        let tokens = isResumed && session.tokenKey != arrival.tokenKey ? arrival.apps : []
         guard record == stored else {
             // Stored before it is spoken of: CONNACK says what the service will still know after a crash.
-            phase = .keeping(connect, session, terms)
+            phase = .keeping(connect, session, terms, tokens)
             return [.request(.keep(record))]
         }
-        return open(connect, session, terms)
+        return open(connect, session, terms, tokens)
     }
 
     /// Attaches the device, answers, and opens what the session is subscribed to.
-    mutating func open(_ connect: MQTTConnect, _ session: OpenSession, _ terms: SessionTerms) -> [SessionAction] {
+    ///
+    /// A device that resumes its session does not subscribe, and so is sent here the tokens of another key than those
+    /// that it was sent before.
+    mutating func open(
+        _ connect: MQTTConnect,
+        _ session: OpenSession,
+        _ terms: SessionTerms,
+        _ tokens: [RegisteredApp]
+    ) -> [SessionAction] {
         var session = session
         session.isStored = session.expiryInterval > 0
         phase = .open(session)
@@ -89,6 +100,10 @@ extension SessionMachine {
             properties: connect.version == .v5 ? announcements(connect, session) : []
         )
         var actions: [SessionAction] = [.attach(terms), .send(.connack(connack))]
+        for app in tokens {
+            guard let qualityOfService = session.subscriptions.entry(app.number)?.tokenQoS else { continue }
+            actions.append(.sendToken(app.number, app.token, qualityOfService: qualityOfService))
+        }
         for entry in session.subscriptions.entries {
             if let qualityOfService = entry.notificationQoS {
                 actions.append(.open(entry.number, qualityOfService: qualityOfService))

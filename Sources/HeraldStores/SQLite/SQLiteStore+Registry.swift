@@ -26,6 +26,10 @@ extension SQLiteStore: RegistryStore {
         }
     }
 
+    package func forgetEnded(_ device: DeviceNumber, keeping limit: Int) async throws -> [Slot] {
+        try await change { database, _ in try RegistryTable.forgetEnded(device, keeping: limit, database) }
+    }
+
     package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
         try await change { database, _ in try RegistryTable.setEnabled(enabled, for: slot, database) }
     }

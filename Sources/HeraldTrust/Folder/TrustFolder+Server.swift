@@ -3,18 +3,6 @@ package import HeraldModel
 import X509
 
 extension TrustFolder {
-    /// Makes the server certificate anew if little of its time is left; one that users brought stays.
-    ///
-    /// A service that runs for years would otherwise outlive it.
-    /// - Returns: What the doors show.
-    /// - Throws: ``TrustError``.
-    package func renewServerCertificate(now: WallTime) throws -> ServerCertificate {
-        try TrustLock.with(layout) {
-            try updateServerCertificate(adding: [], now: now)
-            return try serverCertificate()
-        }
-    }
-
     /// Sees to it that the server certificate has all names that it should, and time left.
     ///
     /// Called under the lock.
@@ -35,7 +23,7 @@ extension TrustFolder {
                 }
                 return
             }
-            let isLasting = present.expires - now > TrustFolder.serverRenewal
+            let isLasting = !present.isDue(at: now)
             let hasNames = present.names.isSuperset(of: wanted.union(ServerName.local()))
             if isLasting, hasNames { return }
         }
@@ -44,6 +32,13 @@ extension TrustFolder {
             try TrustFile.write(Array(lines.utf8), to: layout.serverNames, .secret)
         }
         try issueServerCertificate(wanted.union(ServerName.local()), now: now)
+    }
+
+    /// Exchanges the server certificate if it is near its end.
+    ///
+    /// One that users brought is left as it is.
+    package func renewServerCertificate(now: WallTime) throws {
+        try TrustLock.with(layout) { try updateServerCertificate(adding: [], now: now) }
     }
 
     /// The names that were ever asked for.
