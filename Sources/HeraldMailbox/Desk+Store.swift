@@ -65,8 +65,12 @@ extension Desk {
         }
     }
 
-    /// Stored before it was sent: now it may be.
+    /// Stored before it was sent: now it may be, unless something newer took its place in the same commit.
+    ///
+    /// The journal says `replaced` (or that the app was removed), so the device is not sent it; what took its place is
+    /// reported next.
     private mutating func storedFirst(_ put: StoredPut, in line: Line) {
+        guard !put.isReplaced else { return }
         let app = put.letter.notification.slot.app
         guard let gate = line.gate(app), put.sequence > gate.lastSequence else { return }
         if case .reading(let newest) = gate.state {

@@ -56,6 +56,8 @@ package struct StoredPut: Sendable {
     package let sequence: UInt64
     package let tag: PutTag?
     /// Whether something later in the same commit took its place or took it away already; it is on record as stored.
+    ///
+    /// It is accepted, and no longer there: a device that was not sent it before is not sent it now.
     package let isReplaced: Bool
 
     package init(letter: Letter, sequence: UInt64, tag: PutTag?, isReplaced: Bool = false) {

@@ -55,6 +55,8 @@ package final class Registry: Sendable {
     package func load() async throws {
         let snapshot = try await store.loadRegistry()
         numbers.withLock { numbers in
+            numbers.devices.reserveCapacity(snapshot.devices.count)
+            numbers.deviceNames.reserveCapacity(snapshot.devices.count)
             for (id, number) in snapshot.devices {
                 numbers.devices[id] = number
                 numbers.deviceNames[number] = id

@@ -260,6 +260,41 @@ private final class RecordingLink: DeviceLink {
         #expect(scene.orders() == ["remove 1 delivered", "read 1"])
     }
 
+    @Test func `of what was stored for want of room, what was replaced in the same commit is not sent`() throws {
+        var scene = Scene(connected: true, limit: 1)
+        let sent = scene.letter()
+        _ = scene.desk.post(sent, generation: 1)
+        let delivery = try #require(scene.deliveries().first)
+        scene.desk.tick()
+        scene.desk.tick()
+        let first = try #require(scene.puts().first)
+        scene.desk.stored(StoredPut(letter: sent, sequence: 1, tag: first.1))
+        for _ in 2...3 { _ = scene.desk.post(scene.letter(), generation: 1) }
+        let puts = scene.puts()
+        #expect(puts.map(\.0.notification.id.low) == [2, 3])
+        // There is room again, and nothing is found to wait, before the store reports the commit of both.
+        scene.desk.finished(scene.slot, fence: 1, delivery: delivery.number, result: .acknowledged)
+        #expect(scene.orders() == ["remove 1 delivered", "read 1"])
+        scene.desk.haveRead([scene.slot], found: [], fence: 1, now: scene.now)
+        scene.desk.stored(StoredPut(letter: puts[0].0, sequence: 2, tag: puts[0].1, isReplaced: true))
+        scene.desk.stored(StoredPut(letter: puts[1].0, sequence: 3, tag: puts[1].1))
+        #expect(scene.orders() == ["settle 2 accepted", "settle 3 accepted", "deliver 3"])
+    }
+
+    @Test func `what was sent directly and replaced while it was stored keeps its acknowledgement's line`() throws {
+        var scene = Scene(connected: true)
+        let letter = scene.letter()
+        _ = scene.desk.post(letter, generation: 1)
+        let delivery = try #require(scene.deliveries().first)
+        scene.desk.tick()
+        scene.desk.tick()
+        let put = try #require(scene.puts().first)
+        scene.desk.stored(StoredPut(letter: letter, sequence: 1, tag: put.1, isReplaced: true))
+        #expect(scene.orders() == ["settle 1 accepted"])
+        scene.desk.finished(scene.slot, fence: 1, delivery: delivery.number, result: .acknowledged)
+        #expect(scene.orders() == ["remove 1 delivered"])
+    }
+
     @Test func `quality of service 0 is stored first and gone once written`() throws {
         var scene = Scene(connected: true, qualityOfService: 0)
         let letter = scene.letter()
