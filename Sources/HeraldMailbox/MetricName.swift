@@ -16,6 +16,7 @@ package enum MetricName {
     package static let providerRequests = "herald_provider_requests_total"
     package static let drilledRequests = "herald_drilled_requests_total"
     package static let drillsActive = "herald_drills_active"
+    package static let payloadDrillsAllowed = "herald_payload_drills_allowed"
     package static let deviceConnections = "herald_device_connections_total"
     package static let deviceRefusals = "herald_device_refusals_total"
     package static let revocationListCurrent = "herald_revocation_list_current"

@@ -22,7 +22,8 @@ import Testing
         (.payloadDrills, { $0.allowsPayloadDrills = true }),
         (.payloadDrillsInPublic, { $0.allowsPayloadDrillsInPublic = true }),
         (.providerIdle, { $0.providerIdle = .zero }),
-        (.revocationGrace, { $0.revocationGrace = .seconds(9) }), (.revocationLists, { $0.revocationLists = .optional }),
+        (.revocationGrace, { $0.revocationGrace = .seconds(9) }),
+        (.revocationLists, { $0.revocationLists = .optional }),
         (.unmarkedCertificates, { $0.unmarkedCertificates = .both }),
         (.storageDays, { $0.longestStorage = .zero }), (.uniqueID, { $0.uniqueID = .always }),
     ]

@@ -30,7 +30,9 @@ import Testing
         harness.administration.drillsHeld.withLock { $0 = [StandInAdministration.drill] }
         let answer = try await harness.withPort { try await harness.ask("GET", $0 + "/health") }
         #expect(answer.status == 200)
-        #expect(answer.body == #"{"drills":["drill 3: drop the connection, 42 s left"],"problems":[],"status":"ready"}"#)
+        #expect(
+            answer.body == #"{"drills":["drill 3: drop the connection, 42 s left"],"problems":[],"status":"ready"}"#
+        )
     }
 
     @Test func `drills are begun, listed and stopped with the token only`() async throws {

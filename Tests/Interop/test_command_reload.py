@@ -111,6 +111,9 @@ def test_a_shorter_journal_holds_at_once(fresh, tmp_path):
         assert_accepted(provider.push(device.token, id=id), id)
         herald("clock", "advance", "2d", "--data", service.data)
         assert service.journal(id)
+        # The newest lines always stay.
+        assert_accepted(provider.push(away_device(service).token))
+        assert service.journal("--topic", TOPIC)
         (tmp_path / "herald.yaml").write_text("journal-days: 1\n")
         service.process.send_signal(signal.SIGHUP)
         eventually(lambda: any("configuration reloaded" in line for line in service.lines))

@@ -136,7 +136,7 @@ private enum DrillText {
         guard !entries.isEmpty else { return Terminal.say("no drill is on") }
         var table = TextTable(["ID", "LEFT", "HITS", "SEED", "FROM", "WHAT"])
         for entry in entries {
-            let left = "\(Int(entry.secondsLeft.rounded(.up))) s"
+            let left = "\(entry.wholeSecondsLeft) s"
             table.add(["\(entry.id)", left, "\(entry.hits)", "\(entry.seed)", entry.from, entry.what])
         }
         table.lines.forEach(Terminal.say)

@@ -7,7 +7,8 @@ extension SettingKey {
             .payloadDrillsInPublic, .storageDays, .uniqueID:
             true
         case .activationPort, .apiPort, .binaryPort, .clock, .consoleHost, .consolePort, .data, .demo, .devicePort,
-            .environment, .feedbackPort, .gracePeriod, .host, .hostname, .logFormat, .providerIdle, .revocationGrace, .revocationLists,
+            .environment, .feedbackPort, .gracePeriod, .host, .hostname, .logFormat, .providerIdle, .revocationGrace,
+            .revocationLists,
             .store, .unmarkedCertificates:
             false
         }

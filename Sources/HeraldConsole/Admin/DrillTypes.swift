@@ -94,6 +94,9 @@ package struct DrillEntry: Codable, Hashable, Sendable {
 }
 
 extension DrillEntry {
+    /// What is left of it, in whole seconds; 0 if that is no number that a drill could have.
+    package var wholeSecondsLeft: Int { Int(exactly: secondsLeft.rounded(.up)) ?? 0 }
+
     /// The drill on one line, as health says it.
-    var words: String { "drill \(id): \(what), \(Int(secondsLeft.rounded(.up))) s left" }
+    var words: String { "drill \(id): \(what), \(wholeSecondsLeft) s left" }
 }

@@ -39,6 +39,7 @@ package final class DrillDesk: Sendable {
     private let flags: Atomic<UInt8>
     private let state = Mutex(State())
     private let active = Gauge(label: MetricName.drillsActive)
+    private let allowed = Gauge(label: MetricName.payloadDrillsAllowed)
     private let drilled: [String: Counter]
 
     /// - Parameters:
@@ -104,6 +105,7 @@ package final class DrillDesk: Sendable {
             } else {
                 flags.bitwiseAnd(~Self.takesPayloads, ordering: .relaxed)
             }
+            allowed.record(newValue ? 1 : 0)
             guard newValue != before else { return }
             let message: Logger.Message =
                 newValue
