@@ -6,11 +6,7 @@ extension SettingKey {
         case .acceptNonJSON, .drill, .journalDays, .journalSize, .keepAlive, .logLevel, .payloadDrills,
             .payloadDrillsInPublic, .storageDays, .uniqueID:
             true
-        case .activationPort, .apiPort, .binaryPort, .clock, .consoleHost, .consolePort, .data, .demo, .devicePort,
-            .environment, .feedbackPort, .gracePeriod, .host, .hostname, .logFormat, .providerIdle, .revocationGrace,
-            .revocationLists,
-            .store, .unmarkedCertificates:
-            false
+        default: false
         }
     }
 }
@@ -23,9 +19,14 @@ extension ServerConfiguration {
 
     private func value(of key: SettingKey) -> AnyHashable {
         switch key {
+        case .alert, .app, .badge, .ca, .certificate, .collapseID, .expiration, .identity, .key, .keyID, .payload,
+            .priority, .pushType, .service, .sound, .team, .title, .topic:
+            // Of the commands that are clients: a service does not read them.
+            false
         case .acceptNonJSON: acceptsNonJSON
         case .activationPort: activationPort
         case .apiPort: apiPort
+        case .appsPerDevice: appsPerDevice
         case .binaryPort: binaryPort
         case .clock: clock
         case .consoleHost: consoleHost
