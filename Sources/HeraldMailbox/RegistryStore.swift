@@ -22,7 +22,8 @@ package protocol RegistryStore: Sendable {
     /// the journal. Nothing happens if it was not live.
     func unregister(_ slot: Slot, at moment: WallTime) async throws
 
-    /// Keeps whether the user wants the app's notifications.
+    /// Keeps whether the user wants the app's notifications; if not, forgets what waits in its slot, with a line in the
+    /// journal.
     func setEnabled(_ enabled: Bool, for slot: Slot) async throws
 
     /// Keeps whether the device saves power.

@@ -42,7 +42,7 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore {
 
     let contents = Mutex(Contents())
     private let reporter = Mutex(Weak())
-    private let clock: any WallClock
+    let clock: any WallClock
     private let isManual: Bool
     private let queue = DispatchQueue(label: "memory-store")
 
