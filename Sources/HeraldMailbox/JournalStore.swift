@@ -62,6 +62,7 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case storedPower = 11
     case storedUnacknowledged = 12
     case storedBacklog = 13
+    case storedBudget = 14
     case replaced = 20
     case discardedUnregistered = 30
     case discardedUnregisteredFromStorage = 31
@@ -76,6 +77,12 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case discardedTooLargeFromStorage = 38
     /// Not to be stored, and the device was away, or went away before it acknowledged the one attempt.
     case discardedDeviceOffline = 39
+    /// Not to be stored, and the device saves power.
+    case discardedPower = 40
+    /// Not to be stored, and the device is behind with acknowledging.
+    case discardedBacklog = 41
+    /// Not to be stored, and the app has had as many background notifications as it may.
+    case discardedBudget = 42
 
     package init(stored reason: StoreReason) {
         switch reason {
@@ -83,6 +90,24 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .power: self = .storedPower
         case .unacknowledged: self = .storedUnacknowledged
         case .backlog: self = .storedBacklog
+        case .budget: self = .storedBudget
+        }
+    }
+
+    /// The end of a notification that is not to be stored and cannot be delivered now.
+    init(notStored obstacle: Line.Obstacle) {
+        switch obstacle {
+        case .room: self = .discardedBacklog
+        case .power: self = .discardedPower
+        case .budget: self = .discardedBudget
+        }
+    }
+
+    /// Whether it says that the notification is in the store.
+    var isStored: Bool {
+        switch self {
+        case .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget: true
+        default: false
         }
     }
 
@@ -110,6 +135,7 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .storedPower: "stored (power)"
         case .storedUnacknowledged: "stored (sent, not acknowledged yet)"
         case .storedBacklog: "stored (behind others that the device has not acknowledged)"
+        case .storedBudget: "stored (background budget)"
         case .replaced: "replaced"
         case .discardedUnregistered: "discarded (unregistered)"
         case .discardedUnregisteredFromStorage: "discarded from storage (unregistered)"
@@ -121,6 +147,9 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .discardedTooLarge: "discarded (larger than the device accepts)"
         case .discardedTooLargeFromStorage: "discarded from storage (larger than the device accepts)"
         case .discardedDeviceOffline: "discarded (not to be stored, and the device was away)"
+        case .discardedPower: "discarded (not to be stored, and the device saves power)"
+        case .discardedBacklog: "discarded (not to be stored, and the device is behind)"
+        case .discardedBudget: "discarded (not to be stored, and the background budget is spent)"
         }
     }
 }

@@ -59,6 +59,7 @@ package final class Registry: Sendable {
                 numbers.appNames[number] = app
             }
         }
+        for (app, number) in snapshot.apps { postOffice.know(app, as: number) }
         for registration in snapshot.registrations { postOffice.setRegistration(registration) }
     }
 
@@ -111,6 +112,7 @@ package final class Registry: Sendable {
                 numbers.apps[app] = appNumber
                 numbers.appNames[appNumber] = app
             }
+            postOffice.know(app, as: appNumber)
         }
         let slot = Slot(device: device, app: appNumber)
         if let known = postOffice.registration(slot), known.isLive { return known }

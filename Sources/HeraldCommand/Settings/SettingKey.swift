@@ -5,6 +5,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     case acceptNonJSON = "accept-non-json"
     case activationPort = "activation-port"
     case apiPort = "api-port"
+    case backgroundBurst = "background-burst"
+    case backgroundPerHour = "background-per-hour"
     case binaryPort = "binary-port"
     case clock
     case consoleHost = "console-host"
@@ -22,10 +24,14 @@ enum SettingKey: String, CaseIterable, Sendable {
     case keepAlive = "keep-alive"
     case logFormat = "log-format"
     case logLevel = "log-level"
+    case newsstandTopic = "newsstand-topic"
+    case notificationMemory = "notification-memory"
     case revocationGrace = "revocation-grace"
     case revocationLists = "revocation-lists"
     case storageDays = "storage-days"
     case store
+    case tokenBurst = "token-burst"
+    case tokenRate = "token-rate"
     case uniqueID = "unique-id"
     case unmarkedCertificates = "unmarked-certificates"
 
@@ -39,10 +45,10 @@ enum SettingKey: String, CaseIterable, Sendable {
 
     var shape: Shape {
         switch self {
-        case .hostname: .texts
+        case .hostname, .newsstandTopic: .texts
         case .acceptNonJSON, .demo: .flag
-        case .activationPort, .apiPort, .binaryPort, .consolePort, .devicePort, .feedbackPort, .journalDays,
-            .journalSize, .storageDays:
+        case .activationPort, .apiPort, .backgroundBurst, .backgroundPerHour, .binaryPort, .consolePort, .devicePort,
+            .feedbackPort, .journalDays, .journalSize, .notificationMemory, .storageDays, .tokenBurst, .tokenRate:
             .number
         case .clock, .consoleHost, .data, .environment, .gracePeriod, .host, .keepAlive, .logFormat, .logLevel,
             .revocationGrace, .revocationLists, .store, .uniqueID, .unmarkedCertificates:
@@ -61,6 +67,8 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .acceptNonJSON, .demo: "true"
         case .activationPort: "2191"
         case .apiPort: "2197"
+        case .backgroundBurst: "3"
+        case .backgroundPerHour: "3"
         case .binaryPort: "2195"
         case .clock: "system"
         case .consoleHost, .host: "127.0.0.1"
@@ -76,10 +84,14 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .keepAlive: "30m"
         case .logFormat: "text"
         case .logLevel: "info"
+        case .newsstandTopic: "[com.example.magazine]"
+        case .notificationMemory: "256"
         case .revocationGrace: "12h"
         case .revocationLists: "required"
         case .storageDays: "30"
         case .store: "sqlite"
+        case .tokenBurst: "10000"
+        case .tokenRate: "1000"
         case .uniqueID: "sandbox"
         case .unmarkedCertificates: "refused"
         }

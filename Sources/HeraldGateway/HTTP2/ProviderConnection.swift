@@ -140,7 +140,7 @@ final class ProviderConnection: ChannelDuplexHandler {
     func settled(_ number: UInt64, _ outcome: ReceiptOutcome) {
         guard let slot = session.request(number), slot.phase == .inHand else { return }
         switch outcome {
-        case .accepted: accept(slot, "the device has acknowledged it, or it is stored until the device does")
+        case .accepted: accept(slot)
         case .refused(let rejection): refuse(slot, Refusal(rejection, Self.storeTrouble))
         }
     }
@@ -226,18 +226,21 @@ final class ProviderConnection: ChannelDuplexHandler {
             slot.replyUniqueID = IdentifierText(notification.uniqueID, upperCase: false)
         }
         session.keepInHand(slot)
-        switch post(Letter(notification, receipt: Receipt(desk: desk, number: slot.number))) {
-        case .accepted: accept(slot, "it was not to be stored, and one delivery was tried")
+        let letter = Letter(notification, receipt: Receipt(desk: desk, number: slot.number))
+        if slot.explains { slot.letter = letter }
+        switch post(letter) {
+        case .accepted: accept(slot)
         case .pending: break
         case .refused(let rejection, let since): refuse(slot, Refusal(rejection, Self.words(rejection), since: since))
         }
     }
 
-    private func accept(_ slot: RequestSlot, _ explanation: StaticString) {
+    private func accept(_ slot: RequestSlot) {
         service.metrics.accepted.increment()
-        guard slot.explains else { return session.reply(to: slot, .accepted) }
+        guard slot.explains, let letter = slot.letter else { return session.reply(to: slot, .accepted) }
+        let asksForPast = slot.fields.has(.apnsExpiration) && !slot.fields.value(of: .apnsExpiration, is: "0")
         var reply = Reply.accepted
-        reply.explanation = explanation.withUTF8Buffer { Array($0) }
+        reply.explanation = Array(Explanation.words(for: letter, asksForPast: asksForPast).utf8)
         session.reply(to: slot, reply)
     }
 
@@ -264,8 +267,8 @@ final class ProviderConnection: ChannelDuplexHandler {
     private static func words(_ rejection: Rejection) -> String {
         switch rejection {
         case .unregistered: "the app was removed from the device; its token is dead for good"
-        case .tooManyRequests: "too many notifications for this device at once"
-        case .serviceUnavailable: "nothing can be stored at present; send it again later"
+        case .tooManyRequests: "too many notifications for this device token in a short time; wait, then send fewer"
+        case .serviceUnavailable: "too much waits, or nothing can be stored at present; send it again later"
         default: "the service refuses it"
         }
     }

@@ -49,7 +49,8 @@ extension Reply {
     private static func retryAfter(_ rejection: Rejection) -> StaticString? {
         switch rejection {
         case .tooManyProviderTokenUpdates: "1200"
-        case .tooManyRequests: "60"
+        // Whatever the rate is set to, the next one is free within a second.
+        case .tooManyRequests: "1"
         case .serviceUnavailable, .shutdown: "10"
         default: nil
         }

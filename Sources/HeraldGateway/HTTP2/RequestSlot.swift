@@ -1,3 +1,4 @@
+import HeraldMailbox
 import NIOCore
 
 /// One request of a connection, from its header to its answer; used again for the next.
@@ -41,6 +42,8 @@ final class RequestSlot {
     var replyID: IdentifierText?
     var replyUniqueID: IdentifierText?
     var explains = false
+    /// What the request came to; kept only where the provider asks what became of it.
+    var letter: Letter?
     /// The answer's body, and how much of it the HTTP/2 layer has taken.
     var replyBody: [UInt8] = []
     var replyOffset = 0
@@ -71,6 +74,7 @@ final class RequestSlot {
         replyID = nil
         replyUniqueID = nil
         explains = false
+        letter = nil
         replyBody = []
         replyOffset = 0
     }
