@@ -81,8 +81,9 @@ struct BackgroundBudget {
         if !lastGiven.isEmpty { lastGiven = lastGiven.filter { $0.value + Self.day > now } }
     }
 
-    /// Never before now, and never further ahead than a full debt: the clock may have been set back.
+    /// Never before now; and further ahead than a full debt can be it is only after the clock was set back: forgiven.
     private func spentUntil(_ debt: Debt, _ now: WallTime) -> WallTime {
-        min(max(debt.spentUntil, now), now + tolerance + interval)
+        let isPossible = debt.spentUntil - now <= tolerance + interval + .seconds(1)
+        return isPossible ? max(debt.spentUntil, now) : now
     }
 }

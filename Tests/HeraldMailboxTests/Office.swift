@@ -105,6 +105,10 @@ final class Office: Sendable {
         }
     }
 
+    func disconnect() {
+        postOffice.detach(slot.device, fence: fence.load(ordering: .relaxed))
+    }
+
     func setSaving(_ saving: Bool) async throws {
         let fence = fence.load(ordering: .relaxed)
         postOffice.setSavingPower(saving, device: slot.device, fence: fence)
