@@ -62,7 +62,7 @@ extension Desk {
         orders.append(.store(letter, reason, tag))
     }
 
-    /// Reads on where the clock has given an app a new right to a notification.
+    /// Reads on where the clock has given an app a new right to a notification, or a read has failed before.
     ///
     /// - Parameters:
     ///   - now: The present.
@@ -70,9 +70,7 @@ extension Desk {
     mutating func release(at now: WallTime, limit: Int) {
         var slots: [DeviceNumber: [Slot]] = [:]
         for slot in holds.take(dueAt: now, limit: limit) {
-            guard let line = lines[slot.device], case .behind(let obstacle)? = line.gate(slot.app)?.state,
-                obstacle != .room
-            else { continue }
+            guard let line = lines[slot.device], case .behind? = line.gate(slot.app)?.state else { continue }
             line.move(slot.app, to: .reading(newest: nil))
             slots[slot.device, default: []].append(slot)
         }

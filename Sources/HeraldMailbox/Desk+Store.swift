@@ -143,12 +143,13 @@ extension Desk {
         }
     }
 
-    /// Reading what waits failed; it is tried again with the next chance.
+    /// Reading what waits failed; it is tried again with the next chance, and with the next tick of the clock.
     mutating func couldNotRead(_ slots: [Slot], fence: UInt64) {
         for slot in slots {
             guard let line = lines[slot.device], line.fence == fence, case .reading? = line.gate(slot.app)?.state
             else { continue }
             line.move(slot.app, to: .behind(.room))
+            holds.set(slot, due: WallTime(milliseconds: 0))
         }
     }
 }

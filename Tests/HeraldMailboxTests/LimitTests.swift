@@ -58,6 +58,26 @@ import Testing
     }
 }
 
+@Suite struct FailedReadTests {
+    @Test func `what could not be read is read again by the clock, without anything else happening`() async throws {
+        let office = try await Office()
+        _ = office.post(.alert)
+        try await office.settle()
+        office.store.setFailsReads(true)
+        let link = try await office.connect()
+        try await office.pass(.seconds(1))
+        #expect(link.take().isEmpty)
+        office.store.setFailsReads(false)
+        // A read that the office's own tick has begun before may still fail.
+        var deliveries = link.take()
+        for _ in 0..<3 where deliveries.isEmpty {
+            try await office.pass(.seconds(1))
+            deliveries = link.take()
+        }
+        #expect(deliveries.count == 1)
+    }
+}
+
 @Suite struct FateTests {
     @Test func `the fate of a notification is told`() async throws {
         let office = try await Office()

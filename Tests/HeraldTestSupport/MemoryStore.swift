@@ -31,6 +31,7 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore {
         var feedback: [FeedbackRecord] = []
         var isAccepting = true
         var failsWrites = false
+        var failsReads = false
     }
 
     private struct Weak {
@@ -61,6 +62,11 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore {
     /// Whether everything that is to be written fails from now on.
     package func setFailsWrites(_ fails: Bool) {
         contents.withLock { $0.failsWrites = fails }
+    }
+
+    /// Whether the mailbox cannot be read from now on.
+    package func setFailsReads(_ fails: Bool) {
+        contents.withLock { $0.failsReads = fails }
     }
 
     /// How many puts wait to become durable.
@@ -108,8 +114,9 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore {
     }
 
     package func waiting(in slots: [Slot]) async throws -> [StoredNotification] {
-        contents.withLock { contents in
-            slots.compactMap { contents.slots[$0] }
+        try contents.withLock { contents in
+            guard !contents.failsReads else { throw WriteFailure() }
+            return slots.compactMap { contents.slots[$0] }
                 .map { StoredNotification(notification: $0.notification, sequence: $0.sequence) }
                 .sorted { $0.sequence < $1.sequence }
         }
