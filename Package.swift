@@ -132,7 +132,7 @@ let package = Package(
             "HeraldTrustTests",
             ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]
         ),
-        tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport"]),
+        tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging]),
         tests("HeraldDoorTests", ["HeraldDoor", nioCore, nioEmbedded]),
         tests(
             "HeraldGatewayTests",

@@ -8,8 +8,8 @@ enum PostRefusal {
     static func words(_ rejection: Rejection) -> String {
         switch rejection {
         case .unregistered: "the app was removed from the device; its token is dead for good"
-        case .tooManyRequests: "too many notifications for this device at once"
-        case .serviceUnavailable: "nothing can be stored at present; send it again later"
+        case .tooManyRequests: "too many notifications for this device token in a short time; wait, then send fewer"
+        case .serviceUnavailable: "too much waits, or nothing can be stored at present; send it again later"
         default: "the service refuses it"
         }
     }

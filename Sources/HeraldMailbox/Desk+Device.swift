@@ -30,8 +30,10 @@ extension Desk {
     private mutating func leave(_ line: Line) {
         for (_, delivery) in line.unended() {
             switch delivery.state {
+            case .unstored where registrations[delivery.letter.notification.slot]?.isEnabled == false:
+                orders.append(.recordAndSettle(.discardedDisabled, delivery.letter))
             case .unstored:
-                orders.append(.store(delivery.letter, .unacknowledged, nil))
+                store(delivery.letter, .unacknowledged)
             case .once:
                 orders.append(.record(.discardedDeviceOffline, delivery.letter.notification))
             case .storing, .stored, .overtaken:
@@ -75,6 +77,7 @@ extension Desk {
         switch delivery.state {
         case .unstored:
             line.end(number)
+            delivery.letter.note(state)
             orders.append(.record(state, notification))
             orders.append(.settle(delivery.letter, .accepted))
             if line.mayHaveOlder(than: delivery) { overtake(delivery, in: line) }
@@ -82,6 +85,7 @@ extension Desk {
             line.end(number)
             orders.append(.record(state, notification))
         case .storing, .overtakenWhileStoring:
+            delivery.letter.note(state)
             line.setState(number, .endedWhileStoring(result))
         case .stored(let sequence):
             line.end(number)

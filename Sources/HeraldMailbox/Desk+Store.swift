@@ -5,6 +5,7 @@ extension Desk {
     /// A put is durable.
     mutating func stored(_ put: StoredPut) {
         let slot = put.letter.notification.slot
+        if put.isReplaced, put.letter.fate?.state.isStored ?? true { put.letter.note(.replaced) }
         orders.append(.settle(put.letter, .accepted))
         if !departed.isEmpty, let delivery = departed.removeValue(forKey: ObjectIdentifier(put.letter)) {
             return takeAway(put, as: delivery)
@@ -83,22 +84,15 @@ extension Desk {
             orders.append(.remove(notification.slot, sequence: put.sequence, state, notification))
             return
         }
-        let isPermitted = line.permits(put.letter.notification.priority)
-        guard line.hasRoom, isPermitted else {
-            line.move(app, to: .behind(forPower: !isPermitted))
-            return
+        let now = put.letter.notification.received
+        if let objection = objection(to: put.letter.notification, on: line, at: now) {
+            return hold(put.letter.notification.slot, in: line, for: objection)
         }
         // The newest of the slot by the store's own order, so nothing older waits behind it.
         line.move(app, to: .open)
         line.noteSequence(put.sequence, app: app)
-        let delivery = line.hand(
-            Letter(put.letter.notification),
-            app: app,
-            state: .stored(put.sequence),
-            isFromStorage: true,
-            qualityOfService: gate.qualityOfService
-        )
-        orders.append(.deliver(line.link, delivery))
+        let letter = Letter(put.letter.notification)
+        _ = hand(letter, to: line, gate, state: .stored(put.sequence), isFromStorage: true, at: now)
     }
 
     /// A put failed: nothing of it is kept.
@@ -189,21 +183,13 @@ extension Desk {
             orders.append(.remove(slot, sequence: candidate.sequence, state, notification))
             return
         }
-        let isPermitted = line.permits(notification.priority)
-        guard line.hasRoom, isPermitted else {
-            line.move(slot.app, to: .behind(forPower: !isPermitted))
-            return
+        if let objection = objection(to: notification, on: line, at: now) {
+            return hold(slot, in: line, for: objection)
         }
         line.move(slot.app, to: .open)
         line.noteSequence(candidate.sequence, app: slot.app)
-        let delivery = line.hand(
-            Letter(notification),
-            app: slot.app,
-            state: .stored(candidate.sequence),
-            isFromStorage: true,
-            qualityOfService: gate.qualityOfService
-        )
-        orders.append(.deliver(line.link, delivery))
+        let letter = Letter(notification)
+        _ = hand(letter, to: line, gate, state: .stored(candidate.sequence), isFromStorage: true, at: now)
     }
 
     /// Read from the store before the store's report of it came: it was sent already, under no sequence yet.
@@ -213,12 +199,13 @@ extension Desk {
         }
     }
 
-    /// Reading what waits failed; it is tried again with the next chance.
+    /// Reading what waits failed; it is tried again with the next chance, and with the next tick of the clock.
     mutating func couldNotRead(_ slots: [Slot], fence: UInt64) {
         for slot in slots {
             guard let line = lines[slot.device], line.fence == fence, case .reading? = line.gate(slot.app)?.state
             else { continue }
-            line.move(slot.app, to: .behind(forPower: false))
+            line.move(slot.app, to: .behind(.room))
+            holds.set(slot, due: WallTime(milliseconds: 0))
         }
     }
 }

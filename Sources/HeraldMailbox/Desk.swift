@@ -30,11 +30,25 @@ struct Desk {
     /// What ended on its way into the store and whose connection was gone before the store had it.
     var departed: [ObjectIdentifier: Line.Outstanding] = [:]
     let outstandingLimit: Int
+    /// How many deliveries a connection may have while memory is short.
+    static let pressedLimit = 4
+    /// Whether memory is short: what a device does not take at once waits on the disk instead.
+    var isPressed = false
+    var budget: BackgroundBudget
+    var rates: RateBook
+    /// Apps whose next notification waits for the clock.
+    var holds = DueQueue()
     /// What has been decided and not yet been carried out.
     var orders: [DeskOrder] = []
 
-    init(outstandingLimit: Int) {
+    init(
+        outstandingLimit: Int,
+        budget: BackgroundBudget = BackgroundBudget(),
+        rates: RateBook = RateBook()
+    ) {
         self.outstandingLimit = outstandingLimit
+        self.budget = budget
+        self.rates = rates
     }
 
     /// Whether a delivery waits for its acknowledgement before it is stored.
@@ -54,6 +68,7 @@ struct Desk {
         guard registration.isLive, registration.generation == generation else {
             return .refused(.unregistered, since: registration.ended)
         }
+        guard rates.take(slot, at: letter.notification.received) else { return .refused(.tooManyRequests, since: nil) }
         orders.append(.record(.received, letter.notification))
         guard registration.isEnabled else {
             orders.append(.recordAndSettle(.discardedDisabled, letter))
@@ -66,12 +81,12 @@ struct Desk {
 
     /// Takes a notification that goes on record and nowhere else, if its token is good.
     mutating func discard(_ letter: Letter, generation: UInt32, as state: JournalState) -> PostDecision {
-        guard let registration = registrations[letter.notification.slot] else {
-            return .refused(.badDeviceToken, since: nil)
-        }
+        let slot = letter.notification.slot
+        guard let registration = registrations[slot] else { return .refused(.badDeviceToken, since: nil) }
         guard registration.isLive, registration.generation == generation else {
             return .refused(.unregistered, since: registration.ended)
         }
+        guard rates.take(slot, at: letter.notification.received) else { return .refused(.tooManyRequests, since: nil) }
         orders.append(.record(.received, letter.notification))
         orders.append(.recordAndSettle(state, letter))
         return .pending
@@ -79,49 +94,48 @@ struct Desk {
 
     /// Not to be stored: sent if the device is there to take it, and forgotten.
     private mutating func postOnce(_ letter: Letter) -> PostDecision {
-        let slot = letter.notification.slot
-        guard let line = lines[slot.device], let gate = line.gate(slot.app), line.hasRoom,
-            line.permits(letter.notification.priority)
-        else {
-            orders.append(.record(.discardedDeviceOffline, letter.notification))
+        let notification = letter.notification
+        let slot = notification.slot
+        guard let line = lines[slot.device], let gate = line.gate(slot.app) else {
+            letter.note(.discardedDeviceOffline)
+            orders.append(.record(.discardedDeviceOffline, notification))
             return .accepted
         }
-        let delivery = line.hand(
-            letter,
-            app: slot.app,
-            state: .once,
-            isFromStorage: false,
-            qualityOfService: gate.qualityOfService
-        )
-        orders.append(.deliver(line.link, delivery))
+        if let objection = objection(to: notification, on: line, at: notification.received) {
+            let state = JournalState(notStored: objection.obstacle)
+            letter.note(state, next: objection.until)
+            orders.append(.record(state, notification))
+            return .accepted
+        }
+        _ = hand(letter, to: line, gate, state: .once, isFromStorage: false, at: notification.received)
         return .accepted
     }
 
     private mutating func postStorable(_ letter: Letter) -> PostDecision {
-        let slot = letter.notification.slot
+        let notification = letter.notification
+        let slot = notification.slot
         guard let line = lines[slot.device], let gate = line.gate(slot.app) else {
-            orders.append(.store(letter, .deviceOffline, nil))
+            store(letter, .deviceOffline)
             return .pending
         }
-        let isPermitted = line.permits(letter.notification.priority)
-        if case .open = gate.state, isPermitted, line.hasRoom, gate.qualityOfService > 0, gate.pendingPuts == 0 {
-            let delivery = line.hand(
+        let objection = objection(to: notification, on: line, at: notification.received)
+        if case .open = gate.state, objection == nil, gate.qualityOfService > 0, gate.pendingPuts == 0 {
+            let number = hand(
                 letter,
-                app: slot.app,
+                to: line,
+                gate,
                 state: .unstored,
                 isFromStorage: false,
-                qualityOfService: gate.qualityOfService
+                at: notification.received
             )
-            fresh.append((slot.device, PutTag(fence: line.fence, delivery: delivery.number)))
-            orders.append(.deliver(line.link, delivery))
+            fresh.append((slot.device, PutTag(fence: line.fence, delivery: number)))
             return .pending
         }
         // What is stored now must not be overtaken in the store by what was sent before it.
         storeUnstored(in: line, app: slot.app)
-        if case .open = gate.state, !isPermitted || !line.hasRoom {
-            line.move(slot.app, to: .behind(forPower: !isPermitted))
-        }
-        orders.append(.store(letter, isPermitted ? .backlog : .power, line.notePut(slot.app)))
+        if case .open = gate.state, let objection { hold(slot, in: line, for: objection) }
+        let reason = objection.map { StoreReason($0.obstacle) } ?? .backlog
+        store(letter, reason, line.notePut(slot.app), next: objection?.until)
         return .pending
     }
 
@@ -129,7 +143,7 @@ struct Desk {
         for (number, delivery) in line.unended(of: app) {
             guard case .unstored = delivery.state else { continue }
             line.setState(number, .storing)
-            orders.append(.store(delivery.letter, .unacknowledged, PutTag(fence: line.fence, delivery: number)))
+            store(delivery.letter, .unacknowledged, PutTag(fence: line.fence, delivery: number))
         }
     }
 
@@ -143,7 +157,7 @@ struct Desk {
                 let delivery = line.delivery(number), case .unstored = delivery.state
             else { continue }
             line.setState(number, .storing)
-            orders.append(.store(delivery.letter, .unacknowledged, tag))
+            store(delivery.letter, .unacknowledged, tag)
         }
     }
 

@@ -62,6 +62,7 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case storedPower = 11
     case storedUnacknowledged = 12
     case storedBacklog = 13
+    case storedBudget = 14
     case replaced = 20
     case discardedUnregistered = 30
     case discardedUnregisteredFromStorage = 31
@@ -76,6 +77,12 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case discardedTooLargeFromStorage = 38
     /// Not to be stored, and the device was away, or went away before it acknowledged the one attempt.
     case discardedDeviceOffline = 39
+    /// Not to be stored, and the device saves power.
+    case discardedPower = 40
+    /// Not to be stored, and the device is behind with acknowledging.
+    case discardedBacklog = 41
+    /// Not to be stored, and the app has had as many background notifications as it may.
+    case discardedBudget = 42
     /// A drill answered the provider with a refusal; it went nowhere.
     case refusedByDrill = 60
     /// A drill lost it, and left the provider without an answer.
@@ -89,6 +96,24 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .power: self = .storedPower
         case .unacknowledged: self = .storedUnacknowledged
         case .backlog: self = .storedBacklog
+        case .budget: self = .storedBudget
+        }
+    }
+
+    /// The end of a notification that is not to be stored and cannot be delivered now.
+    init(notStored obstacle: Line.Obstacle) {
+        switch obstacle {
+        case .room: self = .discardedBacklog
+        case .power: self = .discardedPower
+        case .budget: self = .discardedBudget
+        }
+    }
+
+    /// Whether it says that the notification is in the store.
+    var isStored: Bool {
+        switch self {
+        case .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget: true
+        default: false
         }
     }
 
@@ -116,6 +141,7 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .storedPower: "stored (power)"
         case .storedUnacknowledged: "stored (sent, not acknowledged yet)"
         case .storedBacklog: "stored (behind others that the device has not acknowledged)"
+        case .storedBudget: "stored (background budget)"
         case .replaced: "replaced"
         case .discardedUnregistered: "discarded (unregistered)"
         case .discardedUnregisteredFromStorage: "discarded from storage (unregistered)"
@@ -127,6 +153,9 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .discardedTooLarge: "discarded (larger than the device accepts)"
         case .discardedTooLargeFromStorage: "discarded from storage (larger than the device accepts)"
         case .discardedDeviceOffline: "discarded (not to be stored, and the device was away)"
+        case .discardedPower: "discarded (not to be stored, and the device saves power)"
+        case .discardedBacklog: "discarded (not to be stored, and the device is behind)"
+        case .discardedBudget: "discarded (not to be stored, and the background budget is spent)"
         case .refusedByDrill: "refused (drill)"
         case .lostByDrill: "lost (drill)"
         case .answerWithheldByDrill: "answer withheld (drill)"

@@ -33,6 +33,16 @@ final class Line {
         }
     }
 
+    /// What keeps a notification from a device that is there.
+    enum Obstacle: Hashable {
+        /// The device has as many unacknowledged notifications as it may.
+        case room
+        /// The device saves power.
+        case power
+        /// The app has had as many background notifications as it may.
+        case budget
+    }
+
     /// Whether notifications for an app go straight to the device.
     struct Gate {
         enum State {
@@ -40,8 +50,8 @@ final class Line {
             case open
             /// What waits is being read; what arrives is stored, and the newest stored is remembered.
             case reading(newest: StoredPut?)
-            /// Something older waits in the store, for room or for the end of power saving: what arrives is stored first.
-            case behind(forPower: Bool)
+            /// Something older waits in the store for an obstacle to go: what arrives is stored first.
+            case behind(Obstacle)
         }
 
         var state: State
@@ -71,9 +81,6 @@ final class Line {
         self.isSavingPower = isSavingPower
         self.limit = limit
     }
-
-    /// Whether another delivery may be handed over.
-    var hasRoom: Bool { outstandingCount < limit }
 
     /// Whether enough has ended that reading on from the store is worth its while.
     var isHalfEmpty: Bool { outstandingCount <= limit / 2 }
@@ -119,10 +126,12 @@ final class Line {
     }
 
     /// The apps whose older notifications wait for room, and those that wait for power too if `includingPower`.
+    ///
+    /// What waits for a budget waits for the clock.
     func appsBehind(includingPower: Bool) -> [AppNumber] {
         gates.compactMap { app, gate in
-            guard case .behind(let forPower) = gate.state, includingPower || !forPower else { return nil }
-            return app
+            guard case .behind(let obstacle) = gate.state else { return nil }
+            return obstacle == .room || (includingPower && obstacle == .power) ? app : nil
         }
     }
 

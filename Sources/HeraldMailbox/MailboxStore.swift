@@ -102,4 +102,6 @@ package enum StoreReason: UInt8, Hashable, Sendable, CaseIterable {
     case unacknowledged = 2
     /// The device has more unacknowledged notifications than it may, or an earlier one still waits.
     case backlog = 3
+    /// The app has had as many background notifications on the device as it may for now.
+    case budget = 4
 }

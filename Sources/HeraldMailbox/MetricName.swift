@@ -10,6 +10,7 @@ package enum MetricName {
     package static let notificationsNotStored = "herald_notifications_not_stored_total"
     package static let deliveries = "herald_deliveries_total"
     package static let notificationsWaiting = "herald_notifications_waiting"
+    package static let notificationBytes = "herald_notification_memory_bytes"
     package static let devicesConnected = "herald_devices_connected"
     package static let providerConnections = "herald_provider_connections_total"
     package static let providerConnectionsCutOff = "herald_provider_connections_cut_off_total"
@@ -32,6 +33,7 @@ struct PostOfficeMetrics: Sendable {
     let stored = Counter(label: MetricName.notificationsStored)
     let notStored = Counter(label: MetricName.notificationsNotStored)
     let waiting = Gauge(label: MetricName.notificationsWaiting)
+    let held = Gauge(label: MetricName.notificationBytes)
     let connected = Gauge(label: MetricName.devicesConnected)
     private let acknowledged = Counter(label: MetricName.deliveries, dimensions: [("result", "acknowledged")])
     private let refusedByDevice = Counter(label: MetricName.deliveries, dimensions: [("result", "refused")])

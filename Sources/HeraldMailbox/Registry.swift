@@ -69,6 +69,7 @@ package final class Registry: Sendable {
                 numbers.live[registration.slot.device, default: 0] += 1
             }
         }
+        for (app, number) in snapshot.apps { postOffice.know(app, as: number) }
         for registration in snapshot.registrations { postOffice.setRegistration(registration) }
     }
 
@@ -129,6 +130,7 @@ package final class Registry: Sendable {
                 numbers.apps[app] = appNumber
                 numbers.appNames[appNumber] = app
             }
+            postOffice.know(app, as: appNumber)
         }
         let registration = try await store.register(Slot(device: device, app: appNumber), at: clock.now())
         postOffice.setRegistration(registration)

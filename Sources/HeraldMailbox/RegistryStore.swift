@@ -27,7 +27,8 @@ package protocol RegistryStore: Sendable {
     /// - Returns: Those forgotten.
     func forgetEnded(_ device: DeviceNumber, keeping limit: Int) async throws -> [Slot]
 
-    /// Keeps whether the user wants the app's notifications.
+    /// Keeps whether the user wants the app's notifications; if not, forgets what waits in its slot, with a line in the
+    /// journal.
     func setEnabled(_ enabled: Bool, for slot: Slot) async throws
 
     /// Keeps whether the device saves power.

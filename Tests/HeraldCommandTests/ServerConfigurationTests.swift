@@ -188,6 +188,10 @@ import Testing
         ("log-level: loud", "log-level"), ("log-format: xml", "write text or json"), ("host: ''", "host cannot be"),
         ("hostname: ['a b']", "hostname cannot be"), ("hostname: ['https://a']", "hostname cannot be"),
         ("unique-id: never", "write sandbox or always"), ("data: ''", "data cannot be"),
+        ("background-burst: 0", "background-burst cannot be \"0\": write a number from 1 to 1000"),
+        ("background-per-hour: 3601", "background-per-hour"), ("token-burst: 0", "token-burst"),
+        ("token-rate: -1", "token-rate"), ("notification-memory: 0", "notification-memory"),
+        ("newsstand-topic: ['a b']", "newsstand-topic cannot be \"a b\": write a topic"),
     ])
     func `an impossible value is refused`(text: String, words: String) throws {
         #expect(try complaint(file: text).contains(words))

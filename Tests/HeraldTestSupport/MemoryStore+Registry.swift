@@ -82,9 +82,13 @@ extension MemoryStore {
     }
 
     package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+        flushNow()
+        let now = clock.now()
         try write { contents in
             guard contents.registrations[slot]?.isLive ?? false else { return }
             contents.registrations[slot]?.isEnabled = enabled
+            guard !enabled, let held = contents.slots.removeValue(forKey: slot) else { return }
+            contents.journal.append(JournalEvent(.discardedDisabledFromStorage, held.notification, at: now))
         }
     }
 

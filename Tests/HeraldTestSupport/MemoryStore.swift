@@ -33,6 +33,7 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore {
         var generationFloor: UInt32 = 0
         var isAccepting = true
         var failsWrites = false
+        var failsReads = false
     }
 
     private struct Weak {
@@ -44,7 +45,7 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore {
 
     let contents = Mutex(Contents())
     private let reporter = Mutex(Weak())
-    private let clock: any WallClock
+    let clock: any WallClock
     private let isManual: Bool
     private let queue = DispatchQueue(label: "memory-store")
 
@@ -63,6 +64,11 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore {
     /// Whether everything that is to be written fails from now on.
     package func setFailsWrites(_ fails: Bool) {
         contents.withLock { $0.failsWrites = fails }
+    }
+
+    /// Whether the mailbox cannot be read from now on.
+    package func setFailsReads(_ fails: Bool) {
+        contents.withLock { $0.failsReads = fails }
     }
 
     /// How many puts wait to become durable.
@@ -110,8 +116,9 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore {
     }
 
     package func waiting(in slots: [Slot]) async throws -> [StoredNotification] {
-        contents.withLock { contents in
-            slots.compactMap { contents.slots[$0] }
+        try contents.withLock { contents in
+            guard !contents.failsReads else { throw WriteFailure() }
+            return slots.compactMap { contents.slots[$0] }
                 .map { StoredNotification(notification: $0.notification, sequence: $0.sequence) }
                 .sorted { $0.sequence < $1.sequence }
         }

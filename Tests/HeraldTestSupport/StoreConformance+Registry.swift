@@ -127,6 +127,18 @@ extension StoreConformance {
             try await scene.store.unregister(slot, at: scene.now)
             #expect(try await scene.store.register(slot, at: scene.now).isEnabled)
         },
+        Rule("what waits when notifications are switched off is discarded, with a line in the journal") {
+            (scene) async throws in
+            let slot = StoreScene.slot(1)
+            _ = try await scene.store.register(slot, at: scene.now)
+            await scene.put(1, to: slot)
+            await scene.put(2, to: StoreScene.slot(2))
+            try await scene.store.setEnabled(true, for: slot)
+            #expect(try await scene.waiting(slot) == [1])
+            try await scene.store.setEnabled(false, for: slot)
+            #expect(try await scene.waiting(slot, StoreScene.slot(2)) == [2])
+            #expect(try await scene.states(1) == [.storedDeviceOffline, .discardedDisabledFromStorage])
+        },
         Rule("a session and the saving of power are kept for a device") { (scene) async throws in
             let device = try await scene.store.number(of: try #require(DeviceID("phone")))
             #expect(try await scene.store.deviceRecord(device) == DeviceRecord())

@@ -24,6 +24,12 @@ extension ServerConfiguration {
         settings.longestStorage = longestStorage
         settings.journalAge = journalAge
         settings.journalBytes = journalBytes
+        settings.backgroundBurst = backgroundBurst
+        settings.backgroundPerHour = backgroundPerHour
+        settings.newsstandTopics = newsstandTopics
+        settings.tokenBurst = tokenBurst
+        settings.tokenRate = tokenRate
+        settings.notificationBytes = notificationBytes
         return settings
     }
 

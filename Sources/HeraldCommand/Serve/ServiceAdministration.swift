@@ -15,8 +15,17 @@ struct ServiceAdministration: Administration {
     let started: WallTime
 
     var problems: [String] {
-        assembly.store.isAccepting
-            ? [] : ["the store takes no notifications at the moment (the log says why): providers are answered 503"]
+        var problems: [String] = []
+        if !assembly.store.isAccepting {
+            problems.append(
+                "the store takes no notifications at the moment (the log says why): providers are answered 503"
+            )
+        } else if !assembly.postOffice.isAccepting {
+            problems.append(
+                "notifications on their way take all of notification-memory: providers are answered 503"
+            )
+        }
+        return problems
     }
 
     var status: ServiceStatus {

@@ -66,6 +66,44 @@ struct ServeOptions: ParsableArguments {
     var journalSize: Int?
 
     @Option(
+        help: ArgumentHelp(
+            "How many background notifications an app may have on a device at once. (default: 3)",
+            valueName: "count"
+        )
+    )
+    var backgroundBurst: Int?
+
+    @Option(help: ArgumentHelp("How many each hour after that; 0 for no limit. (default: 3)", valueName: "count"))
+    var backgroundPerHour: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "A topic owed one background notification a day though the device saves power; may be repeated.",
+            valueName: "topic"
+        )
+    )
+    var newsstandTopic: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "How many notifications a device token may be sent at once. (default: 10000)",
+            valueName: "count"
+        )
+    )
+    var tokenBurst: Int?
+
+    @Option(help: ArgumentHelp("How many each second after that; 0 for no limit. (default: 1000)", valueName: "count"))
+    var tokenRate: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "How much memory notifications may take, in MiB; past it they are refused. (default: 256)",
+            valueName: "size"
+        )
+    )
+    var notificationMemory: Int?
+
+    @Option(
         help: ArgumentHelp("Answer with apns-unique-id in sandbox, or always. (default: sandbox)", valueName: "when")
     )
     var uniqueId: String?
@@ -159,6 +197,8 @@ struct ServeOptions: ParsableArguments {
             (.apiPort, apiPort), (.binaryPort, binaryPort), (.feedbackPort, feedbackPort), (.devicePort, devicePort),
             (.activationPort, activationPort), (.consolePort, consolePort), (.storageDays, storageDays),
             (.journalDays, journalDays), (.journalSize, journalSize), (.appsPerDevice, appsPerDevice),
+            (.backgroundBurst, backgroundBurst), (.backgroundPerHour, backgroundPerHour), (.tokenBurst, tokenBurst),
+            (.tokenRate, tokenRate), (.notificationMemory, notificationMemory),
         ]
         let flags: [(SettingKey, Bool?)] = [
             (.demo, demo), (.acceptNonJSON, acceptNonJSON), (.payloadDrills, payloadDrills),
@@ -166,6 +206,7 @@ struct ServeOptions: ParsableArguments {
         ]
         var typed: [SettingKey: ConfigContent] = hostname.isEmpty ? [:] : [.hostname: .stringArray(hostname)]
         if !drill.isEmpty { typed[.drill] = .stringArray(drill) }
+        if !newsstandTopic.isEmpty { typed[.newsstandTopic] = .stringArray(newsstandTopic) }
         for case (let key, let text?) in texts { typed[key] = .string(text) }
         for case (let key, let number?) in numbers { typed[key] = .int(number) }
         for case (let key, let flag?) in flags { typed[key] = .bool(flag) }

@@ -58,6 +58,16 @@ struct ServerConfiguration: Hashable, Sendable {
     var journalAge = Duration.seconds(7 * 86_400)
     /// How large the journal may grow, in bytes.
     var journalBytes = 512 << 20
+    /// How many background notifications one app may have on one device at once, and each hour after that; 0: no limit.
+    var backgroundBurst = 3
+    var backgroundPerHour = 3
+    /// Topics that are owed one background notification in 24 hours while the device saves power.
+    var newsstandTopics: Set<Topic> = []
+    /// How many notifications one device token may be sent at once, and each second after that; 0: no limit.
+    var tokenBurst = 10_000
+    var tokenRate = 1000
+    /// How much memory notifications may take, in bytes.
+    var notificationBytes = 256 << 20
     var uniqueID = UniqueID.sandbox
     /// Whether a payload that is not a JSON object is accepted, as APNs does, and then is undeliverable.
     var acceptsNonJSON = false
@@ -131,6 +141,7 @@ extension ServerConfiguration {
         if let days = try settings.number(.storageDays, in: 1...365) { longestStorage = .seconds(days * 86_400) }
         if let days = try settings.number(.journalDays, in: 1...3650) { journalAge = .seconds(days * 86_400) }
         if let size = try settings.number(.journalSize, in: 1...1_048_576) { journalBytes = size << 20 }
+        try readFairness(settings)
         uniqueID = try settings.choice(.uniqueID) ?? uniqueID
         appsPerDevice = try settings.number(.appsPerDevice, in: 1...10_000) ?? appsPerDevice
         acceptsNonJSON = try settings.flag(.acceptNonJSON) ?? acceptsNonJSON
@@ -168,6 +179,20 @@ extension ServerConfiguration {
         revocationGrace = grace ?? revocationGrace
         revocationLists = try settings.choice(.revocationLists) ?? revocationLists
         unmarkedCertificates = try settings.choice(.unmarkedCertificates) ?? unmarkedCertificates
+    }
+
+    private mutating func readFairness(_ settings: Settings) throws {
+        backgroundBurst = try settings.number(.backgroundBurst, in: 1...1000) ?? backgroundBurst
+        backgroundPerHour = try settings.number(.backgroundPerHour, in: 0...3600) ?? backgroundPerHour
+        for name in try settings.texts(.newsstandTopic) ?? [] {
+            guard let topic = Topic(name) else {
+                throw SettingKey.newsstandTopic.refusal(name, "a topic, like com.example.magazine")
+            }
+            newsstandTopics.insert(topic)
+        }
+        tokenBurst = try settings.number(.tokenBurst, in: 1...1_000_000) ?? tokenBurst
+        tokenRate = try settings.number(.tokenRate, in: 0...1_000_000) ?? tokenRate
+        if let size = try settings.number(.notificationMemory, in: 1...1_048_576) { notificationBytes = size << 20 }
     }
 
     private static func store(_ text: String) throws -> Store {

@@ -27,6 +27,8 @@ extension ServerConfiguration {
         case .activationPort: activationPort
         case .apiPort: apiPort
         case .appsPerDevice: appsPerDevice
+        case .backgroundBurst: backgroundBurst
+        case .backgroundPerHour: backgroundPerHour
         case .binaryPort: binaryPort
         case .clock: clock
         case .consoleHost: consoleHost
@@ -48,10 +50,14 @@ extension ServerConfiguration {
         case .payloadDrills: allowsPayloadDrills
         case .payloadDrillsInPublic: allowsPayloadDrillsInPublic
         case .providerIdle: providerIdle
+        case .newsstandTopic: newsstandTopics
+        case .notificationMemory: notificationBytes
         case .revocationGrace: revocationGrace
         case .revocationLists: revocationLists
         case .storageDays: longestStorage
         case .store: store
+        case .tokenBurst: tokenBurst
+        case .tokenRate: tokenRate
         case .uniqueID: uniqueID
         case .unmarkedCertificates: unmarkedCertificates
         }

@@ -9,6 +9,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     case apiPort = "api-port"
     case appsPerDevice = "apps-per-device"
     case badge
+    case backgroundBurst = "background-burst"
+    case backgroundPerHour = "background-per-hour"
     case binaryPort = "binary-port"
     case ca
     case certificate
@@ -40,6 +42,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     case priority
     case providerIdle = "provider-idle"
     case pushType = "push-type"
+    case newsstandTopic = "newsstand-topic"
+    case notificationMemory = "notification-memory"
     case revocationGrace = "revocation-grace"
     case revocationLists = "revocation-lists"
     case service
@@ -49,6 +53,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     case team
     case title
     case topic
+    case tokenBurst = "token-burst"
+    case tokenRate = "token-rate"
     case uniqueID = "unique-id"
     case unmarkedCertificates = "unmarked-certificates"
 
@@ -74,10 +80,11 @@ enum SettingKey: String, CaseIterable, Sendable {
 
     var shape: Shape {
         switch self {
-        case .app, .drill, .hostname: .texts
+        case .app, .drill, .hostname, .newsstandTopic: .texts
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
-        case .activationPort, .apiPort, .appsPerDevice, .badge, .binaryPort, .consolePort, .devicePort, .feedbackPort,
-            .journalDays, .journalSize, .priority, .storageDays:
+        case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryPort,
+            .consolePort, .devicePort, .feedbackPort, .journalDays, .journalSize, .notificationMemory, .priority,
+            .storageDays, .tokenBurst, .tokenRate:
             .number
         case .alert, .ca, .certificate, .clock, .collapseID, .consoleHost, .data, .environment, .expiration,
             .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
@@ -116,6 +123,8 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .topic: "com.example.app"
         case .apiPort: "2197"
         case .appsPerDevice: "500"
+        case .backgroundBurst: "3"
+        case .backgroundPerHour: "3"
         case .binaryPort: "2195"
         case .clock: "system"
         case .consoleHost, .host: "127.0.0.1"
@@ -132,11 +141,15 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .keepAlive: "30m"
         case .logFormat: "text"
         case .logLevel: "info"
+        case .newsstandTopic: "[com.example.magazine]"
+        case .notificationMemory: "256"
         case .revocationGrace: "12h"
         case .revocationLists: "required"
         case .providerIdle: "75m"
         case .storageDays: "30"
         case .store: "sqlite"
+        case .tokenBurst: "10000"
+        case .tokenRate: "1000"
         case .uniqueID: "sandbox"
         case .unmarkedCertificates: "refused"
         }

@@ -145,7 +145,7 @@ final class ProviderConnection: ChannelDuplexHandler {
     func settled(_ number: UInt64, _ outcome: ReceiptOutcome) {
         guard let slot = session.request(number), slot.phase == .inHand else { return }
         switch outcome {
-        case .accepted: accept(slot, "the device has acknowledged it, or it is stored until the device does")
+        case .accepted: accept(slot)
         case .refused(let rejection): refuse(slot, Refusal(rejection, PostRefusal.storeTrouble))
         }
     }
@@ -243,18 +243,22 @@ final class ProviderConnection: ChannelDuplexHandler {
             slot.replyUniqueID = IdentifierText(notification.uniqueID, upperCase: false)
         }
         session.keepInHand(slot)
-        switch post(Letter(notification, receipt: Receipt(desk: desk, number: slot.number))) {
-        case .accepted: accept(slot, "it was not to be stored, and one delivery was tried")
+        let letter = Letter(notification, receipt: Receipt(desk: desk, number: slot.number))
+        if slot.explains { slot.letter = letter }
+        switch post(letter) {
+        case .accepted: accept(slot)
         case .pending: break
         case .refused(let rejection, let since):
             refuse(slot, Refusal(rejection, PostRefusal.words(rejection), since: since))
         }
     }
 
-    private func accept(_ slot: RequestSlot, _ explanation: StaticString) {
+    private func accept(_ slot: RequestSlot) {
         service.metrics.accepted.increment()
+        guard slot.explains, let letter = slot.letter else { return give(.accepted, to: slot) }
+        let asksForPast = slot.fields.has(.apnsExpiration) && !slot.fields.value(of: .apnsExpiration, is: "0")
         var reply = Reply.accepted
-        if slot.explains { reply.explanation = explanation.withUTF8Buffer { Array($0) } }
+        reply.explanation = Array(Explanation.words(for: letter, asksForPast: asksForPast).utf8)
         give(reply, to: slot)
     }
 

@@ -48,7 +48,8 @@ extension Reply {
     /// APNs documents no such field; some clients read it.
     private static let delays: [Rejection: [UInt8]] = [
         .tooManyProviderTokenUpdates: Array("1200".utf8),
-        .tooManyRequests: Array("60".utf8),
+        // Whatever the rate is set to, the next one is free within a second.
+        .tooManyRequests: Array("1".utf8),
         .serviceUnavailable: Array("10".utf8),
         .shutdown: Array("10".utf8),
     ]

@@ -1,3 +1,4 @@
+import HeraldMailbox
 import NIOCore
 
 /// One request of a connection, from its header to its answer; used again for the next.
@@ -45,6 +46,8 @@ final class RequestSlot {
     var explains = false
     /// What a drill makes of it.
     var drill: RequestDrill?
+    /// What the request came to; kept only where the provider asks what became of it.
+    var letter: Letter?
     /// The answer's body, and how much of it the HTTP/2 layer has taken.
     var replyBody: [UInt8] = []
     var replyOffset = 0
@@ -76,6 +79,7 @@ final class RequestSlot {
         replyUniqueID = nil
         explains = false
         drill = nil
+        letter = nil
         replyBody = []
         replyOffset = 0
     }
