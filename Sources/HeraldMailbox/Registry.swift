@@ -25,8 +25,13 @@ package final class Registry: Sendable {
         var deviceNames: [DeviceNumber: DeviceID] = [:]
         var apps: [App: AppNumber] = [:]
         var appNames: [AppNumber: App] = [:]
-        /// How many apps are registered on each device; none where there are none.
-        var live: [DeviceNumber: Int32] = [:]
+        /// How many registrations each device has, and had; none where there are none.
+        var counts: [DeviceNumber: Counts] = [:]
+    }
+
+    private struct Counts {
+        var live: Int32 = 0
+        var ended: Int32 = 0
     }
 
     private let configuration: RegistryConfiguration
@@ -65,8 +70,9 @@ package final class Registry: Sendable {
                 numbers.apps[app] = number
                 numbers.appNames[number] = app
             }
-            for registration in snapshot.registrations where registration.isLive {
-                numbers.live[registration.slot.device, default: 0] += 1
+            for registration in snapshot.registrations {
+                let count = registration.isLive ? \Counts.live : \Counts.ended
+                numbers.counts[registration.slot.device, default: Counts()][keyPath: count] += 1
             }
         }
         for (app, number) in snapshot.apps { postOffice.know(app, as: number) }
@@ -115,10 +121,9 @@ package final class Registry: Sendable {
     /// Of one device one at a time, as everything that changes its registrations.
     /// - Throws: ``RegistrationRefusal``, or if the store fails; nothing is registered then.
     package func register(_ device: DeviceNumber, _ app: App) async throws -> Registration {
-        let (number, live, apps) = numbers.withLock { ($0.apps[app], $0.live[device] ?? 0, $0.apps.count) }
-        if let number, let known = postOffice.registration(Slot(device: device, app: number)), known.isLive {
-            return known
-        }
+        let (number, live, apps) = numbers.withLock { ($0.apps[app], $0.counts[device]?.live ?? 0, $0.apps.count) }
+        let known = number.flatMap { postOffice.registration(Slot(device: device, app: $0)) }
+        if let known, known.isLive { return known }
         guard live < configuration.appsPerDevice else { throw RegistrationRefusal.tooManyAppsOnDevice }
         let appNumber: AppNumber
         if let number {
@@ -134,7 +139,10 @@ package final class Registry: Sendable {
         }
         let registration = try await store.register(Slot(device: device, app: appNumber), at: clock.now())
         postOffice.setRegistration(registration)
-        numbers.withLock { $0.live[device, default: 0] += 1 }
+        numbers.withLock { numbers in
+            numbers.counts[device, default: Counts()].live += 1
+            if known != nil { numbers.counts[device]?.ended -= 1 }
+        }
         return registration
     }
 
@@ -146,14 +154,22 @@ package final class Registry: Sendable {
         let now = clock.now()
         try await store.unregister(slot, at: now)
         postOffice.endRegistration(slot, at: now)
-        numbers.withLock { numbers in
-            let live = (numbers.live[slot.device] ?? 1) - 1
-            numbers.live[slot.device] = live > 0 ? live : nil
+        let ended = numbers.withLock { numbers in
+            numbers.counts[slot.device]?.live -= 1
+            numbers.counts[slot.device]?.ended += 1
+            return numbers.counts[slot.device]?.ended ?? 0
         }
-        // It is over in any case; what is not forgotten now is with the next one.
-        let forgotten = try? await store.forgetEnded(slot.device, keeping: configuration.endedAppsPerDevice)
-        for slot in forgotten ?? [] { postOffice.forgetRegistration(slot) }
+        if ended > configuration.endedAppsPerDevice { await forgetEnded(slot.device) }
         return true
+    }
+
+    /// Forgets the longest ended registrations of a device; what fails now is done with the next one that ends.
+    private func forgetEnded(_ device: DeviceNumber) async {
+        guard let forgotten = try? await store.forgetEnded(device, keeping: configuration.endedAppsPerDevice) else {
+            return
+        }
+        for slot in forgotten { postOffice.forgetRegistration(slot) }
+        numbers.withLock { $0.counts[device]?.ended -= Int32(forgotten.count) }
     }
 
     /// Keeps whether the user wants an app's notifications; what waits when they are switched off is discarded.

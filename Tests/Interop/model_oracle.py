@@ -100,6 +100,7 @@ class History:
         self.disabled = collections.defaultdict(list)
         #: Places at which the whole journal had surely been written.
         self.written = []
+        self.kills = []
         self.journal = []
         #: The service's clock at the end, and the text of each step for whoever reads a fault.
         self.now = 0
@@ -114,6 +115,7 @@ class History:
     def killed(self):
         """What was touched since the journal was last surely written may have left no line in it."""
         now, last = self.place(), self.written[-1] if self.written else 0
+        self.kills.append(now)
         done = {arrival.id for arrival in self.arrivals if arrival.settled and arrival.settled < last}
         touched = {arrival.id for arrival in self.arrivals if max(arrival.at, arrival.acknowledged or 0) > last}
         # With a connection ends what was on its way, read or not.
@@ -201,8 +203,11 @@ class Oracle:
                 self.fault(post, "came again although it had been acknowledged")
 
     def is_on_disk(self, settled, later):
-        """Whether what the service knew at the one place was surely written before the other."""
-        return settled is not None and any(settled < place < later for place in self.history.written)
+        """Whether what the service knew at the one place was surely written before the other, and before any kill."""
+        if settled is None:
+            return False
+        end = min([kill for kill in self.history.kills if kill > settled] + [later])
+        return any(settled < place < end for place in self.history.written)
 
     def check_connection(self, connection):
         """The order of what one device saw."""

@@ -329,6 +329,8 @@ class Player:
         if not self.alive.get((device, topic)):
             self.generations[device, topic] = self.generations.get((device, topic), -1) + 1
             self.alive[device, topic] = True
+            # An app that is installed again begins with its notifications switched on.
+            self.disabled.pop((device, topic), None)
 
     def unregistered(self, device, topic):
         slot = device, topic

@@ -188,7 +188,7 @@ class TestServerCertificate:
         result = subprocess.run(
             ["openssl", "s_client", "-connect", f"127.0.0.1:{service.doors['api']}", "-servername", name, "-showcerts",
              "-verify_return_error", "-CAfile", service.ca],
-            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30,
+            capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=30,
         )
         assert result.returncode == 0, result.stderr
         certificate = x509.load_pem_x509_certificates(result.stdout.encode())[0]

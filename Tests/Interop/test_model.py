@@ -151,6 +151,17 @@ class TestTheOracleItself:
         self.assert_found(self.history("a+", "a=", "a!", "a!", "a."), "came twice")
         self.assert_found(self.history("a+", "a=", "a!", "a.", "|", "a!"), "came again")
 
+    def test_what_a_kill_may_have_lost_may_come_again(self):
+        history = self.history("a+", "a=", "a!")
+        history.arrivals[0].acknowledged, history.arrivals[0].settled = history.place(), history.place()
+        history.killed()
+        history.written.append(history.place())
+        history.connections.append(Connection(2, "device", history.place()))
+        history.arrivals.append(Arrival("a", history.connections[1], history.place(), 1, 0))
+        assert model_oracle.faults(history) == []
+        history.kills.clear()
+        self.assert_found(history, "came again")
+
     def test_one_that_was_not_to_be_stored_and_was(self):
         self.assert_found(self.history("a0", "a=", "|", "a!", "a."), "came to a later connection")
 

@@ -78,7 +78,8 @@ struct OpenSession {
     /// What CONNECT asked for: a session that had none cannot be given one by DISCONNECT (MQTT 5 §3.14.2.2.2).
     let connectExpiryInterval: UInt32
     var subscriptions: SessionSubscriptions
-    /// The key of the tokens that the device had been sent when the connection began; nil if it is not known.
+    /// The key of the tokens that the device had been sent when the connection began, or is sent as it subscribes; nil if
+    /// it is not known.
     var tokenKey: UInt32?
     /// The key of those that it was sent since, at the earliest.
     var newTokenKey: UInt32?

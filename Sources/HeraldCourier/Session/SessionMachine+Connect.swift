@@ -61,7 +61,8 @@ extension SessionMachine {
                 : SessionSubscriptions(),
             reportsProblems: connect.properties.requestProblemInformation != 0
         )
-        session.tokenKey = isResumed ? stored?.tokenKey : nil
+        // Of a new session each token comes with its SUBACK; of a resumed one the key is noted once they have arrived.
+        session.tokenKey = isResumed ? stored?.tokenKey : arrival.tokenKey
         session.newTokenKey = arrival.tokenKey
         let terms = SessionTerms(
             device: arrival.device,
