@@ -19,6 +19,8 @@ package struct DoorConfiguration: Sendable {
     package var maximumConnections = 100_000
     /// The largest piece that is read from a socket at once, in bytes; small for doors with many idle connections.
     package var readBytes = 16 * 1024
+    /// Whether most connections are idle, so that what an idle one keeps in memory counts more than anything else.
+    package var expectsIdleConnections = false
 
     package init(name: String, host: String, port: Int) {
         self.name = name
