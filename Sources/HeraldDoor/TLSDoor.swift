@@ -61,7 +61,11 @@ package final class TLSDoor: Sendable {
             .childChannelOption(.allocator, value: allocator)
             .childChannelOption(
                 .recvAllocator,
-                value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 1024, maximum: configuration.readBytes)
+                value: AdaptiveRecvByteBufferAllocator(
+                    minimum: min(512, configuration.readBytes),
+                    initial: min(1024, configuration.readBytes),
+                    maximum: configuration.readBytes
+                )
             )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.admit(channel) }
