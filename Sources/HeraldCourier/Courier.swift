@@ -49,6 +49,10 @@ package final class Courier: Sendable {
         let clerk = SessionClerk(office: office, limits: SessionLimits(configuration), clock: clock, logger: logger)
         let loops = PerLoop(group) { CourierLoop($0) }
         self.clerk = clerk
+        var door = door
+        door.expectsIdleConnections = true
+        // A dozen acknowledgements; what is longer comes in pieces.
+        door.readBytes = min(door.readBytes, 512)
         self.door = TLSDoor(configuration: door, context: tls, logger: logger) { channel, peer in
             guard let loop = loops[channel.eventLoop] else { throw CourierRefusal(reason: "unknown event loop") }
             guard let certificate = peer.certificate else { throw CourierRefusal(reason: "no certificate") }

@@ -183,6 +183,8 @@ struct OpenSession {
             all.actions += reaction.actions
             all.end = reaction.end
         }
+        // A session is idle nearly always.
+        if waiting.isEmpty { waiting = [] }
         return all
     }
 
