@@ -54,8 +54,7 @@ class Settings:
         if courier_many in groups:
             identities, connections = max(identities, self.many), max(connections, self.many)
         if idle_memory in groups:
-            all_of_them = self.idle // 2 * 3
-            identities, connections = max(identities, all_of_them), max(connections, all_of_them)
+            identities, connections = max(identities, self.idle // 2 * 3), max(connections, self.idle)
         return max(identities, self.reconnect), connections
 
 

@@ -1,6 +1,7 @@
 """The figures of the device door."""
 
 import contextlib
+import os
 import shutil
 import time
 
@@ -162,7 +163,7 @@ def _drain(server, port, settings, subscribe):
 
 
 def idle_memory(settings, report):
-    """Private memory per idle connection: fresh, and after half as many again came and as many of the first went."""
+    """Private memory per idle connection: fresh, and after half of them went and as many others came."""
     ours, peer = [], []
     for place in range(settings.idle_rounds):
         with Herald(WORK / f"idle-{place}", settings.identities.data) as herald:
@@ -173,7 +174,7 @@ def idle_memory(settings, report):
     for place, name in enumerate(("idle_memory", "idle_memory_churn")):
         note = f"{settings.idle:,} connections, one registration each"
         if place == 1:
-            note += f"; {settings.idle // 2:,} more were opened, and as many of the first closed"
+            note += f", of which {settings.idle // 2:,} went and as many others came"
         report.figure(name, [o[place] for o in ours], [o[place] for o in peer], "KiB per connection", "mosquitto",
                       lower_is_better=True, note=note)
 
@@ -193,6 +194,16 @@ def _memory(server, port, settings, subscribe):
     going, staying = fleet(0), fleet(half)
     with going, staying:
         fresh = per_connection()
+        going.close()
+        _await_files(server, half + half // 2)
         with fleet(2 * half):
-            going.close()
             return fresh, per_connection()
+
+
+def _await_files(server, fewer_than):
+    """Waits until a server has noticed that its devices went."""
+    end = time.monotonic() + 60
+    while len(os.listdir(f"/proc/{server.pid}/fd")) >= fewer_than:
+        if time.monotonic() > end:
+            server.fail("keeps connections that were closed")
+        time.sleep(0.1)

@@ -79,7 +79,7 @@ def check(programs, products, connections):
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < connections + 200:
         sys.exit(f"one process would hold {connections:,} connections, but `ulimit -Hn` is {hard}: raise it, or choose "
-                 "less by HERALD_BENCH_IDLE (half as many again are opened) and HERALD_BENCH_MANY")
+                 "less by HERALD_BENCH_IDLE and HERALD_BENCH_MANY")
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     memory = int(re.search(r"MemAvailable:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text())[1]) << 10
     if memory < 3 << 30:

@@ -74,7 +74,9 @@ class Ours(Server):
     """A program of ours: it says `ready`, and its doors are in `run/doors.json` of its data folder."""
 
     def start_ours(self, command, environment=None):
-        self.start(command, environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # One event loop for the one core, as the peers have one worker each: taskset hides no cores from NIO.
+        one_loop = {"NIO_SINGLETON_GROUP_LOOP_COUNT": "1"}
+        self.start(command, {**one_loop, **(environment or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for line in self.process.stdout:
             if line.strip() == "ready":
                 break
