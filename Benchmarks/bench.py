@@ -75,19 +75,26 @@ def main():
     shutil.rmtree(machine.WORK, ignore_errors=True)
     machine.WORK.mkdir(parents=True)
     began = time.monotonic()
+    machine.warn_if_busy()
     print(f"{machine.describe()}; {settings.rounds} rounds of {settings.seconds} s in turn")
     settings.identities = Identities(machine.ROOT / ".build" / "bench-identities", identities)
     report = Report(adds=bool(names))
+    failed = False
     for group in groups:
         try:
             group(settings, report)
         except (RuntimeError, subprocess.SubprocessError) as error:
-            sys.exit(f"{GROUPS[group][0]}: {error}")
+            # The others are worth their minutes all the same.
+            print(f"{GROUPS[group][0]}: {error}", file=sys.stderr, flush=True)
+            failed = True
+            continue
         # The next one's disk; logs stay.
         for folder in machine.WORK.iterdir():
             if folder.is_dir():
                 shutil.rmtree(folder)
     print(f"{(time.monotonic() - began) / 60:.0f} minutes; {report.path}")
+    if failed:
+        sys.exit(f"not all was measured; what the servers said is in {machine.WORK}")
 
 
 main()

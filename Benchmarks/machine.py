@@ -57,6 +57,13 @@ def describe():
     return text
 
 
+def warn_if_busy():
+    """Says so if others use this machine: what is measured beside them is worth little."""
+    busy = os.getloadavg()[0]
+    if busy > len(_ALLOWED) / 4:
+        print(f"this machine is busy (load average {busy:.1f}): expect nothing of these rates", file=sys.stderr, flush=True)
+
+
 def _siblings(text):
     found = set()
     for part in text.strip().split(","):
