@@ -96,6 +96,8 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore {
         contents.withLock { $0.registrations[slot] = nil }
     }
 
+    func forgetEnded(_ device: DeviceNumber, keeping limit: Int) async throws -> [Slot] { [] }
+
     func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
         // No device of the benchmark asks for it.
     }

@@ -94,5 +94,7 @@ private final class Acceptor: LetterBox {
         post(letter, generation: generation)
     }
 
-    func note(_ state: JournalState, about notification: Notification) {}
+    func note(_ state: JournalState, about notification: HeraldModel.Notification) {
+        // There is no journal.
+    }
 }
