@@ -187,8 +187,11 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
         )
     }
 
+    // Preloaded into a server, not linked.
+    package.products.append(.library(name: "SlowSync", type: .dynamic, targets: ["SlowSync"]))
     package.targets += [
         .target(name: "LoadKit", path: "Benchmarks/LoadKit", swiftSettings: settings),
+        .target(name: "SlowSync", path: "Benchmarks/SlowSync"),
         benchmark(
             "CourierBench",
             [
