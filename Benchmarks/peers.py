@@ -142,7 +142,7 @@ class Herald(Server):
         shutil.copytree(identities.data, data)
         self.data, self.identities = data, identities
         self.ca = data / "ca.pem"
-        subcommand = ["serve", "--api-port", "0", "--device-port", "0", "--console-port", "0"] if program == "herald" else []
+        subcommand = ["serve", *(part for door in ("api", "binary", "feedback", "device", "console") for part in (f"--{door}-port", "0"))] if program == "herald" else []
         self.process = subprocess.Popen(
             [*SERVER, str(RELEASE / program), *subcommand, "--data", str(data), *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
