@@ -24,6 +24,7 @@ struct ServiceAssembly: Sendable {
     let registry: Registry
     let gateway: Gateway
     let drills: DrillDesk
+    let binaryGateway: BinaryGateway
     let courier: Courier
     /// Told when the store has failed for good.
     let storeFailure: AsyncStream<StoreError>
@@ -92,6 +93,18 @@ struct ServiceAssembly: Sendable {
             logger: logger,
             drills: drills
         )
+        let binaryGateway = BinaryGateway(
+            binary: configuration.binary,
+            feedback: configuration.feedback,
+            group: MultiThreadedEventLoopGroup.singleton,
+            contexts: contexts.binary,
+            admission: admission,
+            letterBox: postOffice,
+            book: registry,
+            gateway: gateway,
+            clock: clock,
+            logger: logger
+        )
         let office = ServiceOffice(
             postOffice: postOffice,
             registry: registry,
@@ -117,6 +130,7 @@ struct ServiceAssembly: Sendable {
             registry: registry,
             gateway: gateway,
             drills: drills,
+            binaryGateway: binaryGateway,
             courier: courier,
             storeFailure: failures,
             demo: demo,
@@ -139,3 +153,4 @@ extension ServiceAssembly {
 
 extension PostOffice: LetterBox {}
 extension Registry: AppDirectory {}
+extension Registry: FeedbackBook {}

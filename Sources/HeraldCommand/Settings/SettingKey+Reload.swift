@@ -29,6 +29,8 @@ extension ServerConfiguration {
         case .appsPerDevice: appsPerDevice
         case .backgroundBurst: backgroundBurst
         case .backgroundPerHour: backgroundPerHour
+        case .binaryInHand: binaryInHand
+        case .binaryPayloadSize: binaryPayloadBytes
         case .binaryPort: binaryPort
         case .clock: clock
         case .consoleHost: consoleHost
@@ -39,6 +41,7 @@ extension ServerConfiguration {
         case .drill: drills
         case .environment: environment
         case .feedbackPort: feedbackPort
+        case .feedbackSize: feedbackRecords
         case .gracePeriod: gracePeriod
         case .host: host
         case .hostname: hostnames
