@@ -122,7 +122,7 @@ let package = Package(
 
         .target(
             name: "HeraldTestSupport",
-            dependencies: ["HeraldModel", "HeraldTrust", "HeraldMailbox", x509, asn1, crypto],
+            dependencies: ["HeraldModel", "HeraldTrust", "HeraldMailbox", x509, asn1, crypto, logging],
             path: "Tests/HeraldTestSupport",
             swiftSettings: settings
         ),
@@ -132,7 +132,7 @@ let package = Package(
             "HeraldTrustTests",
             ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]
         ),
-        tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport"]),
+        tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging]),
         tests("HeraldDoorTests", ["HeraldDoor", nioCore, nioEmbedded]),
         tests(
             "HeraldGatewayTests",
@@ -165,8 +165,8 @@ let package = Package(
         tests(
             "HeraldCommandTests",
             [
-                "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldMailbox", "HeraldModel", "HeraldProvider",
-                "HeraldTestSupport", "HeraldTrust",
+                "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox", "HeraldModel",
+                "HeraldProvider", "HeraldTestSupport", "HeraldTrust",
                 argumentParser, httpClient, logging, nioCore,
             ]
         ),

@@ -19,6 +19,10 @@ package enum MetricName {
     package static let revocationListCurrent = "herald_revocation_list_current"
     package static let revocationListSecondsLeft = "herald_revocation_list_seconds_left"
     package static let deviceTakeovers = "herald_device_takeovers_total"
+    package static let broadcastsPublished = "herald_broadcasts_published_total"
+    package static let broadcastDeliveries = "herald_broadcast_deliveries_total"
+    package static let channels = "herald_channels"
+    package static let channelSubscriptions = "herald_channel_subscriptions"
 }
 
 /// The post office's counters.

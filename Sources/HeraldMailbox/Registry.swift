@@ -102,21 +102,24 @@ package final class Registry: Sendable {
     /// Registers an app on a device, or confirms that it is.
     /// - Throws: If the store fails; nothing is registered then.
     package func register(_ device: DeviceNumber, _ app: App) async throws -> Registration {
-        let appNumber: AppNumber
-        if let known = number(of: app) {
-            appNumber = known
-        } else {
-            appNumber = try await store.number(of: app)
-            numbers.withLock { numbers in
-                numbers.apps[app] = appNumber
-                numbers.appNames[appNumber] = app
-            }
-        }
+        let appNumber = try await makeNumber(of: app)
         let slot = Slot(device: device, app: appNumber)
         if let known = postOffice.registration(slot), known.isLive { return known }
         let registration = try await store.register(slot, at: clock.now())
         postOffice.setRegistration(registration)
         return registration
+    }
+
+    /// The number of an app; makes one for an app never seen before.
+    /// - Throws: If the store fails.
+    package func makeNumber(of app: App) async throws -> AppNumber {
+        if let known = number(of: app) { return known }
+        let number = try await store.number(of: app)
+        numbers.withLock { numbers in
+            numbers.apps[app] = number
+            numbers.appNames[number] = app
+        }
+        return number
     }
 
     /// Removes an app from a device: its token is dead from now on.

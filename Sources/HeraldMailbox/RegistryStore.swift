@@ -109,6 +109,8 @@ package struct SessionRecord: Hashable, Sendable, Codable {
     package var environment: PushEnvironment
     /// Milliseconds of wall time at which the last connection ended; nil while one is there, or if the service died.
     package var disconnected: Int64?
+    /// What the session has had of its channels: topic filter → number of the newest broadcast; nil if nothing.
+    package var broadcasts: [String: UInt64]?
 
     package init(
         subscriptions: [String: UInt8] = [:],
