@@ -1,4 +1,5 @@
 import HeraldDoor
+package import HeraldMailbox
 package import HeraldModel
 package import Logging
 package import NIOCore
@@ -24,6 +25,7 @@ package final class Gateway: Sendable {
     ///   - context: TLS: a client certificate is asked for and not demanded, and `h2` is the protocol.
     ///   - admission: Lets providers in.
     ///   - letterBox: Takes their notifications: the post office.
+    ///   - channels: Makes channels, and takes broadcasts to them; nil for a gateway that does not broadcast.
     ///   - clock: The service's clock.
     ///   - logger: Gets nothing of payloads, tokens or keys.
     package init(
@@ -32,6 +34,7 @@ package final class Gateway: Sendable {
         context: NIOSSLContext,
         admission: Admission,
         letterBox: any LetterBox,
+        channels: ChannelOffice? = nil,
         clock: any WallClock,
         logger: Logger
     ) {
@@ -39,6 +42,7 @@ package final class Gateway: Sendable {
             configuration: configuration,
             admission: admission,
             letterBox: letterBox,
+            channels: channels,
             clock: clock,
             logger: logger
         )

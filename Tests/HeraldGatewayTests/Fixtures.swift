@@ -85,6 +85,8 @@ final class Fixture {
     let apps = KnownApps()
     let post = ScriptedPostOffice()
     let key: TestProviderKey
+    /// With the channels that a test makes.
+    var channels: ChannelOffice?
     var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
 
     init() throws {
@@ -101,6 +103,7 @@ final class Fixture {
             configuration: configuration,
             admission: admission,
             letterBox: post,
+            channels: channels,
             clock: trust.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )

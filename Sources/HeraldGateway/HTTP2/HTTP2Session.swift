@@ -270,7 +270,7 @@ final class HTTP2Session {
 
     // How the library is spoken to.
 
-    private static let fieldCapacity = 6
+    private static let fieldCapacity = 7
 
     private func note(failure code: Int32) {
         guard end == nil else { return }
@@ -307,12 +307,13 @@ final class HTTP2Session {
             }
         }
         add(":status", reply.status.digits)
-        return adding("apns-id", slot.replyID) {
+        return adding(slot.isAboutChannels ? "apns-request-id" : "apns-id", slot.replyID) {
             adding("apns-unique-id", slot.replyUniqueID) {
                 if !reply.body.isEmpty { add("content-type", "application/json") }
                 if let seconds = reply.retryAfter { add("retry-after", seconds) }
-                return reply.explanation.withUnsafeBytes { words in
+                return reply.withWords { words, channel in
                     if !words.isEmpty { add("herald-explanation", words, NGHTTP2_NV_FLAG_NONE) }
+                    if !channel.isEmpty { add("apns-channel-id", channel, NGHTTP2_NV_FLAG_NO_INDEX) }
                     guard !reply.body.isEmpty else {
                         return nghttp2_submit_response(library, slot.streamID, fields, count, nil)
                     }

@@ -21,21 +21,22 @@ final class ProviderConnection: ChannelDuplexHandler {
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
-    private let service: ProviderService
+    let service: ProviderService
     private let intake: RequestIntake
+    let channelIntake: ChannelIntake
     private let loop: ProviderLoop
-    private let session: HTTP2Session
-    private var standing: ProviderStanding
+    let session: HTTP2Session
+    var standing: ProviderStanding
     private var environment: NamedEnvironment
     private var lifetime: ConnectionLifetime
-    private var ids = IdentifierSource()
+    var ids = IdentifierSource()
     private var refusedTokens: TokenBucket
     private var refusedTokenCount = 0
     /// Why the certificate is not taken; said once the client has begun to speak.
     private var certificateRefusal: Rejection?
 
     private var context: ChannelHandlerContext?
-    private var membership: (number: UInt64, desk: any ReceiptDesk)?
+    private(set) var membership: (number: UInt64, desk: any ReceiptDesk)?
     private var output = ByteBuffer()
     private var isReadHeld = false
     private var blockedSince: NIODeadline?
@@ -51,6 +52,7 @@ final class ProviderConnection: ChannelDuplexHandler {
         self.loop = loop
         let configuration = service.configuration
         intake = service.intake
+        channelIntake = service.channelIntake
         environment = NamedEnvironment(serverName: peer.serverName, door: configuration.environment)
         lifetime = ConnectionLifetime(timeouts: configuration.timeouts, now: now)
         refusedTokens = TokenBucket(
@@ -140,7 +142,13 @@ final class ProviderConnection: ChannelDuplexHandler {
     func settled(_ number: UInt64, _ outcome: ReceiptOutcome) {
         guard let slot = session.request(number), slot.phase == .inHand else { return }
         switch outcome {
-        case .accepted: accept(slot, "the device has acknowledged it, or it is stored until the device does")
+        case .accepted:
+            accept(
+                slot,
+                slot.isAboutChannels
+                    ? "it is stored"
+                    : "the device has acknowledged it, or it is stored until the device does"
+            )
         case .refused(let rejection): refuse(slot, Refusal(rejection, Self.storeTrouble))
         }
     }
@@ -198,10 +206,12 @@ final class ProviderConnection: ChannelDuplexHandler {
 
     private func answer(_ slot: RequestSlot, _ now: WallTime) {
         slot.explains = slot.fields.value(of: .heraldExplain, is: "1")
+        slot.isAboutChannels = RequestRoute.isAboutChannels(slot.fields)
         guard !lifetime.isStopping else {
             return refuse(slot, Refusal(.shutdown, "the service is stopping; connect again"))
         }
         let asked = environment.environment(of: slot.fields)
+        guard !slot.isAboutChannels else { return answerAboutChannels(slot, asked, now) }
         switch intake.decide(slot, &standing, environment: asked, ids: &ids, now: now) {
         case .refused(let refusal):
             refuse(slot, refusal)
@@ -233,15 +243,15 @@ final class ProviderConnection: ChannelDuplexHandler {
         }
     }
 
-    private func accept(_ slot: RequestSlot, _ explanation: StaticString) {
-        service.metrics.accepted.increment()
-        guard slot.explains else { return session.reply(to: slot, .accepted) }
-        var reply = Reply.accepted
+    func accept(_ slot: RequestSlot, _ explanation: StaticString) {
+        var reply = slot.acceptance ?? .accepted
+        service.metrics.count(reply.status)
+        guard slot.explains else { return session.reply(to: slot, reply) }
         reply.explanation = explanation.withUTF8Buffer { Array($0) }
         session.reply(to: slot, reply)
     }
 
-    private func refuse(_ slot: RequestSlot, _ refusal: Refusal) {
+    func refuse(_ slot: RequestSlot, _ refusal: Refusal) {
         service.metrics.count(refusal.rejection)
         slot.replyID = slot.replyID ?? givenID(slot) ?? IdentifierText(ids.identifier(), upperCase: true)
         slot.replyUniqueID = nil
@@ -252,8 +262,8 @@ final class ProviderConnection: ChannelDuplexHandler {
     }
 
     /// The provider's own identifier, if it is one.
-    private func givenID(_ slot: RequestSlot) -> IdentifierText? {
-        slot.fields.withValue(of: .apnsID) { text in
+    func givenID(_ slot: RequestSlot) -> IdentifierText? {
+        slot.fields.withValue(of: slot.isAboutChannels ? .apnsRequestID : .apnsID) { text in
             NotificationID(utf8: text) == nil ? nil : IdentifierText(copying: text)
         } ?? nil
     }

@@ -41,6 +41,10 @@ final class RequestSlot {
     var replyID: IdentifierText?
     var replyUniqueID: IdentifierText?
     var explains = false
+    /// Whether it is about channels: its identifier is `apns-request-id`.
+    var isAboutChannels = false
+    /// The answer once the receipt says so, where it is another than ``Reply/accepted``.
+    var acceptance: Reply?
     /// The answer's body, and how much of it the HTTP/2 layer has taken.
     var replyBody: [UInt8] = []
     var replyOffset = 0
@@ -71,6 +75,8 @@ final class RequestSlot {
         replyID = nil
         replyUniqueID = nil
         explains = false
+        isAboutChannels = false
+        acceptance = nil
         replyBody = []
         replyOffset = 0
     }
