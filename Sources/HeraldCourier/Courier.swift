@@ -1,7 +1,8 @@
 package import HeraldDoor
-import HeraldMailbox
+package import HeraldMailbox
 package import HeraldModel
 import HeraldTrust
+import HeraldWire
 package import Logging
 package import NIOCore
 package import NIOSSL
@@ -20,6 +21,7 @@ package final class Courier: Sendable {
     private let group: any EventLoopGroup
     private let clerk: SessionClerk
     private let door: TLSDoor
+    private let loops: PerLoop<CourierLoop>
 
     /// - Parameters:
     ///   - configuration: The limits of sessions.
@@ -48,6 +50,7 @@ package final class Courier: Sendable {
         let clerk = SessionClerk(office: office, limits: SessionLimits(configuration), clock: clock, logger: logger)
         let loops = PerLoop(group) { CourierLoop($0) }
         self.clerk = clerk
+        self.loops = loops
         self.door = TLSDoor(configuration: door, context: tls, logger: logger) { channel, peer in
             guard let loop = loops[channel.eventLoop] else { throw CourierRefusal(reason: "unknown event loop") }
             guard let certificate = peer.certificate else { throw CourierRefusal(reason: "no certificate") }
@@ -113,6 +116,16 @@ package final class Courier: Sendable {
             do { try await Task.sleep(for: configuration.expirySweep) } catch { return }
             recheck()
         }
+    }
+}
+
+extension Courier: BroadcastOutlet {
+    package func send(_ order: BroadcastOrder) {
+        // Written once for all loops and connections; each loop gets one order.
+        var properties = MQTTPropertyBlock()
+        let packets = BroadcastPackets(order.broadcast, topic: order.feed.topic, now: clock.now(), &properties)
+        order.expect(shares: loops.all.count)
+        for loop in loops.all { loop.broadcasts.leave(LoopBroadcast(order: order, packets: packets)) }
     }
 }
 

@@ -27,11 +27,19 @@ extension ServerConfiguration {
         return settings
     }
 
+    var channels: ChannelOfficeConfiguration {
+        var settings = ChannelOfficeConfiguration()
+        settings.channelsPerApp = channelLimit
+        settings.channelsInAll = max(settings.channelsInAll, channelLimit)
+        return settings
+    }
+
     var gateway: GatewayConfiguration {
         var settings = GatewayConfiguration(host: host, port: apiPort, environment: environment)
         // What the gateway itself adds: a second of notice, and one to close what is left.
         settings.timeouts.shutdown = max(.zero, gracePeriod - .seconds(2))
         settings.rules.takesUnreadablePayloads = acceptsNonJSON
+        settings.rules.broadcastApps = broadcastApps
         settings.rules.alwaysSendsUniqueID = uniqueID == .always
         return settings
     }

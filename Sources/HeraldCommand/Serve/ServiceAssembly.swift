@@ -22,6 +22,7 @@ struct ServiceAssembly: Sendable {
     let store: SQLiteStore
     let postOffice: PostOffice
     let registry: Registry
+    let channels: ChannelOffice
     let gateway: Gateway
     let courier: Courier
     /// Told when the store has failed for good.
@@ -72,6 +73,14 @@ struct ServiceAssembly: Sendable {
         store.report(to: postOffice)
         let registry = Registry(store: store, postOffice: postOffice, directory: directory, clock: clock)
         try await registry.load()
+        let channels = ChannelOffice(
+            configuration: configuration.channels,
+            clock: clock,
+            store: store,
+            apps: registry,
+            logger: logger
+        )
+        try await channels.load()
         let contexts = try DoorContexts(trustFolder)
         let admission = Admission(trust: trust, apps: registry)
         let gateway = Gateway(
@@ -80,12 +89,14 @@ struct ServiceAssembly: Sendable {
             context: contexts.providers,
             admission: admission,
             letterBox: postOffice,
+            channels: channels,
             clock: clock,
             logger: logger
         )
         let office = ServiceOffice(
             postOffice: postOffice,
             registry: registry,
+            channels: channels,
             seal: trust.seal
         )
         let courier = Courier(
@@ -98,6 +109,7 @@ struct ServiceAssembly: Sendable {
             clock: clock,
             logger: logger
         )
+        channels.deliver(through: courier)
         return ServiceAssembly(
             configuration: configuration,
             folder: folder,
@@ -106,6 +118,7 @@ struct ServiceAssembly: Sendable {
             store: store,
             postOffice: postOffice,
             registry: registry,
+            channels: channels,
             gateway: gateway,
             courier: courier,
             storeFailure: failures,

@@ -77,6 +77,19 @@ struct ServeOptions: ParsableArguments {
     )
     var acceptNonJSON: Bool?
 
+    @Option(
+        help: ArgumentHelp(
+            "An app that may have broadcast channels; may be repeated; all or none. (default: all)",
+            valueName: "bundle id"
+        )
+    )
+    var broadcastApps: [String] = []
+
+    @Option(
+        help: ArgumentHelp("How many channels an app may have in one environment. (default: 10000)", valueName: "count")
+    )
+    var channelLimit: Int?
+
     @Option(help: ArgumentHelp("The longest keep alive of a device. (default: 30m)", valueName: "time"))
     var keepAlive: String?
 
@@ -138,10 +151,12 @@ struct ServeOptions: ParsableArguments {
         let numbers: [(SettingKey, Int?)] = [
             (.apiPort, apiPort), (.binaryPort, binaryPort), (.feedbackPort, feedbackPort), (.devicePort, devicePort),
             (.activationPort, activationPort), (.consolePort, consolePort), (.storageDays, storageDays),
-            (.journalDays, journalDays), (.journalSize, journalSize),
+            (.journalDays, journalDays), (.journalSize, journalSize), (.channelLimit, channelLimit),
         ]
         let flags: [(SettingKey, Bool?)] = [(.demo, demo), (.acceptNonJSON, acceptNonJSON)]
-        var typed: [SettingKey: ConfigContent] = hostname.isEmpty ? [:] : [.hostname: .stringArray(hostname)]
+        let lists: [(SettingKey, [String])] = [(.hostname, hostname), (.broadcastApps, broadcastApps)]
+        var typed: [SettingKey: ConfigContent] = [:]
+        for (key, list) in lists where !list.isEmpty { typed[key] = .stringArray(list) }
         for case (let key, let text?) in texts { typed[key] = .string(text) }
         for case (let key, let number?) in numbers { typed[key] = .int(number) }
         for case (let key, let flag?) in flags { typed[key] = .bool(flag) }

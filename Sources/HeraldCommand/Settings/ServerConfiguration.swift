@@ -1,3 +1,4 @@
+import HeraldGateway
 import HeraldModel
 import Logging
 
@@ -63,6 +64,10 @@ struct ServerConfiguration: Hashable, Sendable {
     var revocationGrace = Duration.zero
     var revocationLists = RevocationLists.required
     var unmarkedCertificates = UnmarkedCertificates.refused
+    /// For which apps there are broadcast channels.
+    var broadcastApps = BroadcastApps.all
+    /// How many channels an app may have in one environment.
+    var channelLimit = 10_000
     /// The longest keep alive that a device may ask for.
     var longestKeepAlive = Duration.seconds(1800)
     /// How long the service finishes what it accepted when it is told to stop.
@@ -120,6 +125,8 @@ extension ServerConfiguration {
         if let size = try settings.number(.journalSize, in: 1...1_048_576) { journalBytes = size << 20 }
         uniqueID = try settings.choice(.uniqueID) ?? uniqueID
         acceptsNonJSON = try settings.flag(.acceptNonJSON) ?? acceptsNonJSON
+        if let names = try settings.texts(.broadcastApps) { broadcastApps = try ServerConfiguration.apps(names) }
+        channelLimit = try settings.number(.channelLimit, in: 0...1_000_000) ?? channelLimit
         // MQTT counts keep alive in 16 bits of seconds (MQTT 5 §3.1.2.10).
         longestKeepAlive = try settings.duration(.keepAlive, in: .seconds(1) ... .seconds(65_535)) ?? longestKeepAlive
         gracePeriod = try settings.duration(.gracePeriod, in: .zero ... .seconds(600)) ?? gracePeriod
@@ -130,6 +137,18 @@ extension ServerConfiguration {
         revocationGrace = grace ?? revocationGrace
         revocationLists = try settings.choice(.revocationLists) ?? revocationLists
         unmarkedCertificates = try settings.choice(.unmarkedCertificates) ?? unmarkedCertificates
+    }
+
+    private static func apps(_ names: [String]) throws -> BroadcastApps {
+        guard names != ["all"] else { return .all }
+        guard names != ["none"] else { return .only([]) }
+        let bundles = try names.map { name in
+            guard let bundle = Topic(name), name != "all", name != "none" else {
+                throw SettingKey.broadcastApps.refusal(name, "bundle identifiers, or `all` or `none` alone")
+            }
+            return bundle
+        }
+        return .only(Set(bundles))
     }
 
     private static func store(_ text: String) throws -> Store {

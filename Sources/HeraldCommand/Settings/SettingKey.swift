@@ -6,6 +6,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     case activationPort = "activation-port"
     case apiPort = "api-port"
     case binaryPort = "binary-port"
+    case broadcastApps = "broadcast-apps"
+    case channelLimit = "channel-limit"
     case clock
     case consoleHost = "console-host"
     case consolePort = "console-port"
@@ -39,9 +41,10 @@ enum SettingKey: String, CaseIterable, Sendable {
 
     var shape: Shape {
         switch self {
-        case .hostname: .texts
+        case .broadcastApps, .hostname: .texts
         case .acceptNonJSON, .demo: .flag
-        case .activationPort, .apiPort, .binaryPort, .consolePort, .devicePort, .feedbackPort, .journalDays,
+        case .activationPort, .apiPort, .binaryPort, .channelLimit, .consolePort, .devicePort, .feedbackPort,
+            .journalDays,
             .journalSize, .storageDays:
             .number
         case .clock, .consoleHost, .data, .environment, .gracePeriod, .host, .keepAlive, .logFormat, .logLevel,
@@ -62,6 +65,8 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .activationPort: "2191"
         case .apiPort: "2197"
         case .binaryPort: "2195"
+        case .broadcastApps: "[com.example.app]"
+        case .channelLimit: "10000"
         case .clock: "system"
         case .consoleHost, .host: "127.0.0.1"
         case .consolePort: "2190"
