@@ -1,13 +1,17 @@
 """Devices that subscribe to channels: what they are granted, what they get, and what a slow one keeps from others."""
 
+import json
+import queue
+import threading
+import urllib.request
+
+import paho.mqtt.client as mqtt_client
 import pytest
 
-import mqtt_packets as mqtt
 from channels import LIVE, compact, create, delete, filter_of, publish, soon
-from mqtt_device import LONG, MAIL
-from mqtt_packets import Kind, Property
-from parties import OTHER
-from provider import Provider
+from mqtt_packets import Property
+from parties import OTHER, new_id
+from provider import Device, Provider, tls_context
 from service import TOPIC, eventually
 
 
@@ -20,10 +24,6 @@ def sender(shared, parties):
 @pytest.fixture
 def channel(sender):
     return create(sender, 1)
-
-
-def numbers(packets):
-    return [packet.payload for packet in packets if packet.kind == Kind.PUBLISH]
 
 
 class TestSubscribing:
@@ -184,11 +184,45 @@ class TestGetting:
         assert link.next(filter_of(channel)).payload == compact({"n": 1})
 
 
+class TestOtherClients:
+    """Clients that others wrote."""
+
+    @pytest.mark.parametrize("version", ["mqttv5", "mqttv311"])
+    def test_mosquitto_sub(self, shared, sender, channel, version):
+        name = filter_of(channel)
+        with Device(shared, version=version).start("-t", name) as device:
+            id = new_id()
+            publish(sender, channel, LIVE, apns_request_id=id, expiration=soon())
+            found = device.next()
+            assert (found.topic, found.json, found.qos, found.retain) == (name, LIVE, 1, False)
+            if version == "mqttv5":
+                assert found.property("apns-request-id") == id and found.content_type == "application/json"
+
+    def test_paho(self, shared, sender, channel):
+        path, identifier = shared.device("paho")
+        inbox, ready = queue.Queue(), threading.Event()
+        client = mqtt_client.Client(
+            mqtt_client.CallbackAPIVersion.VERSION2, client_id=identifier, protocol=mqtt_client.MQTTv5
+        )
+        client.tls_set_context(tls_context(shared.ca, path, alpn=()))
+        client.on_connect = lambda *_: client.subscribe(filter_of(channel), qos=1)
+        client.on_subscribe = lambda *_: ready.set()
+        client.on_message = lambda *arguments: inbox.put(arguments[-1])
+        client.connect("127.0.0.1", shared.doors["device"])
+        client.loop_start()
+        try:
+            assert ready.wait(timeout=10)
+            unique = publish(sender, channel, LIVE)
+            found = inbox.get(timeout=10)
+            assert (found.topic, found.payload, found.qos) == (filter_of(channel), compact(LIVE), 1)
+            assert ("apns-unique-id", unique) in found.properties.UserProperty
+        finally:
+            client.disconnect()
+            client.loop_stop()
+
+
 class TestManaging:
     def test_the_operator_sees_channels_and_counts(self, fresh, enroll):
-        import json
-        import urllib.request
-
         service = fresh().start()
         with Provider(service, key=service.provider_key()) as sender:
             channel = create(sender)

@@ -90,8 +90,10 @@ final class BroadcastDesk {
     private func sendSlice(_ room: Int) -> Int {
         guard let packets else { return room }
         let end = min(audience.count, position + room)
-        for subscription in audience[position..<end] where subscription.accept(packets.broadcast) {
-            guard let handler = subscription.handler else { continue }
+        for subscription in audience[position..<end] {
+            guard let handler = subscription.handler, handler.isOpen, subscription.accept(packets.broadcast) else {
+                continue
+            }
             handler.broadcastWaits(subscription)
             handler.flush()
             handed += 1

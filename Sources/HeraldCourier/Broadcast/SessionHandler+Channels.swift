@@ -40,7 +40,8 @@ extension SessionHandler {
 
     /// A channel's newest message is to go out as soon as the window, the socket and the device's power allow.
     func broadcastWaits(_ subscription: ChannelSubscription) {
-        guard !subscription.isQueued, let waiting = subscription.waiting, mayGoOut(waiting) else { return }
+        // After DISCONNECT nothing is sent ([MQTT-3.14.4-2]).
+        guard isOpen, !subscription.isQueued, let waiting = subscription.waiting, mayGoOut(waiting) else { return }
         subscription.isQueued = true
         window.enqueue(.broadcast(subscription))
         sendWaiting()

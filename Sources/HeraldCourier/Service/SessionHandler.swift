@@ -57,6 +57,9 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
 
     var environment: PushEnvironment { machine.environment }
 
+    /// Whether anything may still be said to the device.
+    var isOpen: Bool { machine.isOpen }
+
     /// The version that is spoken; before CONNECT is accepted, the one in which it can be refused.
     var version: MQTTVersion { decoder.version ?? decoder.refusalVersion ?? .v5 }
 
