@@ -50,12 +50,12 @@ struct ChannelBook {
         (channel.created.milliseconds, channel.id.high, channel.id.low)
     }
 
-    /// The channels of an app as JSON: an array of strings in base64.
+    /// The channels of an app as the answer to those who list them: `{"channels":["<base64>",…]}`.
     mutating func listing(of app: App) -> [UInt8] {
-        guard var shelf = shelves[app] else { return Array("[]".utf8) }
+        guard var shelf = shelves[app] else { return Array("{\"channels\":[]}".utf8) }
         if let listing = shelf.listing { return listing }
         let names = channels(of: app).map { "\"\($0.channel.id.base64)\"" }.joined(separator: ",")
-        let listing = Array("[\(names)]".utf8)
+        let listing = Array("{\"channels\":[\(names)]}".utf8)
         shelf.listing = listing
         shelves[app] = shelf
         return listing

@@ -85,7 +85,7 @@ package final class ChannelOffice: Sendable {
         state.withLock { $0.book.entry(id, of: app)?.channel }
     }
 
-    /// The identifiers of an app's channels, oldest first: a JSON array of strings.
+    /// The identifiers of an app's channels, oldest first, as JSON: `{"channels":["<base64>",…]}`.
     package func listing(of app: App) -> [UInt8] {
         state.withLock { $0.book.listing(of: app) }
     }

@@ -53,9 +53,9 @@ struct ChannelOfficeTests {
             for number: UInt64 in 1...3 { #expect(await create(number, in: scene) == .accepted) }
             let names = [1, 2, 3].map { ChannelScene.id($0).base64 }
             let listing = String(decoding: scene.office.listing(of: app), as: UTF8.self)
-            #expect(listing == "[\"\(names[0])\",\"\(names[1])\",\"\(names[2])\"]")
+            #expect(listing == "{\"channels\":[\"\(names[0])\",\"\(names[1])\",\"\(names[2])\"]}")
             let sandbox = App(topic: app.topic, environment: .sandbox)
-            #expect(scene.office.listing(of: sandbox) == Array("[]".utf8))
+            #expect(scene.office.listing(of: sandbox) == Array("{\"channels\":[]}".utf8))
             #expect(scene.office.channel(ChannelScene.id(1), of: sandbox) == nil)
             let receipt = scene.receipts.receipt()
             #expect(scene.office.delete(ChannelScene.id(2), of: sandbox, receipt: receipt).isRefused)
@@ -64,7 +64,7 @@ struct ChannelOfficeTests {
             let stored = try await scene.store.loadChannels().map(\.channel.id)
             #expect(stored == [ChannelScene.id(1), ChannelScene.id(3)])
             let again = try await scene.restarted()
-            #expect(again.listing(of: app) == Array("[\"\(names[0])\",\"\(names[2])\"]".utf8))
+            #expect(again.listing(of: app) == Array("{\"channels\":[\"\(names[0])\",\"\(names[2])\"]}".utf8))
         }
     }
 

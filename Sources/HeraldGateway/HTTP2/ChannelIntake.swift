@@ -64,7 +64,7 @@ struct ChannelIntake {
         case .deleteChannel(_, let id):
             return channel(fields, id, app, office).asResult { .delete($0.id, app) }
         case .listChannels:
-            return .answer(Array("{\"channels\":".utf8) + office.listing(of: app) + Array("}".utf8))
+            return .answer(office.listing(of: app))
         case .broadcast:
             return broadcast(slot, app, id, office, &ids, now)
         case .notification, .refused:
