@@ -96,4 +96,6 @@ private final class Acceptor: LetterBox {
     func discard(_ letter: Letter, generation: UInt32, as state: JournalState) -> PostDecision {
         post(letter, generation: generation)
     }
+
+    func note(_ state: JournalState, about notification: Notification) {}
 }

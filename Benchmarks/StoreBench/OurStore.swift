@@ -17,6 +17,10 @@ struct OurStore {
         /// Milliseconds from put to report.
         let p50: Double
         let p99: Double
+        let longest: Double
+        let checkpoints: Int
+        /// Milliseconds.
+        let meanCheckpoint: Double
         let longestCheckpoint: Double
     }
 
@@ -39,6 +43,7 @@ struct OurStore {
         var configuration = SQLiteStoreConfiguration()
         configuration.commitDelay = .microseconds(options.delay)
         if options.checkpoint > 0 { configuration.checkpointPages = options.checkpoint }
+        if options.gapCheckpoint > 0 { configuration.gapCheckpointPages = options.gapCheckpoint }
         return try SQLiteStore(
             path: path,
             configuration: configuration,
@@ -59,7 +64,8 @@ struct OurStore {
         store.report(to: reports)
         let cpu = StoreBench.processorTime()
         let start = ContinuousClock.now
-        for letter in letters {
+        for (place, letter) in letters.enumerated() {
+            pace(place, since: start)
             reports.enter()
             store.put(letter, reason: .deviceOffline, tag: nil)
         }
@@ -75,8 +81,18 @@ struct OurStore {
             batch: max(1, letters.count / max(1, statistics.commits)),
             p50: seconds(latencies[latencies.count / 2]) * 1000,
             p99: seconds(latencies[latencies.count / 100 * 99]) * 1000,
+            longest: seconds(latencies.last ?? .zero) * 1000,
+            checkpoints: statistics.checkpoints,
+            meanCheckpoint: seconds(statistics.checkpointTime) * 1000 / Double(max(1, statistics.checkpoints)),
             longestCheckpoint: seconds(statistics.longestCheckpoint) * 1000
         )
+    }
+
+    /// With a rate, waits for a put's moment.
+    private func pace(_ place: Int, since start: ContinuousClock.Instant) {
+        guard options.rate > 0 else { return }
+        let early = Double(place) / Double(options.rate) - seconds(start.duration(to: .now))
+        if early > 0 { usleep(UInt32(early * 1e6)) }
     }
 
     /// How long a start takes on what an earlier run stored, how much memory it takes, and how long the journal's searches last.

@@ -16,6 +16,7 @@ struct Herald: AsyncParsableCommand {
         version: version,
         subcommands: [
             Serve.self, Init.self, Provider.self, Device.self, Agent.self, Send.self, Journal.self, Token.self,
+            DrillCommand.self, ClockCommand.self,
         ]
     )
 

@@ -15,6 +15,7 @@ import Darwin
 ///
 ///     GET /health /health/live /health/ready      anybody who reaches the port
 ///     GET /metrics                                the same; no metric names a device, a token or a topic
+///     GET /openapi.yaml                           what all these requests are
 ///     /v1/…                                       the admin API
 package struct Console: Sendable {
     private let configuration: ConsoleConfiguration
@@ -78,13 +79,15 @@ package struct Console: Sendable {
         health.get("ready") { _, _ in try self.health() }
         health.get("live") { _, _ in AdminReply.json(bytes: Array(#"{"status":"live"}"#.utf8)) }
         router.get("metrics") { _, _ in
-            AdminReply.text(metrics.text, type: "text/plain; version=0.0.4; charset=utf-8")
+            let text = metrics.text + ProcessMetrics.text()
+            return AdminReply.text(text, type: "text/plain; version=0.0.4; charset=utf-8")
         }
+        router.get("openapi.yaml") { _, _ in AdminReply.text(APIDescription.yaml, type: "application/yaml") }
         return router
     }
 
     private func health() throws -> Response {
-        let report = HealthReport(problems: administration.problems)
+        let report = HealthReport(problems: administration.problems, drills: administration.drills.map(\.words))
         return try AdminReply.json(report, status: report.status == .ready ? .ok : .serviceUnavailable)
     }
 

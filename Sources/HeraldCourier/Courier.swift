@@ -6,6 +6,7 @@ import HeraldWire
 package import Logging
 package import NIOCore
 package import NIOSSL
+import Synchronization
 
 /// Where devices hang on: MQTT 5 and 3.1.1 over mutual TLS.
 ///
@@ -51,6 +52,10 @@ package final class Courier: Sendable {
         let loops = PerLoop(group) { CourierLoop($0) }
         self.clerk = clerk
         self.loops = loops
+        var door = door
+        door.expectsIdleConnections = true
+        // A dozen acknowledgements; what is longer comes in pieces.
+        door.readBytes = min(door.readBytes, 512)
         self.door = TLSDoor(configuration: door, context: tls, logger: logger) { channel, peer in
             guard let loop = loops[channel.eventLoop] else { throw CourierRefusal(reason: "unknown event loop") }
             guard let certificate = peer.certificate else { throw CourierRefusal(reason: "no certificate") }
@@ -97,6 +102,12 @@ package final class Courier: Sendable {
     /// The context for the handshakes from now on.
     package func replaceContext(_ context: NIOSSLContext) {
         door.replaceContext(context)
+    }
+
+    /// What devices that connect from now on are held to.
+    package func replaceLimits(longestKeepAlive: Duration, longestSession: Duration) {
+        clerk.limits.longestKeepAlive.store(longestKeepAlive.components.seconds, ordering: .relaxed)
+        clerk.limits.longestSession.store(longestSession.components.seconds, ordering: .relaxed)
     }
 
     /// Ends the connections of devices that are not welcome any more: after every change of what is revoked.

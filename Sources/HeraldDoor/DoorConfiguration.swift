@@ -17,8 +17,11 @@ package struct DoorConfiguration: Sendable {
     ///
     /// Past it new ones are closed at once.
     package var maximumConnections = 100_000
-    /// The largest piece that is read from a socket at once, in bytes; small for doors with many idle connections.
+    /// The largest piece that is read from a socket at once, in bytes, at least 1; small for doors with many idle
+    /// connections, each of which keeps room for one.
     package var readBytes = 16 * 1024
+    /// Whether most connections are idle, so that what an idle one keeps in memory counts more than anything else.
+    package var expectsIdleConnections = false
 
     package init(name: String, host: String, port: Int) {
         self.name = name

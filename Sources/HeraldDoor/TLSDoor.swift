@@ -54,12 +54,18 @@ package final class TLSDoor: Sendable {
     /// - Returns: The port, which is the configured one unless that is 0.
     /// - Throws: ``DoorError`` if the address is occupied, not this machine's, or not allowed.
     package func open(on group: any EventLoopGroup) async throws -> Int {
+        let allocator = configuration.expectsIdleConnections ? SparseBuffers.allocator : ByteBufferAllocator()
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 4096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.allocator, value: allocator)
             .childChannelOption(
                 .recvAllocator,
-                value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 1024, maximum: configuration.readBytes)
+                value: AdaptiveRecvByteBufferAllocator(
+                    minimum: min(512, configuration.readBytes),
+                    initial: min(1024, configuration.readBytes),
+                    maximum: configuration.readBytes
+                )
             )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.admit(channel) }

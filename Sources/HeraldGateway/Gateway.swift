@@ -28,6 +28,7 @@ package final class Gateway: Sendable {
     ///   - channels: Makes channels, and takes broadcasts to them; nil for a gateway that does not broadcast.
     ///   - clock: The service's clock.
     ///   - logger: Gets nothing of payloads, tokens or keys.
+    ///   - drills: Bad days on demand; none without.
     package init(
         configuration: GatewayConfiguration,
         group: any EventLoopGroup,
@@ -36,7 +37,8 @@ package final class Gateway: Sendable {
         letterBox: any LetterBox,
         channels: ChannelOffice? = nil,
         clock: any WallClock,
-        logger: Logger
+        logger: Logger,
+        drills: DrillDesk? = nil
     ) {
         let service = ProviderService(
             configuration: configuration,
@@ -44,7 +46,9 @@ package final class Gateway: Sendable {
             letterBox: letterBox,
             channels: channels,
             clock: clock,
-            logger: logger
+            logger: logger,
+            drills: drills ?? DrillDesk(clock: clock, logger: logger),
+            rules: LiveRules(configuration.rules)
         )
         let loops = PerLoop(group) { ProviderLoop(on: $0) }
         self.service = service
@@ -99,6 +103,11 @@ package final class Gateway: Sendable {
     /// Looks again at the certificates of all open connections; ends those that are good no longer.
     package func reviewCertificates() {
         for loop in loops.all { loop.toEach { $0.reviewCertificate() } }
+    }
+
+    /// The rules for requests from now on, on open connections too; the post office's longest storage is asked for again.
+    package func replaceRules(_ rules: RequestRules) {
+        service.rules.replace(rules)
     }
 
     /// How many connections there are.

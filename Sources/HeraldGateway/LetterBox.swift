@@ -1,5 +1,5 @@
 package import HeraldMailbox
-import HeraldModel
+package import HeraldModel
 
 /// Where a door puts notifications: the post office, as a provider's connection needs it.
 package protocol LetterBox: AnyObject, Sendable {
@@ -9,4 +9,6 @@ package protocol LetterBox: AnyObject, Sendable {
     func post(_ letter: Letter, generation: UInt32) -> PostDecision
     /// Takes a notification that no app could read: it goes on record, and nowhere else.
     func discard(_ letter: Letter, generation: UInt32, as state: JournalState) -> PostDecision
+    /// Puts a further line on record about a notification that was posted.
+    func note(_ state: JournalState, about notification: Notification)
 }

@@ -30,13 +30,17 @@ extension Desk {
     private mutating func leave(_ line: Line) {
         for (_, delivery) in line.unended() {
             switch delivery.state {
+            case .unstored where registrations[delivery.letter.notification.slot]?.isEnabled == false:
+                orders.append(.recordAndSettle(.discardedDisabled, delivery.letter))
             case .unstored:
-                orders.append(.store(delivery.letter, .unacknowledged, nil))
+                store(delivery.letter, .unacknowledged)
             case .once:
                 orders.append(.record(.discardedDeviceOffline, delivery.letter.notification))
-            case .storing, .stored, .endedWhileStoring:
-                // Stored, or about to be. One that ended while it was being stored is delivered again: at least once.
+            case .storing, .stored, .overtaken:
+                // Stored, or about to be; or need not be.
                 break
+            case .endedWhileStoring, .overtakenWhileStoring:
+                departed[ObjectIdentifier(delivery.letter)] = delivery
             }
         }
     }
@@ -73,12 +77,15 @@ extension Desk {
         switch delivery.state {
         case .unstored:
             line.end(number)
+            delivery.letter.note(state)
             orders.append(.record(state, notification))
             orders.append(.settle(delivery.letter, .accepted))
-        case .once:
+            if line.mayHaveOlder(than: delivery) { overtake(delivery, in: line) }
+        case .once, .overtaken:
             line.end(number)
             orders.append(.record(state, notification))
-        case .storing:
+        case .storing, .overtakenWhileStoring:
+            delivery.letter.note(state)
             line.setState(number, .endedWhileStoring(result))
         case .stored(let sequence):
             line.end(number)
@@ -87,6 +94,32 @@ extension Desk {
             break
         }
         catchUp(line, slot.device)
+    }
+
+    /// The device has acknowledged a notification that was never stored, and an older one of the app not: what is stored
+    /// of the older gives way, or it would come back from the store after the newer.
+    private mutating func overtake(_ newer: Line.Outstanding, in line: Line) {
+        let id = newer.letter.notification.id
+        var last: (DeliveryNumber, Line.Outstanding)?
+        for (number, older) in line.unended(of: newer.app) where older.order < newer.order {
+            switch older.state {
+            case .stored, .storing:
+                // Of several the store holds the last.
+                last = (number, older)
+            case .unstored:
+                line.setState(number, .overtaken)
+                orders.append(.overtakeUnstored(older.letter, by: id))
+            case .once, .endedWhileStoring, .overtaken, .overtakenWhileStoring:
+                break
+            }
+        }
+        guard let (number, older) = last else { return }
+        if case .stored(let sequence) = older.state {
+            line.setState(number, .overtaken)
+            orders.append(.overtake(older.letter.notification, sequence: sequence, by: id))
+        } else {
+            line.setState(number, .overtakenWhileStoring(by: id))
+        }
     }
 
     /// Room may be back: what waited for it is read.

@@ -5,11 +5,24 @@ extension Desk {
     /// A put is durable.
     mutating func stored(_ put: StoredPut) {
         let slot = put.letter.notification.slot
+        if put.isReplaced, put.letter.fate?.state.isStored ?? true { put.letter.note(.replaced) }
         orders.append(.settle(put.letter, .accepted))
+        if !departed.isEmpty, let delivery = departed.removeValue(forKey: ObjectIdentifier(put.letter)) {
+            return takeAway(put, as: delivery)
+        }
+        guard put.isReplaced || registrations[slot]?.isLive ?? false else {
+            // Put when the app was being removed: nothing of it is there for whoever registers again.
+            let notification = put.letter.notification
+            let state = JournalState.discardedUnregisteredFromStorage
+            orders.append(.remove(slot, sequence: put.sequence, state, notification))
+            return
+        }
         guard let line = lines[slot.device] else { return }
-        if let tag = put.tag, tag.fence == line.fence {
-            storedOnItsWay(put, tag.delivery, in: line)
+        let isOfThisConnection = put.tag?.fence == line.fence
+        if isOfThisConnection, let number = put.tag?.delivery {
+            storedOnItsWay(put, number, in: line)
         } else {
+            if isOfThisConnection { line.notePutDone(slot.app) }
             storedFirst(put, in: line)
         }
         catchUp(line, slot.device)
@@ -30,13 +43,35 @@ extension Desk {
             let notification = put.letter.notification
             let state = JournalState(result, isFromStorage: delivery.isFromStorage)
             orders.append(.remove(notification.slot, sequence: put.sequence, state, notification))
-        case .unstored, .stored, .once:
+        case .overtakenWhileStoring:
+            line.setState(number, .overtaken)
+            takeAway(put, as: delivery)
+        case .unstored, .stored, .once, .overtaken:
             break
         }
     }
 
-    /// Stored before it was sent: now it may be.
+    /// Stored although it had ended meanwhile.
+    private mutating func takeAway(_ put: StoredPut, as delivery: Line.Outstanding) {
+        let notification = put.letter.notification
+        switch delivery.state {
+        case .endedWhileStoring(let result):
+            let state = JournalState(result, isFromStorage: delivery.isFromStorage)
+            orders.append(.remove(notification.slot, sequence: put.sequence, state, notification))
+        // What is in its place already is on record as what replaced it.
+        case .overtakenWhileStoring(let newer) where !put.isReplaced:
+            orders.append(.overtake(notification, sequence: put.sequence, by: newer))
+        default:
+            break
+        }
+    }
+
+    /// Stored before it was sent: now it may be, unless something newer took its place in the same commit.
+    ///
+    /// The journal says `replaced` (or that the app was removed), so the device is not sent it; what took its place is
+    /// reported next.
     private mutating func storedFirst(_ put: StoredPut, in line: Line) {
+        guard !put.isReplaced else { return }
         let app = put.letter.notification.slot.app
         guard let gate = line.gate(app), put.sequence > gate.lastSequence else { return }
         if case .reading(let newest) = gate.state {
@@ -49,22 +84,15 @@ extension Desk {
             orders.append(.remove(notification.slot, sequence: put.sequence, state, notification))
             return
         }
-        let isPermitted = line.permits(put.letter.notification.priority)
-        guard line.hasRoom, isPermitted else {
-            line.move(app, to: .behind(forPower: !isPermitted))
-            return
+        let now = put.letter.notification.received
+        if let objection = objection(to: put.letter.notification, on: line, at: now) {
+            return hold(put.letter.notification.slot, in: line, for: objection)
         }
         // The newest of the slot by the store's own order, so nothing older waits behind it.
         line.move(app, to: .open)
         line.noteSequence(put.sequence, app: app)
-        let delivery = line.hand(
-            Letter(put.letter.notification),
-            app: app,
-            state: .stored(put.sequence),
-            isFromStorage: true,
-            qualityOfService: gate.qualityOfService
-        )
-        orders.append(.deliver(line.link, delivery))
+        let letter = Letter(put.letter.notification)
+        _ = hand(letter, to: line, gate, state: .stored(put.sequence), isFromStorage: true, at: now)
     }
 
     /// A put failed: nothing of it is kept.
@@ -72,20 +100,42 @@ extension Desk {
     /// If the device has acknowledged it all the same, that counts.
     mutating func couldNotStore(_ letter: Letter) {
         let slot = letter.notification.slot
+        if !departed.isEmpty, let delivery = departed.removeValue(forKey: ObjectIdentifier(letter)) {
+            return endUnstored(delivery)
+        }
         let line = lines[slot.device]
         let delivery = line?.unended(of: slot.app).first { _, delivery in delivery.letter === letter }
         guard let line, let (number, found) = delivery else {
+            // That it is of this connection is likely and not certain; what follows from a mistake is the order of two
+            // notifications, of which one was refused.
+            line?.notePutDone(slot.app)
             orders.append(.settle(letter, .refused(.serviceUnavailable)))
             return
         }
-        if case .endedWhileStoring(let result) = found.state {
+        switch found.state {
+        case .endedWhileStoring:
             line.end(number)
-            let state = JournalState(result, isFromStorage: found.isFromStorage)
-            orders.append(.record(state, letter.notification))
-            orders.append(.settle(letter, .accepted))
-        } else {
+            endUnstored(found)
+        case .overtakenWhileStoring:
+            line.setState(number, .overtaken)
+            endUnstored(found)
+        default:
             line.setState(number, .once)
             orders.append(.settle(letter, .refused(.serviceUnavailable)))
+        }
+    }
+
+    /// It had ended before the store failed to take it, and that counts.
+    private mutating func endUnstored(_ delivery: Line.Outstanding) {
+        switch delivery.state {
+        case .endedWhileStoring(let result):
+            let state = JournalState(result, isFromStorage: delivery.isFromStorage)
+            orders.append(.record(state, delivery.letter.notification))
+            orders.append(.settle(delivery.letter, .accepted))
+        case .overtakenWhileStoring(let newer):
+            orders.append(.overtakeUnstored(delivery.letter, by: newer))
+        default:
+            break
         }
     }
 
@@ -133,21 +183,13 @@ extension Desk {
             orders.append(.remove(slot, sequence: candidate.sequence, state, notification))
             return
         }
-        let isPermitted = line.permits(notification.priority)
-        guard line.hasRoom, isPermitted else {
-            line.move(slot.app, to: .behind(forPower: !isPermitted))
-            return
+        if let objection = objection(to: notification, on: line, at: now) {
+            return hold(slot, in: line, for: objection)
         }
         line.move(slot.app, to: .open)
         line.noteSequence(candidate.sequence, app: slot.app)
-        let delivery = line.hand(
-            Letter(notification),
-            app: slot.app,
-            state: .stored(candidate.sequence),
-            isFromStorage: true,
-            qualityOfService: gate.qualityOfService
-        )
-        orders.append(.deliver(line.link, delivery))
+        let letter = Letter(notification)
+        _ = hand(letter, to: line, gate, state: .stored(candidate.sequence), isFromStorage: true, at: now)
     }
 
     /// Read from the store before the store's report of it came: it was sent already, under no sequence yet.
@@ -157,12 +199,13 @@ extension Desk {
         }
     }
 
-    /// Reading what waits failed; it is tried again with the next chance.
+    /// Reading what waits failed; it is tried again with the next chance, and with the next tick of the clock.
     mutating func couldNotRead(_ slots: [Slot], fence: UInt64) {
         for slot in slots {
             guard let line = lines[slot.device], line.fence == fence, case .reading? = line.gate(slot.app)?.state
             else { continue }
-            line.move(slot.app, to: .behind(forPower: false))
+            line.move(slot.app, to: .behind(.room))
+            holds.set(slot, due: WallTime(milliseconds: 0))
         }
     }
 }

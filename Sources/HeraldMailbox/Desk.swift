@@ -10,6 +10,10 @@ enum DeskOrder {
     /// A line that the receipt waits for.
     case recordAndSettle(JournalState, Letter)
     case settle(Letter, ReceiptOutcome)
+    /// A newer one was acknowledged before this stored one: its place is empty, as if the newer had been stored there.
+    case overtake(Notification, sequence: UInt64, by: NotificationID)
+    /// The same where it is not stored; its receipt waits for the line.
+    case overtakeUnstored(Letter, by: NotificationID)
     case read([Slot], fence: UInt64)
 }
 
@@ -23,12 +27,28 @@ struct Desk {
     /// Deliveries that have not been stored yet, in two generations: those of the present tick and of the one before.
     private var fresh: [(DeviceNumber, PutTag)] = []
     private var ripe: [(DeviceNumber, PutTag)] = []
+    /// What ended on its way into the store and whose connection was gone before the store had it.
+    var departed: [ObjectIdentifier: Line.Outstanding] = [:]
     let outstandingLimit: Int
+    /// How many deliveries a connection may have while memory is short.
+    static let pressedLimit = 4
+    /// Whether memory is short: what a device does not take at once waits on the disk instead.
+    var isPressed = false
+    var budget: BackgroundBudget
+    var rates: RateBook
+    /// Apps whose next notification waits for the clock.
+    var holds = DueQueue()
     /// What has been decided and not yet been carried out.
     var orders: [DeskOrder] = []
 
-    init(outstandingLimit: Int) {
+    init(
+        outstandingLimit: Int,
+        budget: BackgroundBudget = BackgroundBudget(),
+        rates: RateBook = RateBook()
+    ) {
         self.outstandingLimit = outstandingLimit
+        self.budget = budget
+        self.rates = rates
     }
 
     /// Whether a delivery waits for its acknowledgement before it is stored.
@@ -48,6 +68,7 @@ struct Desk {
         guard registration.isLive, registration.generation == generation else {
             return .refused(.unregistered, since: registration.ended)
         }
+        guard rates.take(slot, at: letter.notification.received) else { return .refused(.tooManyRequests, since: nil) }
         orders.append(.record(.received, letter.notification))
         guard registration.isEnabled else {
             orders.append(.recordAndSettle(.discardedDisabled, letter))
@@ -60,12 +81,12 @@ struct Desk {
 
     /// Takes a notification that goes on record and nowhere else, if its token is good.
     mutating func discard(_ letter: Letter, generation: UInt32, as state: JournalState) -> PostDecision {
-        guard let registration = registrations[letter.notification.slot] else {
-            return .refused(.badDeviceToken, since: nil)
-        }
+        let slot = letter.notification.slot
+        guard let registration = registrations[slot] else { return .refused(.badDeviceToken, since: nil) }
         guard registration.isLive, registration.generation == generation else {
             return .refused(.unregistered, since: registration.ended)
         }
+        guard rates.take(slot, at: letter.notification.received) else { return .refused(.tooManyRequests, since: nil) }
         orders.append(.record(.received, letter.notification))
         orders.append(.recordAndSettle(state, letter))
         return .pending
@@ -73,49 +94,48 @@ struct Desk {
 
     /// Not to be stored: sent if the device is there to take it, and forgotten.
     private mutating func postOnce(_ letter: Letter) -> PostDecision {
-        let slot = letter.notification.slot
-        guard let line = lines[slot.device], let gate = line.gate(slot.app), line.hasRoom,
-            line.permits(letter.notification.priority)
-        else {
-            orders.append(.record(.discardedDeviceOffline, letter.notification))
+        let notification = letter.notification
+        let slot = notification.slot
+        guard let line = lines[slot.device], let gate = line.gate(slot.app) else {
+            letter.note(.discardedDeviceOffline)
+            orders.append(.record(.discardedDeviceOffline, notification))
             return .accepted
         }
-        let delivery = line.hand(
-            letter,
-            app: slot.app,
-            state: .once,
-            isFromStorage: false,
-            qualityOfService: gate.qualityOfService
-        )
-        orders.append(.deliver(line.link, delivery))
+        if let objection = objection(to: notification, on: line, at: notification.received) {
+            let state = JournalState(notStored: objection.obstacle)
+            letter.note(state, next: objection.until)
+            orders.append(.record(state, notification))
+            return .accepted
+        }
+        _ = hand(letter, to: line, gate, state: .once, isFromStorage: false, at: notification.received)
         return .accepted
     }
 
     private mutating func postStorable(_ letter: Letter) -> PostDecision {
-        let slot = letter.notification.slot
+        let notification = letter.notification
+        let slot = notification.slot
         guard let line = lines[slot.device], let gate = line.gate(slot.app) else {
-            orders.append(.store(letter, .deviceOffline, nil))
+            store(letter, .deviceOffline)
             return .pending
         }
-        let isPermitted = line.permits(letter.notification.priority)
-        if case .open = gate.state, isPermitted, line.hasRoom, gate.qualityOfService > 0 {
-            let delivery = line.hand(
+        let objection = objection(to: notification, on: line, at: notification.received)
+        if case .open = gate.state, objection == nil, gate.qualityOfService > 0, gate.pendingPuts == 0 {
+            let number = hand(
                 letter,
-                app: slot.app,
+                to: line,
+                gate,
                 state: .unstored,
                 isFromStorage: false,
-                qualityOfService: gate.qualityOfService
+                at: notification.received
             )
-            fresh.append((slot.device, PutTag(fence: line.fence, delivery: delivery.number)))
-            orders.append(.deliver(line.link, delivery))
+            fresh.append((slot.device, PutTag(fence: line.fence, delivery: number)))
             return .pending
         }
         // What is stored now must not be overtaken in the store by what was sent before it.
         storeUnstored(in: line, app: slot.app)
-        if case .open = gate.state, !isPermitted || !line.hasRoom {
-            line.move(slot.app, to: .behind(forPower: !isPermitted))
-        }
-        orders.append(.store(letter, isPermitted ? .backlog : .power, nil))
+        if case .open = gate.state, let objection { hold(slot, in: line, for: objection) }
+        let reason = objection.map { StoreReason($0.obstacle) } ?? .backlog
+        store(letter, reason, line.notePut(slot.app), next: objection?.until)
         return .pending
     }
 
@@ -123,7 +143,7 @@ struct Desk {
         for (number, delivery) in line.unended(of: app) {
             guard case .unstored = delivery.state else { continue }
             line.setState(number, .storing)
-            orders.append(.store(delivery.letter, .unacknowledged, PutTag(fence: line.fence, delivery: number)))
+            store(delivery.letter, .unacknowledged, PutTag(fence: line.fence, delivery: number))
         }
     }
 
@@ -133,11 +153,11 @@ struct Desk {
         ripe = fresh
         fresh = []
         for (device, tag) in due {
-            guard let line = lines[device], line.fence == tag.fence, let delivery = line.delivery(tag.delivery),
-                case .unstored = delivery.state
+            guard let line = lines[device], line.fence == tag.fence, let number = tag.delivery,
+                let delivery = line.delivery(number), case .unstored = delivery.state
             else { continue }
-            line.setState(tag.delivery, .storing)
-            orders.append(.store(delivery.letter, .unacknowledged, tag))
+            line.setState(number, .storing)
+            store(delivery.letter, .unacknowledged, tag)
         }
     }
 
@@ -156,8 +176,11 @@ struct Desk {
         line.setGate(slot.app, nil)
         for (number, delivery) in line.unended(of: slot.app) {
             line.end(number)
-            if case .unstored = delivery.state {
-                orders.append(.recordAndSettle(.discardedUnregistered, delivery.letter))
+            switch delivery.state {
+            case .unstored: orders.append(.recordAndSettle(.discardedUnregistered, delivery.letter))
+            case .once: orders.append(.record(.discardedUnregistered, delivery.letter.notification))
+            // The store tells of what it held, and of what is on its way into it once that is there.
+            case .storing, .stored, .endedWhileStoring, .overtaken, .overtakenWhileStoring: break
             }
         }
     }

@@ -89,6 +89,7 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case storedPower = 11
     case storedUnacknowledged = 12
     case storedBacklog = 13
+    case storedBudget = 14
     case replaced = 20
     case discardedUnregistered = 30
     case discardedUnregisteredFromStorage = 31
@@ -103,12 +104,24 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case discardedTooLargeFromStorage = 38
     /// Not to be stored, and the device was away, or went away before it acknowledged the one attempt.
     case discardedDeviceOffline = 39
+    /// Not to be stored, and the device saves power.
+    case discardedPower = 40
+    /// Not to be stored, and the device is behind with acknowledging.
+    case discardedBacklog = 41
+    /// Not to be stored, and the app has had as many background notifications as it may.
+    case discardedBudget = 42
     /// A broadcast went to the devices that were subscribed and connected; how many is with the line.
-    case sentToSubscribers = 40
+    case sentToSubscribers = 50
     /// A broadcast is kept for devices that subscribe later.
-    case storedForSubscribers = 41
+    case storedForSubscribers = 51
     /// The channel of a broadcast that was kept was deleted.
-    case discardedChannelDeleted = 42
+    case discardedChannelDeleted = 52
+    /// A drill answered the provider with a refusal; it went nowhere.
+    case refusedByDrill = 60
+    /// A drill lost it, and left the provider without an answer.
+    case lostByDrill = 61
+    /// It was accepted, and a drill kept that from the provider.
+    case answerWithheldByDrill = 62
 
     package init(stored reason: StoreReason) {
         switch reason {
@@ -116,6 +129,24 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .power: self = .storedPower
         case .unacknowledged: self = .storedUnacknowledged
         case .backlog: self = .storedBacklog
+        case .budget: self = .storedBudget
+        }
+    }
+
+    /// The end of a notification that is not to be stored and cannot be delivered now.
+    init(notStored obstacle: Line.Obstacle) {
+        switch obstacle {
+        case .room: self = .discardedBacklog
+        case .power: self = .discardedPower
+        case .budget: self = .discardedBudget
+        }
+    }
+
+    /// Whether it says that the notification is in the store.
+    var isStored: Bool {
+        switch self {
+        case .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget: true
+        default: false
         }
     }
 
@@ -143,6 +174,7 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .storedPower: "stored (power)"
         case .storedUnacknowledged: "stored (sent, not acknowledged yet)"
         case .storedBacklog: "stored (behind others that the device has not acknowledged)"
+        case .storedBudget: "stored (background budget)"
         case .replaced: "replaced"
         case .discardedUnregistered: "discarded (unregistered)"
         case .discardedUnregisteredFromStorage: "discarded from storage (unregistered)"
@@ -157,6 +189,12 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .storedForSubscribers: "stored (for devices that subscribe later)"
         case .discardedChannelDeleted: "discarded from storage (channel deleted)"
         case .discardedDeviceOffline: "discarded (not to be stored, and the device was away)"
+        case .discardedPower: "discarded (not to be stored, and the device saves power)"
+        case .discardedBacklog: "discarded (not to be stored, and the device is behind)"
+        case .discardedBudget: "discarded (not to be stored, and the background budget is spent)"
+        case .refusedByDrill: "refused (drill)"
+        case .lostByDrill: "lost (drill)"
+        case .answerWithheldByDrill: "answer withheld (drill)"
         }
     }
 }

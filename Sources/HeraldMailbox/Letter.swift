@@ -1,4 +1,5 @@
 package import HeraldModel
+import Synchronization
 
 /// A notification in the post office's hands, with the provider's request that waits for word of it.
 ///
@@ -7,10 +8,51 @@ package final class Letter: Sendable {
     package let notification: Notification
     /// Who is told that the notification is safe; nil if nobody waits (a notification read back from the store).
     package let receipt: Receipt?
+    /// What became of it, as far as it is decided: a ``JournalState`` in the highest byte, a moment below it.
+    private let decided = Atomic<UInt64>(0)
+    /// Where its memory is counted; nil until somebody holds it for longer than a call.
+    private let account = AtomicLazyReference<LetterLoad>()
 
     package init(_ notification: Notification, receipt: Receipt? = nil) {
         self.notification = notification
         self.receipt = receipt
+    }
+
+    deinit {
+        account.load()?.remove(payloadBytes: notification.payload.count)
+    }
+
+    /// What became of it, as far as it is decided, for a provider that asks why; nil while nothing is.
+    package var fate: Fate? {
+        let word = decided.load(ordering: .relaxed)
+        guard let state = JournalState(rawValue: UInt8(word >> 56)) else { return nil }
+        let moment = Int64(word & 0xFF_FFFF_FFFF_FFFF)
+        return Fate(state: state, next: moment == 0 ? nil : WallTime(milliseconds: moment))
+    }
+
+    /// Notes what becomes of it; under the lock of its desk.
+    func note(_ state: JournalState, next: WallTime? = nil) {
+        let moment = UInt64(clamping: next?.milliseconds ?? 0) & 0xFF_FFFF_FFFF_FFFF
+        decided.store(UInt64(state.rawValue) << 56 | moment, ordering: .relaxed)
+    }
+
+    /// Counts its memory from now on until it is gone; once, under the lock of its desk.
+    func count(in load: LetterLoad) {
+        guard account.load() == nil else { return }
+        load.add(payloadBytes: notification.payload.count)
+        _ = account.storeIfNil(load)
+    }
+}
+
+/// What became of a notification, for a provider that asks why.
+package struct Fate: Hashable, Sendable {
+    package let state: JournalState
+    /// When it is tried next, where that is known.
+    package let next: WallTime?
+
+    package init(state: JournalState, next: WallTime? = nil) {
+        self.state = state
+        self.next = next
     }
 }
 

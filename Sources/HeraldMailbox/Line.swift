@@ -26,7 +26,21 @@ final class Line {
             case endedWhileStoring(DeliveryResult)
             /// Not to be stored at all.
             case once
+            /// A newer one of the app was acknowledged first: not in the store any more, and never again.
+            case overtaken
+            /// The same, on its way into the store.
+            case overtakenWhileStoring(by: NotificationID)
         }
+    }
+
+    /// What keeps a notification from a device that is there.
+    enum Obstacle: Hashable {
+        /// The device has as many unacknowledged notifications as it may.
+        case room
+        /// The device saves power.
+        case power
+        /// The app has had as many background notifications as it may.
+        case budget
     }
 
     /// Whether notifications for an app go straight to the device.
@@ -36,12 +50,14 @@ final class Line {
             case open
             /// What waits is being read; what arrives is stored, and the newest stored is remembered.
             case reading(newest: StoredPut?)
-            /// Something older waits in the store, for room or for the end of power saving: what arrives is stored first.
-            case behind(forPower: Bool)
+            /// Something older waits in the store for an obstacle to go: what arrives is stored first.
+            case behind(Obstacle)
         }
 
         var state: State
         var qualityOfService: UInt8
+        /// Puts of this connection's time that the store has not reported: what arrives meanwhile is stored behind them.
+        var pendingPuts: UInt32 = 0
         /// The newest of the store's sequences that was delivered on this connection: nothing is sent twice.
         var lastSequence: UInt64 = 0
     }
@@ -53,6 +69,8 @@ final class Line {
     private var outstanding: [Outstanding?] = []
     private var free: [UInt32] = []
     private var nextOrder: UInt64 = 0
+    /// No delivery that was handed over before this one is outstanding.
+    private var oldestOrder: UInt64 = 0
     private(set) var outstandingCount = 0
     private(set) var behindCount = 0
     private let limit: Int
@@ -63,9 +81,6 @@ final class Line {
         self.isSavingPower = isSavingPower
         self.limit = limit
     }
-
-    /// Whether another delivery may be handed over.
-    var hasRoom: Bool { outstandingCount < limit }
 
     /// Whether enough has ended that reading on from the store is worth its while.
     var isHalfEmpty: Bool { outstandingCount <= limit / 2 }
@@ -83,6 +98,19 @@ final class Line {
         gates[app]?.lastSequence = sequence
     }
 
+    /// Something for the app is stored before it is sent.
+    /// - Returns: What the store's report is known by.
+    func notePut(_ app: AppNumber) -> PutTag {
+        gates[app]?.pendingPuts += 1
+        return PutTag(fence: fence, delivery: nil)
+    }
+
+    /// The store has reported a put of ``notePut(_:)``.
+    func notePutDone(_ app: AppNumber) {
+        guard let gate = gates[app], gate.pendingPuts > 0 else { return }
+        gates[app]?.pendingPuts -= 1
+    }
+
     /// Sets or changes a gate; nil takes it away.
     func setGate(_ app: AppNumber, _ gate: Gate?) {
         if case .behind? = gates[app]?.state { behindCount -= 1 }
@@ -98,10 +126,12 @@ final class Line {
     }
 
     /// The apps whose older notifications wait for room, and those that wait for power too if `includingPower`.
+    ///
+    /// What waits for a budget waits for the clock.
     func appsBehind(includingPower: Bool) -> [AppNumber] {
         gates.compactMap { app, gate in
-            guard case .behind(let forPower) = gate.state, includingPower || !forPower else { return nil }
-            return app
+            guard case .behind(let obstacle) = gate.state else { return nil }
+            return obstacle == .room || (includingPower && obstacle == .power) ? app : nil
         }
     }
 
@@ -153,11 +183,20 @@ final class Line {
 
     /// Forgets a delivery.
     func end(_ number: DeliveryNumber) {
-        guard delivery(number) != nil else { return }
+        guard let delivery = delivery(number) else { return }
         outstanding[Int(number.index)] = nil
         free.append(number.index)
         outstandingCount -= 1
+        if outstandingCount == 0 {
+            oldestOrder = nextOrder
+        } else if delivery.order == oldestOrder {
+            oldestOrder += 1
+        }
     }
+
+    /// Whether something that was handed over before may be outstanding; never, while a device acknowledges in the order
+    /// of arrival, as [MQTT-4.6.0-2] has it.
+    func mayHaveOlder(than delivery: Outstanding) -> Bool { delivery.order > oldestOrder }
 
     /// All that has not ended, in the order in which it was handed over; of one app, or of all.
     func unended(of app: AppNumber? = nil) -> [(DeliveryNumber, Outstanding)] {

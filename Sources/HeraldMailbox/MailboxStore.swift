@@ -56,6 +56,8 @@ package struct StoredPut: Sendable {
     package let sequence: UInt64
     package let tag: PutTag?
     /// Whether something later in the same commit took its place or took it away already; it is on record as stored.
+    ///
+    /// It is accepted, and no longer there: a device that was not sent it before is not sent it now.
     package let isReplaced: Bool
 
     package init(letter: Letter, sequence: UInt64, tag: PutTag?, isReplaced: Bool = false) {
@@ -66,12 +68,13 @@ package struct StoredPut: Sendable {
     }
 }
 
-/// Which delivery a put belongs to, where the notification is on its way to the device already.
+/// Which connection a put belongs to, and which delivery, where the notification is on its way to the device already.
 package struct PutTag: Hashable, Sendable {
     package let fence: UInt64
-    package let delivery: DeliveryNumber
+    /// nil for one that is stored before it is sent.
+    package let delivery: DeliveryNumber?
 
-    package init(fence: UInt64, delivery: DeliveryNumber) {
+    package init(fence: UInt64, delivery: DeliveryNumber?) {
         self.fence = fence
         self.delivery = delivery
     }
@@ -99,4 +102,6 @@ package enum StoreReason: UInt8, Hashable, Sendable, CaseIterable {
     case unacknowledged = 2
     /// The device has more unacknowledged notifications than it may, or an earlier one still waits.
     case backlog = 3
+    /// The app has had as many background notifications on the device as it may for now.
+    case budget = 4
 }

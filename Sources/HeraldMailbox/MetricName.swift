@@ -10,14 +10,19 @@ package enum MetricName {
     package static let notificationsNotStored = "herald_notifications_not_stored_total"
     package static let deliveries = "herald_deliveries_total"
     package static let notificationsWaiting = "herald_notifications_waiting"
+    package static let notificationBytes = "herald_notification_memory_bytes"
     package static let devicesConnected = "herald_devices_connected"
     package static let providerConnections = "herald_provider_connections_total"
     package static let providerConnectionsCutOff = "herald_provider_connections_cut_off_total"
     package static let providerRequests = "herald_provider_requests_total"
+    package static let drilledRequests = "herald_drilled_requests_total"
+    package static let drillsActive = "herald_drills_active"
+    package static let payloadDrillsAllowed = "herald_payload_drills_allowed"
     package static let deviceConnections = "herald_device_connections_total"
     package static let deviceRefusals = "herald_device_refusals_total"
     package static let revocationListCurrent = "herald_revocation_list_current"
     package static let revocationListSecondsLeft = "herald_revocation_list_seconds_left"
+    package static let registrationsRefused = "herald_registrations_refused_total"
     package static let deviceTakeovers = "herald_device_takeovers_total"
     package static let broadcastsPublished = "herald_broadcasts_published_total"
     package static let broadcastDeliveries = "herald_broadcast_deliveries_total"
@@ -32,6 +37,7 @@ struct PostOfficeMetrics: Sendable {
     let stored = Counter(label: MetricName.notificationsStored)
     let notStored = Counter(label: MetricName.notificationsNotStored)
     let waiting = Gauge(label: MetricName.notificationsWaiting)
+    let held = Gauge(label: MetricName.notificationBytes)
     let connected = Gauge(label: MetricName.devicesConnected)
     private let acknowledged = Counter(label: MetricName.deliveries, dimensions: [("result", "acknowledged")])
     private let refusedByDevice = Counter(label: MetricName.deliveries, dimensions: [("result", "refused")])

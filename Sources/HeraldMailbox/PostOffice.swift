@@ -9,19 +9,30 @@ import Synchronization
 ///    what happens to one slot happens in one order. Nothing that is done there waits.
 /// 2. Stores what a connected device does not acknowledge within the grace, by a tick that runs only while needed.
 /// 3. Reads from the store what waits, as errands.
-/// 4. Sweeps what expired, and trims the journal.
+/// 4. Reads on where the clock has given an app a new right to a notification, by a tick that runs only while one waits.
+/// 5. Sweeps what expired, and trims the journal.
 package final class PostOffice: Sendable {
     private final class Counter: Sendable {
         let desk: Mutex<Desk>
 
-        init(outstandingLimit: Int) {
-            desk = Mutex(Desk(outstandingLimit: outstandingLimit))
+        init(_ configuration: PostOfficeConfiguration) {
+            desk = Mutex(
+                Desk(
+                    outstandingLimit: configuration.outstandingPerDevice,
+                    budget: BackgroundBudget(
+                        burst: configuration.backgroundBurst,
+                        perHour: configuration.backgroundPerHour
+                    ),
+                    rates: RateBook(burst: configuration.tokenBurst, perSecond: configuration.tokenRate)
+                )
+            )
         }
     }
 
     package typealias Store = MailboxStore & JournalStore
 
     private let configuration: PostOfficeConfiguration
+    private let terms: Mutex<StorageTerms>
     private let clock: any WallClock
     private let store: any Store
     private let directory: any ConnectionDirectory
@@ -32,6 +43,10 @@ package final class PostOffice: Sendable {
     private let metrics = PostOfficeMetrics()
     private let graceSignal: AsyncStream<Void>
     private let graceContinuation: AsyncStream<Void>.Continuation
+    private let holdSignal: AsyncStream<Void>
+    private let holdContinuation: AsyncStream<Void>.Continuation
+    /// The memory of the notifications that are held.
+    package let load: LetterLoad
 
     package init(
         configuration: PostOfficeConfiguration = PostOfficeConfiguration(),
@@ -41,6 +56,7 @@ package final class PostOffice: Sendable {
         logger: Logger
     ) {
         self.configuration = configuration
+        terms = Mutex(configuration.terms)
         self.clock = clock
         self.store = store
         self.directory = directory
@@ -48,25 +64,37 @@ package final class PostOffice: Sendable {
         var count: UInt64 = 1
         while count < configuration.shardCount { count *= 2 }
         mask = count - 1
-        counters = (0..<count).map { _ in Counter(outstandingLimit: configuration.outstandingPerDevice) }
+        counters = (0..<count).map { _ in Counter(configuration) }
+        load = LetterLoad(limit: configuration.notificationBytes)
         (graceSignal, graceContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (holdSignal, holdContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// How long a notification may be stored at the longest; the doors cut `apns-expiration` to it.
-    package var longestStorage: Duration { configuration.longestStorage }
+    package var longestStorage: Duration { terms.withLock { $0.longestStorage } }
+
+    /// How long notifications and the journal are kept from now on.
+    package func replaceTerms(_ terms: StorageTerms) {
+        self.terms.withLock { $0 = terms }
+    }
 
     // For the gateway.
+
+    /// Whether notifications are taken: the store takes more, and there is memory for them.
+    package var isAccepting: Bool { store.isAccepting && !load.isFull }
 
     /// Takes a notification for a registration of that generation.
     ///
     /// Callable from any thread; never waits. A letter whose decision is `.pending` is settled exactly once.
     package func post(_ letter: Letter, generation: UInt32) -> PostDecision {
-        guard store.isAccepting else {
+        guard isAccepting else {
             metrics.refused.increment()
             return .refused(.serviceUnavailable, since: nil)
         }
+        let isPressed = load.isHigh
         let (decision, wakesTick) = at(letter.notification.slot.device) { desk in
             let wasWaiting = desk.isAwaitingAcknowledgements
+            desk.isPressed = isPressed
             let decision = desk.post(letter, generation: generation)
             return (decision, !wasWaiting && desk.isAwaitingAcknowledgements)
         }
@@ -77,7 +105,13 @@ package final class PostOffice: Sendable {
 
     /// Takes a notification that no app could read: it goes on record, and nowhere else.
     package func discard(_ letter: Letter, generation: UInt32, as state: JournalState) -> PostDecision {
-        at(letter.notification.slot.device) { $0.discard(letter, generation: generation, as: state) }
+        guard isAccepting else { return .refused(.serviceUnavailable, since: nil) }
+        return at(letter.notification.slot.device) { $0.discard(letter, generation: generation, as: state) }
+    }
+
+    /// Puts a further line on record about a notification that was posted.
+    package func note(_ state: JournalState, about notification: Notification) {
+        store.record([JournalEvent(state, notification, at: clock.now())])
     }
 
     // For the courier.
@@ -128,6 +162,9 @@ package final class PostOffice: Sendable {
         counters.reduce(0) { $0 + $1.desk.withLock { $0.connectedCount } }
     }
 
+    /// How many reads from the store are under way or wait for their turn.
+    package var readCount: Int { errands.count }
+
     // For the registry.
 
     package func registration(_ slot: Slot) -> Registration? {
@@ -138,8 +175,19 @@ package final class PostOffice: Sendable {
         at(registration.slot.device) { $0.setRegistration(registration) }
     }
 
+    /// The app of a number, as soon as it has one: whether it is owed a notification each day.
+    package func know(_ app: App, as number: AppNumber) {
+        guard configuration.newsstandTopics.contains(app.topic) else { return }
+        for counter in counters { at(counter) { $0.budget.addNewsstand(number) } }
+    }
+
     package func endRegistration(_ slot: Slot, at moment: WallTime) {
         at(slot.device) { $0.endRegistration(slot, at: moment) }
+    }
+
+    /// Nothing is known of an ended registration any more.
+    package func forgetRegistration(_ slot: Slot) {
+        at(slot.device) { $0.registrations[slot] = nil }
     }
 
     // What runs.
@@ -149,6 +197,7 @@ package final class PostOffice: Sendable {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.errands.run() }
             group.addTask { await self.runTicks() }
+            group.addTask { await self.runReleases() }
             group.addTask { await self.runSweeps() }
         }
     }
@@ -176,6 +225,31 @@ package final class PostOffice: Sendable {
         return isWaiting
     }
 
+    private func runReleases() async {
+        for await _ in holdSignal {
+            // Wall time can be moved, so it is looked at each second, and nobody sleeps for an hour.
+            repeat {
+                do { try await Task.sleep(for: .seconds(1)) } catch { return }
+            } while release()
+        }
+    }
+
+    /// Reads on what waits for the clock and is due.
+    /// - Returns: Whether anything still waits for it.
+    @discardableResult
+    package func release() -> Bool {
+        let now = clock.now()
+        var isWaiting = false
+        for counter in counters {
+            let waits = at(counter) { desk in
+                if !desk.holds.isEmpty { desk.release(at: now, limit: configuration.releaseStep) }
+                return !desk.holds.isEmpty
+            }
+            isWaiting = isWaiting || waits
+        }
+        return isWaiting
+    }
+
     private func runSweeps() async {
         while !Task.isCancelled {
             await sweep()
@@ -190,7 +264,9 @@ package final class PostOffice: Sendable {
             while try await store.removeExpired(at: now, limit: configuration.expirySweepStep)
                 == configuration.expirySweepStep
             {}
-            try await store.trim(before: now - configuration.journalAge, maximumBytes: configuration.journalBytes)
+            for counter in counters { at(counter) { $0.budget.forget(at: now) } }
+            let terms = terms.withLock { $0 }
+            try await store.trim(before: now - terms.journalAge, maximumBytes: terms.journalBytes)
         } catch is CancellationError {
             // The service stops.
         } catch {
@@ -198,6 +274,7 @@ package final class PostOffice: Sendable {
         }
         metrics.waiting.record(store.count)
         metrics.connected.record(connectedCount)
+        metrics.held.record(load.current)
     }
 
     // How orders are carried out.
@@ -209,7 +286,9 @@ package final class PostOffice: Sendable {
 
     private func at<Result: Sendable>(_ counter: Counter, _ decide: (inout Desk) -> Result) -> Result {
         counter.desk.withLock { desk in
+            let wasHolding = !desk.holds.isEmpty
             let result = decide(&desk)
+            if !wasHolding, !desk.holds.isEmpty { holdContinuation.yield() }
             if !desk.orders.isEmpty {
                 for order in desk.orders { perform(order) }
                 desk.clearOrders()
@@ -221,10 +300,12 @@ package final class PostOffice: Sendable {
     private func perform(_ order: DeskOrder) {
         switch order {
         case .deliver(let link, let delivery):
+            delivery.letter.count(in: load)
             link.deliver(delivery)
         case .dismiss(let link, let reason):
             link.dismiss(reason)
         case .store(let letter, let reason, let tag):
+            letter.count(in: load)
             store.put(letter, reason: reason, tag: tag)
         case .remove(let slot, let sequence, let state, let notification):
             store.remove(slot, sequence: sequence, event: JournalEvent(state, notification, at: clock.now()))
@@ -232,7 +313,14 @@ package final class PostOffice: Sendable {
             let time = state == .received ? notification.received : clock.now()
             store.record(JournalEvent(state, notification, at: time), settling: nil)
         case .recordAndSettle(let state, let letter):
+            letter.note(state)
             store.record(JournalEvent(state, letter.notification, at: clock.now()), settling: letter.receipt)
+        case .overtake(let notification, let sequence, let newer):
+            let event = JournalEvent(.replaced, notification, at: clock.now(), replacement: newer)
+            store.remove(notification.slot, sequence: sequence, event: event)
+        case .overtakeUnstored(let letter, let newer):
+            let event = JournalEvent(.replaced, letter.notification, at: clock.now(), replacement: newer)
+            store.record(event, settling: letter.receipt)
         case .settle(let letter, let outcome):
             letter.receipt?.settle(outcome)
         case .read(let slots, let fence):

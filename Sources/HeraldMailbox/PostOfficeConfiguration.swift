@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// The limits of the post office.
 package struct PostOfficeConfiguration: Sendable {
     /// The longest that anything is stored.
@@ -26,8 +28,42 @@ package struct PostOfficeConfiguration: Sendable {
     package var journalAge: Duration = .seconds(7 * 86_400)
     /// How large the journal may grow, in bytes.
     package var journalBytes = 1 << 30
+    /// How many background notifications one app may have on one device at once, and how many an hour after that.
+    ///
+    /// What is over waits. 3 and 3: Apple advises two or three an hour. 0 an hour: no limit.
+    package var backgroundBurst = 3
+    package var backgroundPerHour = 3
+    /// Topics of the newsstand kind, which are owed one background notification in 24 hours while their device saves power.
+    package var newsstandTopics: Set<Topic> = []
+    /// How many of those that waited for the clock are read on in one step of a second, by each share of the devices.
+    package var releaseStep = 256
+    /// How many notifications one device token may be sent at once, and how many a second after that.
+    ///
+    /// Past it: `TooManyRequests`. Far above what any app shows, far below what keeps one slot busy. 0 a second: no limit.
+    package var tokenBurst = 10_000
+    package var tokenRate = 1000
+    /// How much memory notifications may take, wherever they are held, in bytes.
+    ///
+    /// Past it: `ServiceUnavailable`; past half of it, devices that do not keep up hold next to nothing. 256 MiB: half a
+    /// million short notifications, or sixty thousand of the longest.
+    package var notificationBytes = 256 << 20
     /// How many locks share the devices: enough that two event loops rarely meet at one.
     package var shardCount = 64
 
     package init() {}
+
+    /// The part that may change while the service runs.
+    package var terms: StorageTerms {
+        StorageTerms(longestStorage: longestStorage, journalAge: journalAge, journalBytes: journalBytes)
+    }
+}
+
+/// How long things are kept: what may change while the service runs.
+package struct StorageTerms: Hashable, Sendable {
+    /// As ``PostOfficeConfiguration/longestStorage``.
+    package var longestStorage: Duration
+    /// As ``PostOfficeConfiguration/journalAge``.
+    package var journalAge: Duration
+    /// As ``PostOfficeConfiguration/journalBytes``.
+    package var journalBytes: Int
 }

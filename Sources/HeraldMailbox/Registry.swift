@@ -25,8 +25,16 @@ package final class Registry: Sendable {
         var deviceNames: [DeviceNumber: DeviceID] = [:]
         var apps: [App: AppNumber] = [:]
         var appNames: [AppNumber: App] = [:]
+        /// How many registrations each device has, and had; none where there are none.
+        var counts: [DeviceNumber: Counts] = [:]
     }
 
+    private struct Counts {
+        var live: Int32 = 0
+        var ended: Int32 = 0
+    }
+
+    private let configuration: RegistryConfiguration
     private let store: any RegistryStore
     private let postOffice: PostOffice
     private let directory: any ConnectionDirectory
@@ -34,11 +42,13 @@ package final class Registry: Sendable {
     private let numbers = Mutex(Numbers())
 
     package init(
+        configuration: RegistryConfiguration = RegistryConfiguration(),
         store: any RegistryStore,
         postOffice: PostOffice,
         directory: any ConnectionDirectory,
         clock: any WallClock
     ) {
+        self.configuration = configuration
         self.store = store
         self.postOffice = postOffice
         self.directory = directory
@@ -50,6 +60,8 @@ package final class Registry: Sendable {
     package func load() async throws {
         let snapshot = try await store.loadRegistry()
         numbers.withLock { numbers in
+            numbers.devices.reserveCapacity(snapshot.devices.count)
+            numbers.deviceNames.reserveCapacity(snapshot.devices.count)
             for (id, number) in snapshot.devices {
                 numbers.devices[id] = number
                 numbers.deviceNames[number] = id
@@ -58,7 +70,12 @@ package final class Registry: Sendable {
                 numbers.apps[app] = number
                 numbers.appNames[number] = app
             }
+            for registration in snapshot.registrations {
+                let count = registration.isLive ? \Counts.live : \Counts.ended
+                numbers.counts[registration.slot.device, default: Counts()][keyPath: count] += 1
+            }
         }
+        for (app, number) in snapshot.apps { postOffice.know(app, as: number) }
         for registration in snapshot.registrations { postOffice.setRegistration(registration) }
     }
 
@@ -100,25 +117,36 @@ package final class Registry: Sendable {
     }
 
     /// Registers an app on a device, or confirms that it is.
-    /// - Throws: If the store fails; nothing is registered then.
+    ///
+    /// Of one device one at a time, as everything that changes its registrations.
+    /// - Throws: ``RegistrationRefusal``, or if the store fails; nothing is registered then.
     package func register(_ device: DeviceNumber, _ app: App) async throws -> Registration {
+        let number = self.number(of: app)
+        let known = number.flatMap { postOffice.registration(Slot(device: device, app: $0)) }
+        if let known, known.isLive { return known }
+        let live = numbers.withLock { $0.counts[device]?.live ?? 0 }
+        guard live < configuration.appsPerDevice else { throw RegistrationRefusal.tooManyAppsOnDevice }
         let appNumber = try await makeNumber(of: app)
-        let slot = Slot(device: device, app: appNumber)
-        if let known = postOffice.registration(slot), known.isLive { return known }
-        let registration = try await store.register(slot, at: clock.now())
+        let registration = try await store.register(Slot(device: device, app: appNumber), at: clock.now())
         postOffice.setRegistration(registration)
+        numbers.withLock { numbers in
+            numbers.counts[device, default: Counts()].live += 1
+            if known != nil { numbers.counts[device]?.ended -= 1 }
+        }
         return registration
     }
 
     /// The number of an app; makes one for an app never seen before.
-    /// - Throws: If the store fails.
+    /// - Throws: ``RegistrationRefusal``, or if the store fails.
     package func makeNumber(of app: App) async throws -> AppNumber {
         if let known = number(of: app) { return known }
+        guard numbers.withLock({ $0.apps.count }) < configuration.apps else { throw RegistrationRefusal.tooManyApps }
         let number = try await store.number(of: app)
         numbers.withLock { numbers in
             numbers.apps[app] = number
             numbers.appNames[number] = app
         }
+        postOffice.know(app, as: number)
         return number
     }
 
@@ -130,7 +158,22 @@ package final class Registry: Sendable {
         let now = clock.now()
         try await store.unregister(slot, at: now)
         postOffice.endRegistration(slot, at: now)
+        let ended = numbers.withLock { numbers in
+            numbers.counts[slot.device]?.live -= 1
+            numbers.counts[slot.device]?.ended += 1
+            return numbers.counts[slot.device]?.ended ?? 0
+        }
+        if ended > configuration.endedAppsPerDevice { await forgetEnded(slot.device) }
         return true
+    }
+
+    /// Forgets the longest ended registrations of a device; what fails now is done with the next one that ends.
+    private func forgetEnded(_ device: DeviceNumber) async {
+        guard let forgotten = try? await store.forgetEnded(device, keeping: configuration.endedAppsPerDevice) else {
+            return
+        }
+        for slot in forgotten { postOffice.forgetRegistration(slot) }
+        numbers.withLock { $0.counts[device]?.ended -= Int32(forgotten.count) }
     }
 
     /// Keeps whether the user wants an app's notifications; what waits when they are switched off is discarded.

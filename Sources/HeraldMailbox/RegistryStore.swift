@@ -15,14 +15,20 @@ package protocol RegistryStore: Sendable {
     /// The number of an app; makes one for an app never seen before.
     func number(of app: App) async throws -> AppNumber
 
-    /// Makes the registration live and takes it off the feedback list. The same generation stays if it was live.
+    /// Makes the registration live and takes it off the feedback list. The same generation stays if it was live; else it
+    /// gets one that no token was ever minted for, also where the registration had been forgotten.
     func register(_ slot: Slot, at moment: WallTime) async throws -> Registration
 
     /// Ends the registration, puts its token on the feedback list, and forgets what waits in its slot, with a line in
     /// the journal. Nothing happens if it was not live.
     func unregister(_ slot: Slot, at moment: WallTime) async throws
 
-    /// Keeps whether the user wants the app's notifications.
+    /// Forgets the device's ended registrations except for the latest `limit`, and what the feedback list says of them.
+    /// - Returns: Those forgotten.
+    func forgetEnded(_ device: DeviceNumber, keeping limit: Int) async throws -> [Slot]
+
+    /// Keeps whether the user wants the app's notifications; if not, forgets what waits in its slot, with a line in the
+    /// journal.
     func setEnabled(_ enabled: Bool, for slot: Slot) async throws
 
     /// Keeps whether the device saves power.
@@ -111,17 +117,21 @@ package struct SessionRecord: Hashable, Sendable, Codable {
     package var disconnected: Int64?
     /// What the session has had of its channels: topic filter → number of the newest broadcast; nil if nothing.
     package var broadcasts: [String: UInt64]?
+    /// The key under which the tokens are sealed that the device has surely been sent; nil if it is not known.
+    package var tokenKey: UInt32?
 
     package init(
         subscriptions: [String: UInt8] = [:],
         expiryInterval: UInt32,
         environment: PushEnvironment = .production,
-        disconnected: WallTime? = nil
+        disconnected: WallTime? = nil,
+        tokenKey: UInt32? = nil
     ) {
         self.subscriptions = subscriptions
         self.expiryInterval = expiryInterval
         self.environment = environment
         self.disconnected = disconnected?.milliseconds
+        self.tokenKey = tokenKey
     }
 
     /// Whether the session is over at `now`.

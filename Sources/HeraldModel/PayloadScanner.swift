@@ -23,6 +23,19 @@ package enum PayloadScanner {
     package static func scan(_ payload: [UInt8]) -> Verdict {
         payload.withUnsafeBytes { scan($0) }
     }
+
+    /// Whether a payload only wakes its app: `aps` has `content-available` of 1, and nothing that a user notices
+    /// (`alert`, `badge`, `sound`).
+    ///
+    /// So are background notifications told that were sent without `apns-push-type`. Keys count as they are usually
+    /// written, without escapes.
+    package static func isSilent(_ payload: [UInt8]) -> Bool {
+        payload.withUnsafeBytes { bytes in
+            var scan = JSONScan(bytes: bytes)
+            guard case .object(hasAps: true) = scan.run() else { return false }
+            return scan.isContentAvailable && !scan.isNoticeable
+        }
+    }
 }
 
 /// One pass over one document: a position, and a stack of one bit per open bracket.
@@ -34,6 +47,11 @@ private struct JSONScan {
     var innerLevels: UInt64 = 0
     var outerLevels: [UInt64] = []
     var hasAps = false
+    /// Whether the innermost key at the top level was `aps`.
+    private var isInAps = false
+    /// What `aps` holds.
+    private(set) var isContentAvailable = false
+    private(set) var isNoticeable = false
 
     init(bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
@@ -113,13 +131,37 @@ private struct JSONScan {
         skipSpace()
         guard peek() == UInt8(ascii: ":") else { return false }
         position += 1
-        if depth == 1, length == 5, bytes[start + 1] == UInt8(ascii: "a"), bytes[start + 2] == UInt8(ascii: "p"),
+        if depth == 2, isInAps { note(start..<start + length) }
+        guard depth == 1 else { return true }
+        isInAps = false
+        if length == 5, bytes[start + 1] == UInt8(ascii: "a"), bytes[start + 2] == UInt8(ascii: "p"),
             bytes[start + 3] == UInt8(ascii: "s")
         {
             skipSpace()
             hasAps = peek() == UInt8(ascii: "{")
+            isInAps = hasAps
         }
         return true
+    }
+
+    /// Notes a key of `aps`, in its quotes, that tells what the notification is for; the position is behind its colon.
+    private mutating func note(_ key: Range<Int>) {
+        func isKey(_ text: StaticString) -> Bool {
+            guard key.count == text.utf8CodeUnitCount + 2 else { return false }
+            for offset in 0..<text.utf8CodeUnitCount
+            where bytes[key.lowerBound + 1 + offset] != text.utf8Start[offset] { return false }
+            return true
+        }
+        if isKey("content-available") {
+            skipSpace()
+            let next = position + 1 < bytes.count ? bytes[position + 1] : 0
+            // `1` and nothing more: neither `10` nor `1.5`.
+            isContentAvailable =
+                peek() == UInt8(ascii: "1") && !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next)
+                && next != UInt8(ascii: ".") && next | 0x20 != UInt8(ascii: "e")
+        } else if isKey("alert") || isKey("badge") || isKey("sound") {
+            isNoticeable = true
+        }
     }
 
     private mutating func scalar(_ first: UInt8) -> Bool {

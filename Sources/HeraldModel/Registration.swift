@@ -11,17 +11,19 @@ public struct DeviceID: Hashable, Sendable {
     /// Reads an identifier.
     /// - Returns: nil if it is empty, too long, or has a character that no identifier has.
     public init?(_ name: some StringProtocol) {
-        guard (1...64).contains(name.utf8.count) else { return nil }
-        let allowed = name.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-                true
-            default: false
-            }
+        var name = String(name)
+        // The bytes at once: a start reads a million of these.
+        guard name.withUTF8({ (1...64).contains($0.count) && $0.allSatisfy(DeviceID.allows) }) else { return nil }
+        self.name = name
+    }
+
+    private static func allows(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+            true
+        default: false
         }
-        guard allowed else { return nil }
-        self.name = String(name)
     }
 }
 

@@ -31,7 +31,7 @@ import Testing
         #expect(Self.commands.contains { $0.0 == "herald \(name)" })
     }
 
-    @Test(arguments: [["--nonsense"], ["nonsense"], ["serve", "--api-port", "x"], ["send"], ["agent", "run"]])
+    @Test(arguments: [["--nonsense"], ["nonsense"], ["serve", "--api-port", "x"], ["send"]])
     func `wrong usage exits 64`(arguments: [String]) {
         let error = #expect(throws: (any Error).self) { try Herald.parseAsRoot(arguments) }
         #expect(error.map { Herald.exitCode(for: $0) } == .validationFailure)

@@ -21,7 +21,13 @@ import Testing
     private func line(_ format: HeraldLogHandler.Format, _ log: (Logger) -> Void) -> String {
         let lines = Lines()
         let logger = Logger(label: "herald.test") { label in
-            HeraldLogHandler(label: label, format: format, sink: lines, clock: StandingClock(), logLevel: .info)
+            HeraldLogHandler(
+                label: label,
+                format: format,
+                sink: lines,
+                clock: StandingClock(),
+                threshold: LogThreshold(.info)
+            )
         }
         log(logger)
         return lines.held.withLock { $0.joined() }

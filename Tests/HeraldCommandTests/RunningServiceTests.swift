@@ -28,6 +28,10 @@ private struct StandInService: Administration {
     func reloadTrust() async throws {
         if let failure = office.reload().failures.first { throw AdminError(.failed, failure.message) }
     }
+    var drills: [DrillEntry] { [] }
+    func startDrill(_ request: DrillRequest) throws -> DrillEntry { throw AdminError(.conflict, "not here") }
+    func stopDrill(_ id: Int) throws -> DrillEntry { throw AdminError(.notFound, "not here") }
+    func stopDrills() -> [DrillEntry] { [] }
     var clock: ClockReading { ClockReading(now: time, adjustable: true) }
     func advanceClock(by duration: Duration) throws -> ClockReading { clock }
 }

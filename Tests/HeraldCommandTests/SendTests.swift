@@ -107,6 +107,43 @@ import Testing
         #expect(throws: ValidationError.self) { try options.credential() }
     }
 
+    @Test func `what is not typed comes from the environment and the file, in this order`() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write(
+            "topic: com.example.file\nbadge: 3\nkey: k.p8\nkey-id: ABCDE12345\nteam: TEAM123456\napi-port: 7\n",
+            to: "send.yaml"
+        )
+        let environment = ["HERALD_TOPIC": "com.example.variable", "HERALD_PUSH_TYPE": "voip", "HERALD_PRIORITY": "5"]
+        let options = try SendOptions.parse([Self.token, "--priority", "10", "--config", file])
+            .completed(environment: environment)
+        #expect(options.topic == "com.example.variable")
+        #expect(options.pushType == "voip")
+        #expect(options.priority == 10)
+        #expect(options.badge == 3)
+        #expect([options.key, options.keyId, options.team] == ["k.p8", "ABCDE12345", "TEAM123456"])
+    }
+
+    @Test func `what is typed keeps from elsewhere what it excludes`() throws {
+        let environment = [
+            "HERALD_KEY": "k.p8", "HERALD_TEAM": "TEAM123456", "HERALD_PAYLOAD": "p.json",
+            "HERALD_CERTIFICATE": "c.pem",
+        ]
+        let byCertificate = try SendOptions.parse([Self.token, "--certificate", "mine.pem", "--alert", "x"])
+            .completed(environment: environment)
+        #expect([byCertificate.certificate, byCertificate.key, byCertificate.team] == ["mine.pem", nil, nil])
+        #expect(byCertificate.payload == nil)
+        let byKey = try SendOptions.parse([Self.token, "--key", "mine.p8", "--payload", "-"])
+            .completed(environment: environment.merging(["HERALD_ALERT": "x"]) { $1 })
+        #expect([byKey.certificate, byKey.key, byKey.team] == [nil, "mine.p8", "TEAM123456"])
+        #expect(byKey.alert == nil)
+    }
+
+    @Test func `a key that no command has stops it`() throws {
+        let file = try TemporaryFolder().write("topics: com.example.app\n", to: "send.yaml")
+        let options = try SendOptions.parse([Self.token, "--config", file])
+        #expect(throws: CommandError(.configuration, "")) { try options.completed(environment: [:]) }
+    }
+
     @Test func `the key's identifier may stand in its file's name`() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("pem", to: "AuthKey_ABCDE12345.p8")

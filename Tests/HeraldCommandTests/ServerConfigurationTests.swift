@@ -61,6 +61,10 @@ import Testing
                 channel-limit: 12
                 keep-alive: 5m
                 grace-period: 3s
+                provider-idle: 90s
+                drill: [drop --for 10m]
+                payload-drills: true
+                payload-drills-in-public: true
                 log-format: json
                 log-level: debug
                 clock: +1h
@@ -83,6 +87,9 @@ import Testing
         expected.channelLimit = 12
         expected.longestKeepAlive = .seconds(300)
         expected.gracePeriod = .seconds(3)
+        expected.providerIdle = .seconds(90)
+        expected.drills = [try DrillOptions.configured("drop --for 10m")]
+        (expected.allowsPayloadDrills, expected.allowsPayloadDrillsInPublic) = (true, true)
         expected.logFormat = .json
         expected.logLevel = .debug
         expected.clock = .shifted(by: .seconds(3600))
@@ -130,7 +137,19 @@ import Testing
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let text = try String(contentsOf: root.appendingPathComponent("docs/herald.yaml"), encoding: .utf8)
         #expect(try configuration(file: text) == ServerConfiguration())
-        for key in SettingKey.allCases { #expect(text.contains("\n\(key.rawValue): "), "\(key)") }
+        for key in SettingKey.allCases where !key.isOfClients {
+            #expect(text.contains("\n\(key.rawValue): "), "\(key)")
+        }
+    }
+
+    @Test func `the file of the clients holds every key of theirs, and none that the service minds`() throws {
+        let root = URL(fileURLWithPath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let text = try String(contentsOf: root.appendingPathComponent("docs/clients.yaml"), encoding: .utf8)
+        #expect(try configuration(file: text) == ServerConfiguration())
+        for key in SettingKey.allCases {
+            #expect(text.contains("\n\(key.rawValue): ") == key.isOfClients, "\(key)")
+        }
     }
 
     @Test(arguments: ["", "# nothing yet\n", "---\n"])
@@ -183,6 +202,10 @@ import Testing
         ("broadcast-apps: [all, com.example.a]", "broadcast-apps cannot be"), ("broadcast-apps: ['a b']", "or `none`"),
         ("channel-limit: -1", "channel-limit cannot be"), ("channel-limit: 1000001", "channel-limit"),
         ("unique-id: never", "write sandbox or always"), ("data: ''", "data cannot be"),
+        ("background-burst: 0", "background-burst cannot be \"0\": write a number from 1 to 1000"),
+        ("background-per-hour: 3601", "background-per-hour"), ("token-burst: 0", "token-burst"),
+        ("token-rate: -1", "token-rate"), ("notification-memory: 0", "notification-memory"),
+        ("newsstand-topic: ['a b']", "newsstand-topic cannot be \"a b\": write a topic"),
     ])
     func `an impossible value is refused`(text: String, words: String) throws {
         #expect(try complaint(file: text).contains(words))

@@ -93,6 +93,35 @@ final class StandInAdministration: Administration {
 
     func reloadTrust() async throws { reloads.withLock { $0 += 1 } }
 
+    let drillsHeld = Mutex<[DrillEntry]>([])
+    let drillsAsked = Mutex<[DrillRequest]>([])
+
+    static let drill = DrillEntry(
+        id: 3,
+        kind: "drop",
+        what: "drop the connection",
+        from: "operator",
+        started: "x",
+        ends: "y",
+        secondsLeft: 41.2,
+        hits: 7,
+        seed: 1
+    )
+
+    var drills: [DrillEntry] { drillsHeld.withLock { $0 } }
+
+    func startDrill(_ request: DrillRequest) throws -> DrillEntry {
+        drillsAsked.withLock { $0.append(request) }
+        return Self.drill
+    }
+
+    func stopDrill(_ id: Int) throws -> DrillEntry {
+        guard id == 3 else { throw AdminError(.notFound, "no drill \(id) is on") }
+        return Self.drill
+    }
+
+    func stopDrills() -> [DrillEntry] { drillsHeld.withLock { $0 } }
+
     var clock: ClockReading { ClockReading(now: WallTime(seconds: 100) + offset.withLock { $0 }, adjustable: true) }
 
     func advanceClock(by duration: Duration) throws -> ClockReading {

@@ -72,6 +72,8 @@ final class FakeOffice: DeviceOffice {
         state.withLock { $0.sessions[device] = session }
     }
 
+    var tokenKey: UInt32 { 1 }
+
     func app(_ number: AppNumber) -> App? {
         state.withLock { state in state.apps.first { $0.value == number }?.key }
     }

@@ -22,6 +22,10 @@ struct SessionBench {
     /// Requests that fail.
     var isRegistryDown = false
     var hasTooManyTakeovers = false
+    /// Under which tokens are sealed now.
+    var tokenKey: UInt32 = 1
+    /// Apps that are one too many.
+    var tooMany: Set<Topic> = []
     /// Requests are kept instead of being answered.
     var isHolding = false
     var held: [SessionRequest] = []
@@ -237,10 +241,12 @@ struct SessionBench {
         case .arrive:
             let topics = Set((record.session?.subscriptions ?? [:]).keys.compactMap { CourierFilter($0)?.app })
             let apps = topics.compactMap { app($0) }
-            return .arrived(SessionArrival(device: SessionBench.device, fence: 42, record: record, apps: apps))
+            return .arrived(
+                SessionArrival(device: SessionBench.device, fence: 42, record: record, apps: apps, tokenKey: tokenKey)
+            )
         case .register(let topics):
-            for topic in topics { register(topic.name) }
-            return .registered(topics.map { app($0) })
+            for topic in topics where !tooMany.contains(topic) { register(topic.name) }
+            return .registered(topics.map { app($0) }, refused: tooMany)
         case .unregister(let topics):
             return .unregistered(topics.map { registered.removeValue(forKey: $0) != nil })
         case .findChannels(let filters):

@@ -218,6 +218,27 @@ struct SessionConnectTests {
         #expect(next.record.session?.disconnected == nil)
     }
 
+    @Test func `a resumed session is sent its tokens after CONNACK when their key is another, or was not noted`() throws
+    {
+        for (noted, isTold) in [(UInt32?.some(1), true), (2, false), (nil, true)] {
+            var bench = try SessionBench()
+            bench.tokenKey = 2
+            bench.register("com.example.chat")
+            bench.register("com.example.mail")
+            bench.record.session = SessionRecord(
+                subscriptions: ["apps/com.example.chat/#": 1, "apps/com.example.mail": 1],
+                expiryInterval: 100,
+                tokenKey: noted
+            )
+            bench.receive(SessionBench.connect(isClean: false, properties: [.sessionExpiryInterval(100)]))
+            #expect(bench.tokens.map(\.app) == (isTold ? [AppNumber(1)] : []))
+            #expect(bench.record.session?.tokenKey == noted)
+            bench.disconnect()
+            guard case .keep(let record) = bench.departures[0].record else { return #expect(Bool(false)) }
+            #expect(record.tokenKey == 2)
+        }
+    }
+
     @Test func `[MQTT-4.1.0-2] a session whose expiry has passed is gone`() throws {
         var bench = try SessionBench()
         bench.register("com.example.chat")

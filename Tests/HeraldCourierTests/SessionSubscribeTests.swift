@@ -7,6 +7,17 @@ import Testing
 
 /// SUBSCRIBE and UNSUBSCRIBE: registrations come and go with them.
 struct SessionSubscribeTests {
+    @Test func `an app that is one too many is refused with 0x97, and the others are not`() throws {
+        var bench = try SessionBench.connected()
+        bench.tooMany = [SessionBench.topic("com.example.mail")]
+        bench.receive(SessionBench.subscribe("apps/com.example.mail", "apps/com.example.chat"))
+        guard case .suback(let suback)? = bench.sent.last(where: { if case .suback = $0 { true } else { false } })
+        else {
+            return #expect(Bool(false), "no SUBACK")
+        }
+        #expect(suback.reasonCodes == [.quotaExceeded, .grantedQoS1])
+    }
+
     @Test(arguments: ["apps/com.example.chat/#", "apps/com.example.chat", "apps/com.example.chat/token"])
     func `each of the three filters makes the registration`(filter: String) throws {
         var bench = try SessionBench.connected()

@@ -15,6 +15,7 @@ final class ScriptedPostOffice: LetterBox {
     private struct State {
         var letters: [Letter] = []
         var discarded: [JournalState] = []
+        var noted: [JournalState] = []
         var decision = PostDecision.accepted
         var settles: (@Sendable (Letter) -> Void)?
     }
@@ -24,6 +25,8 @@ final class ScriptedPostOffice: LetterBox {
 
     var letters: [Letter] { state.withLock { $0.letters } }
     var discarded: [JournalState] { state.withLock { $0.discarded } }
+
+    var noted: [JournalState] { state.withLock { $0.noted } }
 
     func decide(_ decision: PostDecision) {
         state.withLock { $0.decision = decision }
@@ -44,6 +47,10 @@ final class ScriptedPostOffice: LetterBox {
         }
         settle?(letter)
         return decision
+    }
+
+    func note(_ journalState: JournalState, about notification: Notification) {
+        state.withLock { $0.noted.append(journalState) }
     }
 
     func discard(_ letter: Letter, generation: UInt32, as journalState: JournalState) -> PostDecision {
@@ -87,12 +94,14 @@ final class Fixture {
     let key: TestProviderKey
     /// With the channels that a test makes.
     var channels: ChannelOffice?
+    let drills: DrillDesk
     var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
 
     init() throws {
         trust = try TestTrust()
         key = try trust.providerKey("com.example.app", "com.example.other")
         office = try trust.office()
+        drills = DrillDesk(clock: trust.clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
     var now: WallTime { trust.now }
@@ -105,7 +114,9 @@ final class Fixture {
             letterBox: post,
             channels: channels,
             clock: trust.clock,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            drills: drills,
+            rules: LiveRules(configuration.rules)
         )
     }
 

@@ -140,7 +140,7 @@ struct `an HTTP/2 session` {
             IdentifierText(copying: UnsafeRawBufferPointer($0))
         }.flatMap { $0 }
         exchange.session.reply(to: slots[0], .accepted)
-        exchange.session.reply(to: slots[1], Reply(status: .gone, body: Array("{}".utf8), retryAfter: "9"))
+        exchange.session.reply(to: slots[1], Reply(status: .gone, body: Array("{}".utf8), retryAfter: Array("9".utf8)))
         let answers = exchange.peer.answers(exchange.sent())
         #expect(
             answers[1]

@@ -4,7 +4,8 @@ import Testing
 @testable import HeraldMailbox
 
 /// Random histories of one device with two apps, against the promise: what was accepted was acknowledged, is stored, or
-/// gave way to a newer one; nothing is sent twice on one connection; the newest of each app arrives in the end.
+/// gave way to a newer one; nothing is sent twice on one connection, or after it gave way, or after a newer one was
+/// acknowledged; the newest of each app arrives in the end.
 @Suite struct DeskHistoryTests {
     @Test(arguments: 0..<40)
     func `a thousand random steps keep the promise`(seed: UInt64) throws {
@@ -12,7 +13,7 @@ import Testing
         for _ in 0..<1000 { history.step() }
         history.settleDown()
         #expect(history.violations.isEmpty, "seed \(seed): \(history.violations.prefix(3))")
-        #expect(history.posted > 100 && history.acknowledged.count > 10)
+        #expect(history.posted > 100 && history.acknowledged.count > 10 && history.replacedInCommit > 0)
     }
 
     @Test func `the check finds a notification that was lost`() {
@@ -57,9 +58,11 @@ private struct History {
     private var sequence: UInt64 = 0
     private var held: [Slot: StoredNotification] = [:]
     private var replaced: Set<UInt64> = []
+    private(set) var replacedInCommit = 0
     private var settled: [UInt64: Int] = [:]
     private var sentOnConnection: Set<UInt64> = []
     private var newest: [Slot: UInt64] = [:]
+    private var newestAcknowledged: [Slot: UInt64] = [:]
     private(set) var posted: UInt64 = 0
     private(set) var acknowledged: Set<UInt64> = []
     private(set) var violations: [String] = []
@@ -129,17 +132,33 @@ private struct History {
         let delivery = deliveries.remove(at: index)
         let notification = delivery.letter.notification
         acknowledged.insert(notification.id.low)
+        // What was put before this connection, and is in the store only after its first look there, may come after it.
+        let isBehindPut = puts.contains { letter, tag in
+            letter.notification.slot == notification.slot && tag?.fence != fence
+        }
+        if !isBehindPut {
+            newestAcknowledged[notification.slot] = max(newestAcknowledged[notification.slot] ?? 0, notification.id.low)
+        }
         desk.finished(notification.slot, fence: fence, delivery: delivery.number, result: .acknowledged)
     }
 
+    /// One commit: reported when all of it is durable, and what something later in it replaced is reported as that.
     private mutating func commitSome() {
+        var reports: [StoredPut] = []
         for _ in 0..<Int.random(in: 0...3, using: &random) where !puts.isEmpty {
             let (letter, tag) = puts.removeFirst()
             let slot = letter.notification.slot
             sequence += 1
             if let old = held[slot] { replaced.insert(old.notification.id.low) }
             held[slot] = losesPuts ? nil : StoredNotification(notification: letter.notification, sequence: sequence)
-            desk.stored(StoredPut(letter: letter, sequence: sequence, tag: tag))
+            reports.append(StoredPut(letter: letter, sequence: sequence, tag: tag))
+        }
+        for put in reports {
+            let isReplaced = replaced.contains(put.letter.notification.id.low)
+            if isReplaced { replacedInCommit += 1 }
+            desk.stored(
+                StoredPut(letter: put.letter, sequence: put.sequence, tag: put.tag, isReplaced: isReplaced)
+            )
             perform()
         }
     }
@@ -174,6 +193,13 @@ private struct History {
             case .deliver(_, let delivery):
                 let id = delivery.letter.notification.id.low
                 if !sentOnConnection.insert(id).inserted { violations.append("\(id) was sent twice on one connection") }
+                // What is on its way into the store is not found there, nor has it replaced anything yet.
+                let slot = delivery.letter.notification.slot
+                let isBeingReplaced = puts.contains { $0.0.notification.slot == slot && $0.0.notification.id.low > id }
+                if !isBeingReplaced, id < newestAcknowledged[slot] ?? 0 {
+                    violations.append("\(id) was sent after a newer one was acknowledged")
+                }
+                if replaced.contains(id) { violations.append("\(id) was sent after a newer one had replaced it") }
                 deliveries.append(delivery)
             case .store(let letter, _, let tag):
                 puts.append((letter, tag))
@@ -183,6 +209,12 @@ private struct History {
                 settle(letter.notification, outcome)
             case .read(let slots, let fence):
                 reads.append((slots, fence))
+            case .overtake(let notification, let sequence, _):
+                if held[notification.slot]?.sequence == sequence { held[notification.slot] = nil }
+                replaced.insert(notification.id.low)
+            case .overtakeUnstored(let letter, _):
+                replaced.insert(letter.notification.id.low)
+                settle(letter.notification, .accepted)
             case .dismiss, .record, .recordAndSettle:
                 break
             }

@@ -50,6 +50,10 @@ private struct Scene {
             case .record(let state, let notification): "record \(notification.id.low) \(state)"
             case .recordAndSettle(let state, let letter): "settle \(letter.notification.id.low) after \(state)"
             case .settle(let letter, let outcome): "settle \(letter.notification.id.low) \(outcome)"
+            case .overtake(let notification, let sequence, let newer):
+                "overtake \(notification.id.low) at \(sequence) by \(newer.low)"
+            case .overtakeUnstored(let letter, let newer):
+                "overtake \(letter.notification.id.low) by \(newer.low)"
             case .read(let slots, _): "read \(slots.count)"
             }
         }
@@ -256,6 +260,41 @@ private final class RecordingLink: DeviceLink {
         #expect(scene.orders() == ["remove 1 delivered", "read 1"])
     }
 
+    @Test func `of what was stored for want of room, what was replaced in the same commit is not sent`() throws {
+        var scene = Scene(connected: true, limit: 1)
+        let sent = scene.letter()
+        _ = scene.desk.post(sent, generation: 1)
+        let delivery = try #require(scene.deliveries().first)
+        scene.desk.tick()
+        scene.desk.tick()
+        let first = try #require(scene.puts().first)
+        scene.desk.stored(StoredPut(letter: sent, sequence: 1, tag: first.1))
+        for _ in 2...3 { _ = scene.desk.post(scene.letter(), generation: 1) }
+        let puts = scene.puts()
+        #expect(puts.map(\.0.notification.id.low) == [2, 3])
+        // There is room again, and nothing is found to wait, before the store reports the commit of both.
+        scene.desk.finished(scene.slot, fence: 1, delivery: delivery.number, result: .acknowledged)
+        #expect(scene.orders() == ["remove 1 delivered", "read 1"])
+        scene.desk.haveRead([scene.slot], found: [], fence: 1, now: scene.now)
+        scene.desk.stored(StoredPut(letter: puts[0].0, sequence: 2, tag: puts[0].1, isReplaced: true))
+        scene.desk.stored(StoredPut(letter: puts[1].0, sequence: 3, tag: puts[1].1))
+        #expect(scene.orders() == ["settle 2 accepted", "settle 3 accepted", "deliver 3"])
+    }
+
+    @Test func `what was sent directly and replaced while it was stored keeps its acknowledgement's line`() throws {
+        var scene = Scene(connected: true)
+        let letter = scene.letter()
+        _ = scene.desk.post(letter, generation: 1)
+        let delivery = try #require(scene.deliveries().first)
+        scene.desk.tick()
+        scene.desk.tick()
+        let put = try #require(scene.puts().first)
+        scene.desk.stored(StoredPut(letter: letter, sequence: 1, tag: put.1, isReplaced: true))
+        #expect(scene.orders() == ["settle 1 accepted"])
+        scene.desk.finished(scene.slot, fence: 1, delivery: delivery.number, result: .acknowledged)
+        #expect(scene.orders() == ["remove 1 delivered"])
+    }
+
     @Test func `quality of service 0 is stored first and gone once written`() throws {
         var scene = Scene(connected: true, qualityOfService: 0)
         let letter = scene.letter()
@@ -296,6 +335,70 @@ private final class RecordingLink: DeviceLink {
         _ = scene.orders()
         scene.desk.endRegistration(scene.slot, at: scene.now)
         #expect(scene.orders() == ["settle 1 after discardedUnregistered"])
+    }
+
+    @Test func `one that was not to be stored and is on its way to a removed app has an end on record`() {
+        var scene = Scene(connected: true)
+        _ = scene.desk.post(scene.letter(stored: false), generation: 1)
+        _ = scene.orders()
+        scene.desk.endRegistration(scene.slot, at: scene.now)
+        #expect(scene.orders() == ["record 1 discardedUnregistered"])
+    }
+
+    @Test func `what is stored while the app is being removed does not wait for the next registration`() throws {
+        var scene = Scene()
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        let (letter, tag) = try #require(scene.puts().first)
+        scene.desk.endRegistration(scene.slot, at: scene.now)
+        scene.desk.stored(StoredPut(letter: letter, sequence: 9, tag: tag))
+        #expect(scene.orders() == ["settle 1 accepted", "remove 9 discardedUnregisteredFromStorage"])
+        scene.desk.stored(StoredPut(letter: letter, sequence: 9, tag: tag, isReplaced: true))
+        #expect(scene.orders() == ["settle 1 accepted"])
+    }
+
+    @Test func `an older one that is stored gives way to a newer one that is acknowledged before it`() throws {
+        var scene = Scene(connected: true)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        _ = scene.orders()
+        scene.desk.tick()
+        scene.desk.tick()
+        let (letter, tag) = try #require(scene.puts().first)
+        scene.desk.stored(StoredPut(letter: letter, sequence: 5, tag: tag))
+        _ = scene.orders()
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        let newer = try #require(scene.deliveries().first)
+        scene.desk.finished(scene.slot, fence: 1, delivery: newer.number, result: .acknowledged)
+        #expect(scene.orders() == ["record 2 delivered", "settle 2 accepted", "overtake 1 at 5 by 2"])
+        scene.desk.detach(scene.slot.device, fence: 1)
+        #expect(scene.orders().isEmpty)
+    }
+
+    @Test func `an older one that is not stored yet is settled as replaced, and still may be acknowledged`() throws {
+        var scene = Scene(connected: true)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        let deliveries = scene.deliveries()
+        scene.desk.finished(scene.slot, fence: 1, delivery: deliveries[1].number, result: .acknowledged)
+        #expect(scene.orders() == ["record 2 delivered", "settle 2 accepted", "overtake 1 by 2"])
+        scene.desk.tick()
+        scene.desk.tick()
+        #expect(scene.orders().isEmpty)
+        scene.desk.finished(scene.slot, fence: 1, delivery: deliveries[0].number, result: .acknowledged)
+        #expect(scene.orders() == ["record 1 delivered"])
+    }
+
+    @Test func `what ended on its way into the store does not come back after the connection is gone`() throws {
+        var scene = Scene(connected: true)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        let delivery = try #require(scene.deliveries().first)
+        scene.desk.tick()
+        scene.desk.tick()
+        let (letter, tag) = try #require(scene.puts().first)
+        scene.desk.finished(scene.slot, fence: 1, delivery: delivery.number, result: .acknowledged)
+        scene.desk.detach(scene.slot.device, fence: 1)
+        scene.desk.stored(StoredPut(letter: letter, sequence: 5, tag: tag))
+        #expect(scene.orders() == ["settle 1 accepted", "remove 5 delivered"])
+        #expect(scene.desk.departed.isEmpty)
     }
 
     @Test func `an acknowledgement for a delivery that ended means nothing`() throws {

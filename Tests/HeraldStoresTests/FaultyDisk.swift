@@ -52,6 +52,10 @@ final class FaultyDisk: Sendable {
     private static let watched = Mutex<[(folder: String, disk: FaultyDisk)]>([])
     private let plan = Mutex(Plan())
     private let folder: String
+    /// Whether syncs wait; a condition, since SQLite calls from a thread that may.
+    private let standstill = NSCondition()
+    /// Guarded by ``standstill``.
+    nonisolated(unsafe) private var isStopped = false
 
     /// Puts the files of a folder under a new faulty disk, which at first works well.
     init(folder: String) {
@@ -88,6 +92,14 @@ final class FaultyDisk: Sendable {
     /// How many calls there were, and how many of them failed since the last order.
     var calls: (writes: Int, syncs: Int, failures: Int) {
         plan.withLock { ($0.writes, $0.syncs, $0.failures) }
+    }
+
+    /// Every sync waits from now on, as on a disk that has stopped, until it goes on.
+    func setStopped(_ stopped: Bool) {
+        standstill.withLock {
+            isStopped = stopped
+            standstill.broadcast()
+        }
     }
 
     // Losing power.
@@ -149,7 +161,8 @@ final class FaultyDisk: Sendable {
     }
 
     func sync(_ name: String) -> CInt {
-        plan.withLock { plan in
+        standstill.withLock { while isStopped { standstill.wait() } }
+        return plan.withLock { plan in
             plan.syncs += 1
             let code = FaultyDisk.result(of: .syncs, &plan)
             if code == SQLITE_OK, !plan.liesAboutSyncs, var copy = plan.copies?[name] {

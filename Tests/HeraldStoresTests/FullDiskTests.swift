@@ -82,7 +82,7 @@ struct FullDiskTests {
     }
 
     @Test func `a full disk refuses, keeps what was acknowledged, and is used again once it has room`() async throws {
-        guard let disk = SmallDisk(megabytes: 12) else { return }
+        let disk = try #require(SmallDisk(megabytes: 12), "tmpfs cannot be mounted")
         let filler = disk.path + "/filler"
         try Data(count: 6 << 20).write(to: URL(fileURLWithPath: filler))
         let witness = StoreWitness()
@@ -95,7 +95,8 @@ struct FullDiskTests {
         }
         #expect(number < 3000)
         #expect(stored.count > 100)
-        #expect(await putAndWait(5000, store, witness) == false)
+        // Nothing, unless copying the log has made a little room in the meantime.
+        if await putAndWait(5000, store, witness) { stored.append(5000) }
         try FileManager.default.removeItem(atPath: filler)
         while !store.isAccepting { await Task.yield() }
         #expect(await putAndWait(5001, store, witness))
@@ -108,7 +109,7 @@ struct FullDiskTests {
     }
 
     @Test func `before the disk is full the store stops by itself, and no put fails`() async throws {
-        guard let disk = SmallDisk(megabytes: 12) else { return }
+        let disk = try #require(SmallDisk(megabytes: 12), "tmpfs cannot be mounted")
         let witness = StoreWitness()
         let store = try open(disk, witness) { $0.freeSpaceMark = 4 << 20 }
         var number: UInt64 = 0

@@ -82,69 +82,6 @@ struct TroubleTests {
         await fixture.close()
     }
 
-    /// SQLite's own testers' trick: fail the n-th call for every n.
-    @Test(arguments: [
-        (FaultyDisk.Kind.writes, ResultCode.SQLITE_FULL.rawValue), (.writes, ResultCode.SQLITE_IOERR_WRITE.rawValue),
-        (.syncs, ResultCode.SQLITE_IOERR_FSYNC.rawValue),
-    ])
-    func `whichever call fails, all that was acknowledged is there, and nothing else counts as acknowledged`(
-        fault: (kind: FaultyDisk.Kind, code: CInt)
-    ) async throws {
-        var failures = 0
-        for count in 0..<60 {
-            let (fixture, scene) = try scene { configuration in
-                configuration.checkpointPages = 4
-                configuration.journalDelay = .zero
-            }
-            fixture.disk.fail(fault.kind, with: fault.code, after: count, isLasting: false)
-            var ledger = Ledger()
-            for number in 1...12 as ClosedRange<UInt64> {
-                let put = await scene.put(number, to: StoreScene.slot(number % 5))
-                ledger.note(put, slot: StoreScene.slot(number % 5))
-                if let put, number % 4 == 0 {
-                    scene.store.remove(StoreScene.slot(number % 5), sequence: put.sequence, event: nil)
-                    ledger.newest[StoreScene.slot(number % 5)] = nil
-                }
-            }
-            #expect(scene.witness.heard.stored.count + scene.witness.heard.failed.count == 12)
-            failures += fixture.disk.calls.failures
-            fixture.disk.heal()
-            if fault.kind == .writes {
-                // One failure is soon over.
-                while !scene.store.isAccepting { await Task.yield() }
-                ledger.note(await scene.put(99, to: StoreScene.slot(99)), slot: StoreScene.slot(99))
-                #expect(ledger.newest[StoreScene.slot(99)] == 99)
-            }
-            try await ledger.check(scene, isExact: fault.kind == .writes)
-            try await scene.restart()
-            try await ledger.check(scene, isExact: fault.kind == .writes)
-            await fixture.close()
-        }
-        #expect(failures > 20)
-    }
-
-    /// What was acknowledged last for each slot.
-    private struct Ledger {
-        var newest: [Slot: UInt64] = [:]
-        var tried: [Slot: [UInt64]] = [:]
-
-        mutating func note(_ put: StoredPut?, slot: Slot) {
-            if let put { newest[slot] = put.letter.notification.id.low }
-        }
-
-        /// After a failed sync a put that was refused may be there all the same, and a removal may be undone.
-        func check(_ scene: StoreScene, isExact: Bool) async throws {
-            for (slot, number) in newest {
-                let found = try await scene.waiting(slot)
-                if isExact {
-                    #expect(found == [number])
-                } else {
-                    #expect((found.first ?? 0) >= number)
-                }
-            }
-        }
-    }
-
     @Test func `little free space stops new puts, and what is there is still forgotten`() async throws {
         let (fixture, scene) = try scene { $0.freeSpaceMark = 0 }
         let put = try #require(await scene.put(1, to: StoreScene.slot(1)))

@@ -6,13 +6,14 @@ import Testing
 private final class Schedule {
     private var schedule: WriterSchedule
 
-    init() {
+    init(gapCheckpointPages: Int = 1000) {
         var configuration = SQLiteStoreConfiguration()
         configuration.gatherWindow = .milliseconds(2)
         configuration.gatherLimit = 256
         configuration.journalDelay = .milliseconds(50)
         configuration.retryInterval = .milliseconds(500)
         configuration.checkpointPages = 1000
+        configuration.gapCheckpointPages = gapCheckpointPages
         configuration.checkpointIdle = .milliseconds(400)
         configuration.logPageLimit = 5000
         schedule = WriterSchedule(configuration)
@@ -92,6 +93,28 @@ struct WriterScheduleTests {
         #expect(schedule.next(at: 5, urgent: 5) == .commit)
         schedule.committed(urgent: 5, pagesInLog: 20, at: 0)
         #expect(schedule.next(at: 5, urgent: 5) == .commit)
+    }
+
+    @Test func `while nobody waits less is copied, so that whoever comes meanwhile waits for less`() {
+        let schedule = Schedule(gapCheckpointPages: 100)
+        schedule.committed(urgent: 1, pagesInLog: 100, at: 0)
+        #expect(schedule.next(at: 1, urgent: 1) == .commit)
+        #expect(schedule.next(at: 1) == .checkpoint(.passive))
+        schedule.checkpointed(pagesInLog: 100, copied: 100)
+        schedule.committed(urgent: 1, pagesInLog: 99, at: 1)
+        #expect(schedule.next(at: 1) == .sleep(until: .milliseconds(401), urgent: 1, any: true))
+    }
+
+    @Test func `readers of an overfull log are not waited for with every slice`() {
+        let schedule = Schedule(gapCheckpointPages: 100)
+        schedule.committed(urgent: 1, pagesInLog: 5000, at: 0)
+        #expect(schedule.next(at: 1) == .checkpoint(.restart))
+        schedule.checkpointFailed()
+        schedule.committed(urgent: 1, pagesInLog: 5999, at: 1)
+        #expect(schedule.next(at: 2, urgent: 1) == .commit)
+        #expect(schedule.next(at: 2) == .sleep(until: .milliseconds(401), urgent: 1, any: true))
+        schedule.committed(urgent: 1, pagesInLog: 6000, at: 2)
+        #expect(schedule.next(at: 2, urgent: 1) == .checkpoint(.restart))
     }
 
     @Test func `a log that cannot start over is copied every slice, and beyond its limit readers are waited for`() {

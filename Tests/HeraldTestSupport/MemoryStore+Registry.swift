@@ -36,7 +36,7 @@ extension MemoryStore {
         try write { contents in
             var registration =
                 contents.registrations[slot]
-                ?? Registration(slot: slot, generation: 0, isLive: true, registered: moment)
+                ?? Registration(slot: slot, generation: contents.generationFloor, isLive: true, registered: moment)
             if !registration.isLive {
                 registration.generation += 1
                 registration.isLive = true
@@ -66,10 +66,29 @@ extension MemoryStore {
         }
     }
 
+    package func forgetEnded(_ device: DeviceNumber, keeping limit: Int) async throws -> [Slot] {
+        try write { contents in
+            let ended = contents.registrations.values.filter { $0.slot.device == device && !$0.isLive }
+            let latest = ended.sorted {
+                ($0.ended?.milliseconds ?? 0, $0.slot.app.value) > ($1.ended?.milliseconds ?? 0, $1.slot.app.value)
+            }
+            return latest.dropFirst(limit).map { registration in
+                contents.generationFloor = max(contents.generationFloor, registration.generation + 1)
+                contents.registrations[registration.slot] = nil
+                contents.feedback.removeAll { $0.slot == registration.slot }
+                return registration.slot
+            }
+        }
+    }
+
     package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+        flushNow()
+        let now = clock.now()
         try write { contents in
             guard contents.registrations[slot]?.isLive ?? false else { return }
             contents.registrations[slot]?.isEnabled = enabled
+            guard !enabled, let held = contents.slots.removeValue(forKey: slot) else { return }
+            contents.journal.append(JournalEvent(.discardedDisabledFromStorage, held.notification, at: now))
         }
     }
 

@@ -31,8 +31,11 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         var feedback: [FeedbackRecord] = []
         var channels: [BroadcastChannel] = []
         var broadcasts: [ChannelID: Broadcast] = [:]
+        /// The generation with which a registration begins of which nothing is known.
+        var generationFloor: UInt32 = 0
         var isAccepting = true
         var failsWrites = false
+        var failsReads = false
     }
 
     private struct Weak {
@@ -46,7 +49,7 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
     private let reporter = Mutex(Weak())
     /// Whether broadcasts cannot be kept, while all else can.
     package let failsKeeping = Mutex(false)
-    private let clock: any WallClock
+    let clock: any WallClock
     private let isManual: Bool
     private let queue = DispatchQueue(label: "memory-store")
 
@@ -65,6 +68,11 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
     /// Whether everything that is to be written fails from now on.
     package func setFailsWrites(_ fails: Bool) {
         contents.withLock { $0.failsWrites = fails }
+    }
+
+    /// Whether the mailbox cannot be read from now on.
+    package func setFailsReads(_ fails: Bool) {
+        contents.withLock { $0.failsReads = fails }
     }
 
     /// How many puts wait to become durable.
@@ -112,8 +120,9 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
     }
 
     package func waiting(in slots: [Slot]) async throws -> [StoredNotification] {
-        contents.withLock { contents in
-            slots.compactMap { contents.slots[$0] }
+        try contents.withLock { contents in
+            guard !contents.failsReads else { throw WriteFailure() }
+            return slots.compactMap { contents.slots[$0] }
                 .map { StoredNotification(notification: $0.notification, sequence: $0.sequence) }
                 .sorted { $0.sequence < $1.sequence }
         }

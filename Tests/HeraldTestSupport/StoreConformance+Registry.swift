@@ -60,6 +60,29 @@ extension StoreConformance {
             registrations = try await scene.store.loadRegistry().registrations
             #expect(registrations == [second])
         },
+        Rule("of a device's ended registrations the latest are kept, and no generation of a forgotten one returns") {
+            (scene) async throws in
+            let slots = (1...4).map { StoreScene.slot(1, $0) }
+            for slot in slots { _ = try await scene.store.register(slot, at: scene.now) }
+            try await scene.store.unregister(slots[0], at: scene.now)
+            let again = try await scene.store.register(slots[0], at: scene.now)
+            for slot in slots[..<3] {
+                scene.clock.advance(by: .seconds(1))
+                try await scene.store.unregister(slot, at: scene.now)
+            }
+            let other = StoreScene.slot(2, 1)
+            _ = try await scene.store.register(other, at: scene.now)
+            try await scene.store.unregister(other, at: scene.now)
+            let device = slots[0].device
+            #expect(try await scene.store.forgetEnded(device, keeping: 3) == [])
+            #expect(try await scene.store.forgetEnded(device, keeping: 1) == [slots[1], slots[0]])
+            #expect(Set(try await scene.store.loadRegistry().registrations.map(\.slot)) == [slots[2], slots[3], other])
+            for app in 1...2 {
+                let feedback = try await scene.store.feedback(for: AppNumber(UInt32(app)), limit: 10)
+                #expect(feedback.map(\.slot) == (app == 1 ? [other] : []))
+            }
+            #expect(try await scene.store.register(slots[0], at: scene.now).generation > again.generation)
+        },
         Rule("ending what is not registered changes nothing") { (scene) async throws in
             try await scene.store.unregister(StoreScene.slot(1), at: scene.now)
             #expect(try await scene.store.loadRegistry().registrations.isEmpty)
@@ -103,6 +126,18 @@ extension StoreConformance {
             try await scene.store.setEnabled(false, for: slot)
             try await scene.store.unregister(slot, at: scene.now)
             #expect(try await scene.store.register(slot, at: scene.now).isEnabled)
+        },
+        Rule("what waits when notifications are switched off is discarded, with a line in the journal") {
+            (scene) async throws in
+            let slot = StoreScene.slot(1)
+            _ = try await scene.store.register(slot, at: scene.now)
+            await scene.put(1, to: slot)
+            await scene.put(2, to: StoreScene.slot(2))
+            try await scene.store.setEnabled(true, for: slot)
+            #expect(try await scene.waiting(slot) == [1])
+            try await scene.store.setEnabled(false, for: slot)
+            #expect(try await scene.waiting(slot, StoreScene.slot(2)) == [2])
+            #expect(try await scene.states(1) == [.storedDeviceOffline, .discardedDisabledFromStorage])
         },
         Rule("a session and the saving of power are kept for a device") { (scene) async throws in
             let device = try await scene.store.number(of: try #require(DeviceID("phone")))

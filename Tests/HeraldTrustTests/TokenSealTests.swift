@@ -93,6 +93,14 @@ struct TokenSealTests {
         #expect(throws: TrustError(.unknownID, "")) { try ring.retire(9, now: now) }
     }
 
+    @Test func `a key is retired once`() throws {
+        var ring = TokenKeyRing(now: now)
+        try ring.rotate(now: now)
+        try ring.retire(1, now: now)
+        #expect(throws: TrustError(.alreadyRevoked, "")) { try ring.retire(1, now: now + .seconds(1)) }
+        #expect(ring.keys[0].retired == now)
+    }
+
     @Test func `no more keys open tokens than the limit says`() throws {
         var ring = TokenKeyRing(now: now)
         for _ in 1..<TokenKeyRing.maximumOpenKeys { try ring.rotate(now: now) }

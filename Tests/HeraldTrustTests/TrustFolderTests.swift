@@ -104,6 +104,27 @@ struct TrustFolderTests {
         #expect(try trust.folder.serverCertificate().expires > first.expires)
     }
 
+    @Test func `a server certificate near its end is exchanged while the service runs, and its office tells of it`()
+        throws
+    {
+        let trust = try TestTrust()
+        let office = try TrustOffice(folder: trust.folder)
+        let first = try trust.folder.serverCertificate()
+        try trust.folder.renewServerCertificate(now: first.expires - .seconds(91 * 86_400))
+        #expect(!office.reload().serverCertificate)
+        try trust.folder.renewServerCertificate(now: first.expires - .seconds(89 * 86_400))
+        #expect(office.reload().serverCertificate)
+        #expect(try trust.folder.serverCertificate().names == first.names)
+    }
+
+    @Test func `a certificate made under a clock that was moved ahead is good at once`() throws {
+        let trust = try TestTrust()
+        let first = try trust.folder.serverCertificate()
+        try trust.folder.renewServerCertificate(now: first.expires + .seconds(365 * 86_400))
+        let der = try #require(try trust.folder.serverCertificate().chain.first)
+        #expect(try Certificate(derEncoded: der).notValidBefore < Date())
+    }
+
     @Test func `a server certificate of the user's own is left alone`() throws {
         let trust = try TestTrust()
         let other = try TestTrust(hostnames: ["own.example.com"])

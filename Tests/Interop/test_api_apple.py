@@ -23,7 +23,10 @@ AIOAPNS = textwrap.dedent(
     async def main():
         order = json.load(sys.stdin)
         client = APNs(max_connection_attempts=1, **order["client"])
-        requests = [NotificationRequest(push_type=PushType.ALERT, **request) for request in order["requests"]]
+        requests = [
+            NotificationRequest(push_type=PushType(request.pop("push_type", "alert")), **request)
+            for request in order["requests"]
+        ]
         results = await asyncio.gather(*[client.send_notification(request) for request in requests])
         json.dump(
             [[r.notification_id, r.status, r.description, r.timestamp] for r in results], sys.stdout
@@ -144,6 +147,21 @@ class TestAioapns:
         requests = [{"device_token": device.token, "message": HELLO} for _ in range(1200)]
         results = run(apple, AIOAPNS, self.by_key(apple, max_connections=1), requests)
         assert {status for _, status, _, _ in results} == {"200"}
+
+    def test_background_notifications_over_the_budget_are_accepted_and_held(self, apple):
+        with listening_device(apple, prefix=apple.inside) as device:
+            requests = [
+                {
+                    "device_token": device.token, "message": {"aps": {"content-available": 1}, "n": n}, "priority": 5,
+                    "notification_id": new_id(), "push_type": "background",
+                }
+                for n in range(5)
+            ]
+            results = run(apple, AIOAPNS, self.by_key(apple), requests)
+            assert [result[1] for result in results] == ["200"] * 5
+            assert {device.next().id for _ in range(3)} <= {request["notification_id"] for request in requests}
+            held = [r for r in requests if "background budget" in str(apple.journal(r["notification_id"]))]
+            assert len(held) == 2
 
     def test_refusals_find_their_requests(self, apple):
         device = away_device(apple, prefix=apple.inside)

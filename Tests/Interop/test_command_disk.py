@@ -1,7 +1,13 @@
-"""A full disk: providers get 503, nothing is acknowledged that is not stored, and when there is room again it works."""
+"""A disk that fails: nothing is acknowledged that is not stored.
+
+Full: providers get 503, and when there is room again it works. A sync that failed: the process ends, since only a restart
+finds out what is on the disk.
+"""
 
 import contextlib
 import os
+import signal
+import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -10,7 +16,7 @@ import pytest
 
 from parties import assert_refused, new_id
 from private_mounts import in_private_mounts, mount
-from provider import Provider, away_device, listening_device
+from provider import Disconnected, Provider, away_device, listening_device
 from service import Service, eventually, herald
 
 LARGE = {"aps": {"alert": "x" * 3900}}
@@ -31,10 +37,12 @@ class Accepted:
     def __init__(self, provider):
         self.provider = provider
         self.newest = {}
-        self.uncertain = {}
+        #: Everything that was sent, in order, whatever came of it.
+        self.sent = {}
 
     def push(self, device, **options):
         id = new_id()
+        self.sent.setdefault(device.id, []).append(id)
         answer = self.provider.push(device.token, LARGE, id=id, **options)
         if answer.status == 200:
             self.newest[device.id] = id
@@ -156,3 +164,67 @@ def test_a_start_on_a_full_disk_says_so(disk):
     )
     assert result.returncode == 1
     assert str(disk) in result.stderr and len(result.stderr.strip().splitlines()) == 1
+
+
+@contextlib.contextmanager
+def failing(service, calls, error, when):
+    """Lets system calls of the running service fail from a moment on: the `when`th of each thread, as strace counts."""
+    injector = subprocess.Popen(
+        ["strace", "-f", "-p", str(service.pid), "-e", f"trace={calls}", "-o", "/dev/null",
+         "-e", f"inject={calls}:error={error}:when={when}"],
+        stderr=subprocess.PIPE, text=True,
+    )
+    try:
+        # strace says so once it holds every thread.
+        assert "attached" in injector.stderr.readline()
+        yield
+    finally:
+        # Its traps go with it; the service runs on.
+        injector.send_signal(signal.SIGINT)
+        injector.wait(timeout=10)
+
+
+@pytest.mark.parametrize("when", ["1", "2", "5"])
+def test_a_failed_sync_ends_the_process_with_one_line_and_loses_nothing(fresh, when):
+    service = fresh().start()
+    devices = [away_device(service, name=f"device {n}") for n in range(3)]
+    with Provider(service, service.provider_certificate()) as provider:
+        accepted = Accepted(provider)
+        for device in devices:
+            assert accepted.push(device).status == 200
+        with failing(service, "fdatasync,fsync", "EIO", when):
+            with contextlib.suppress(Disconnected, OSError):
+                for n in range(200):
+                    accepted.push(devices[n % 3])
+            assert service.process.wait(timeout=20) == 1
+    errors = [line for line in service.lines if "failed to sync" in line]
+    assert errors and "check the disk, then start again" in errors[-1]
+    assert not any("Fatal error" in line or "backtrace" in line.lower() for line in service.lines)
+    service.lines.clear()
+    service.start()
+    for device in devices:
+        with device.start():
+            # What was refused, or never answered, may be there too: then it is the newest.
+            sent = accepted.sent[device.id]
+            assert sent.index(device.next().id) >= sent.index(accepted.newest[device.id])
+    assert service.stop() == 0
+
+
+@pytest.mark.parametrize("error", ["ENOSPC", "EIO"])
+def test_failed_writes_are_refused_and_forgotten_when_they_are_over(fresh, error):
+    service = fresh().start()
+    devices = [away_device(service, name=f"device {n}") for n in range(3)]
+    with Provider(service, service.provider_certificate()) as provider:
+        accepted = Accepted(provider)
+        for device in devices:
+            assert accepted.push(device).status == 200
+        with failing(service, "pwrite64", error, "3+"):
+            refused = sum(accepted.push(devices[n % 3]).status == 503 for n in range(60))
+            assert refused >= 50, "the disk fails, and nothing was refused"
+            assert health(service) == 503
+        eventually(lambda: accepted.push(devices[0]).status == 200, timeout=10, what="the first success")
+        eventually(lambda: health(service) == 200, what="the good health")
+    for device in devices:
+        with device.start():
+            assert device.next().id == accepted.newest[device.id]
+    assert service.stop() == 0

@@ -166,7 +166,8 @@ class TestWhatIsMade:
             path.write_text(damaged)
             out = tmp_path / f"{n}.pem"
             command = ["device", "enroll", "--data", folder.data, "--request", path, "--out", out]
-            assert "request" in one_line(herald(*command, check=False))
+            line = one_line(herald(*command, check=False))
+            assert "request" in line and str(path) in line
             assert not out.exists()
 
     def test_an_existing_file_is_not_overwritten_with_a_key(self, folder, tmp_path):
@@ -187,7 +188,7 @@ class TestServerCertificate:
         result = subprocess.run(
             ["openssl", "s_client", "-connect", f"127.0.0.1:{service.doors['api']}", "-servername", name, "-showcerts",
              "-verify_return_error", "-CAfile", service.ca],
-            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30,
+            capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=30,
         )
         assert result.returncode == 0, result.stderr
         certificate = x509.load_pem_x509_certificates(result.stdout.encode())[0]

@@ -1,19 +1,21 @@
 """The command line as a person meets it: help, exit codes, and one line that says what is wrong and how to mend it."""
 
 import json
+import os
 import re
+import subprocess
 
 import pytest
 
 from commands import one_line
 from parties import assert_accepted, new_id
 from provider import HELLO, Provider, away_device, listening_device
-from service import TEAM, TOPIC, eventually, herald
+from service import HERALD, TEAM, TOPIC, eventually, herald
 
 COMMANDS = [
     ["serve"], ["init"], ["provider"], ["provider", "certificate"], ["provider", "key"], ["provider", "list"],
     ["provider", "revoke"], ["device"], ["device", "enroll"], ["device", "list"], ["device", "revoke"], ["agent", "run"],
-    ["send"], ["journal"], ["token", "inspect"],
+    ["send"], ["journal"], ["token", "inspect"], ["token", "keys"], ["token", "rotate"], ["token", "retire"],
 ]
 DAY = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
 
@@ -232,6 +234,50 @@ class TestSend:
             message = device.next()
         assert message.payload == payload.read_bytes()
         assert message.property("apns-push-type") == "background"
+
+    def test_the_options_may_stand_in_a_file_and_in_the_environment(self, shared, parties, tmp_path):
+        port = shared.doors["api"]
+        file = tmp_path / "send.yaml"
+        file.write_text(
+            f"service: 127.0.0.1:{port}\nca: {shared.ca}\ntopic: {TOPIC}\ncertificate: {parties.certificate}\n"
+            "alert: from the file\nbadge: 7\npriority: 5\n"
+        )
+        environment = {**os.environ, "HERALD_ALERT": "from the environment", "HERALD_CONFIG": str(file)}
+        with listening_device(shared) as device:
+            herald("send", device.token, "--priority", 10, env=environment)
+            message = device.next()
+            assert message.json == {"aps": {"alert": "from the environment", "badge": 7}}
+            assert message.property("apns-priority") == "10"
+            # The data folder says where its service is, and who vouches for it.
+            file.write_text(f"data: {shared.data}\ntopic: {TOPIC}\ncertificate: {parties.certificate}\nsound: default\n")
+            herald("send", device.token, "--config", file)
+            assert device.next().json == {"aps": {"sound": "default"}}
+
+    def test_a_mistake_in_the_file_is_told_with_its_line(self, shared, tmp_path):
+        file = tmp_path / "send.yaml"
+        for text, words in (("\ntopik: x\n", "2: unknown key `topik`: did you mean `topic`?"), ("badge: many\n", "whole number")):
+            file.write_text(text)
+            for command in (["send", "00" * 32], ["agent", "run"]):
+                assert words in one_line(herald(*command, "--config", file, check=False))
+
+    def test_an_agent_takes_its_options_from_a_file_too(self, shared, tmp_path):
+        path, _ = shared.device()
+        file = tmp_path / "agent.yaml"
+        file.write_text(
+            f"service: 127.0.0.1:{shared.doors['device']}\nca: {shared.ca}\nidentity: {path}\napp: [{TOPIC}, {TOPIC}.voip]\n"
+        )
+        agent = subprocess.Popen(
+            [HERALD, "agent", "run", "--config", file, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        try:
+            topics = set()
+            while topics != {TOPIC, f"{TOPIC}.voip"}:
+                line = agent.stdout.readline()
+                assert line, agent.stderr.read()
+                topics |= {topic for topic in (TOPIC, f"{TOPIC}.voip") if f'"{topic}"' in line}
+        finally:
+            agent.terminate()
+            agent.communicate(timeout=10)
 
     def test_a_refusal_is_told_and_exits_1(self, shared, parties):
         result = herald(

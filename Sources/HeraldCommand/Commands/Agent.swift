@@ -25,6 +25,8 @@ struct AgentRun: AsyncParsableCommand {
         abstract: "Connect, register apps, and print device tokens and notifications as they come.",
         discussion: """
             A notification is acknowledged once it is printed. A connection that ends is made again, after a pause.
+            Every option may also be a key of a YAML file (--config) or an environment
+            variable: identity, HERALD_IDENTITY.
 
             Example:
               herald agent run --identity kitchen.pem --app com.example.chat --app com.example.chat.voip
@@ -34,7 +36,7 @@ struct AgentRun: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp("The device's certificate, chain and key, PEM (`herald device enroll`).", valueName: "file")
     )
-    var identity: String
+    var identity: String?
 
     @Option(help: ArgumentHelp("An app to register: its topic; may be repeated.", valueName: "id"))
     var app: [String] = []
@@ -45,6 +47,13 @@ struct AgentRun: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
+        var peer = peer
+        let settings = try peer.settings()
+        try peer.complete(from: settings)
+        guard let identity = try identity ?? settings.text(.identity) else {
+            throw ValidationError("Missing expected argument '--identity <file>'")
+        }
+        let app = app.isEmpty ? try settings.texts(.app) ?? [] : app
         let place = try peer.service(defaultPort: 5223, door: \.device)
         let apps = try app.map { text in
             guard let topic = Topic(text) else {

@@ -67,7 +67,7 @@ struct ProviderCertificate: AsyncParsableCommand {
     func run() async throws {
         let folder = try data.folder()
         try OutputFile.check(out)
-        let request = try request.map(SafeFile.read)
+        let request = try request.map(CredentialOptions.request)
         let issued = try await TrustChange.make(in: folder) { trust, now in
             try trust.issueProviderCertificate(
                 topics: topic,

@@ -4,100 +4,14 @@ import HeraldMailbox
 import HeraldModel
 import HeraldProvider
 
-/// The options of `herald send`.
-struct SendOptions: ParsableArguments {
-    @Argument(help: "The device token: 64 hexadecimal digits.")
-    var token: String
-
-    @Option(
-        help: ArgumentHelp(
-            "The app: a bundle identifier, with its suffix where the push type has one.",
-            valueName: "id"
-        )
-    )
-    var topic: String
-
-    @Option(help: ArgumentHelp("A provider certificate: PEM with certificate, chain and key.", valueName: "file"))
-    var certificate: String?
-
-    @Option(help: ArgumentHelp("A provider key (AuthKey_….p8), with --key-id and --team.", valueName: "file"))
-    var key: String?
-
-    @Option(
-        help: ArgumentHelp("The key's identifier; read from the name of an AuthKey file if left out.", valueName: "id")
-    )
-    var keyId: String?
-
-    @Option(help: ArgumentHelp("The team's identifier.", valueName: "id"))
-    var team: String?
-
-    @Option(help: ArgumentHelp("The text to show.", valueName: "text"))
-    var alert: String?
-
-    @Option(help: ArgumentHelp("The title to show.", valueName: "text"))
-    var title: String?
-
-    @Option(help: ArgumentHelp("The number on the app's icon; 0 removes it.", valueName: "n"))
-    var badge: Int?
-
-    @Option(help: ArgumentHelp("The sound to play: a name, or default.", valueName: "name"))
-    var sound: String?
-
-    @Option(help: ArgumentHelp("A JSON file to send as it is, or - for standard input.", valueName: "file"))
-    var payload: String?
-
-    @Option(help: ArgumentHelp("The push type. (default: as the topic's suffix says, else alert)", valueName: "type"))
-    var pushType: String?
-
-    @Option(help: ArgumentHelp("10, 5 or 1.", valueName: "n"))
-    var priority: Int?
-
-    @Option(
-        help: ArgumentHelp("Until when it may wait: UNIX seconds, 0 for one attempt, or like 1h.", valueName: "when")
-    )
-    var expiration: String?
-
-    @Option(help: ArgumentHelp("Those that share it show as one.", valueName: "id"))
-    var collapseId: String?
-
-    @OptionGroup var peer: PeerOptions
-
-    @Flag(help: "Print JSON.")
-    var json = false
-
-    /// The credential that was named.
-    func credential() throws -> ProviderCredential {
-        switch (certificate, key) {
-        case (let certificate?, nil):
-            guard keyId == nil, team == nil else {
-                throw ValidationError("--key-id and --team go with --key.")
-            }
-            return .certificate(pem: try SafeFile.read(certificate))
-        case (nil, let key?):
-            guard let team else { throw ValidationError("--key needs --team.") }
-            guard let id = keyId ?? SendOptions.identifier(inNameOf: key) else {
-                throw ValidationError("--key needs --key-id.")
-            }
-            return .key(pem: try SafeFile.read(key), id: id, team: team)
-        default:
-            throw ValidationError("Say who sends: either --certificate, or --key with --key-id and --team.")
-        }
-    }
-
-    /// `AuthKey_<key id>.p8` is how keys are named when they are made.
-    static func identifier(inNameOf path: String) -> String? {
-        let name = (path as NSString).lastPathComponent
-        guard name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }
-        return String(name.dropFirst(8).dropLast(3))
-    }
-}
-
 /// `herald send`: one notification from the command line.
 struct Send: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Send a notification.",
         discussion: """
             Prints the apns-id and what the service answered; a refusal ends with exit code 1.
+            Every option may also be a key of a YAML file (--config) or an environment
+            variable: push-type, HERALD_PUSH_TYPE.
 
             Example:
               herald send TOKEN --topic com.example.chat --certificate provider.pem --alert 'Dinner is ready'
@@ -109,6 +23,7 @@ struct Send: AsyncParsableCommand {
     @OptionGroup var options: SendOptions
 
     func run() async throws {
+        let options = try options.completed()
         let send = try SendRequest(options, now: ServiceClock().now())
         let place = try options.peer.service(defaultPort: 2197, door: \.api)
         var configuration = ProviderConfiguration(

@@ -11,9 +11,10 @@ struct SendRequest: Sendable {
         guard let token = DeviceToken(options.token) else {
             throw ValidationError("A device token is 64 hexadecimal digits.")
         }
-        guard let topic = Topic(options.topic) else {
+        guard let name = options.topic else { throw ValidationError("Missing expected argument '--topic <id>'") }
+        guard let topic = Topic(name) else {
             throw ValidationError(
-                "'\(LogText.escaped(options.topic, limit: 64))' is not a topic, like com.example.app."
+                "'\(LogText.escaped(name, limit: 64))' is not a topic, like com.example.app."
             )
         }
         let pushType = try SendRequest.pushType(options.pushType, topic: topic)

@@ -27,13 +27,14 @@ struct Serve: AsyncParsableCommand {
         MetricsSystem.bootstrap(metrics)
         let clock = configuration.clock.makeClock()
         let trueClock = ServiceClock()
+        let threshold = LogThreshold(configuration.logLevel)
         LoggingSystem.bootstrap { label in
             HeraldLogHandler(
                 label: label,
                 format: configuration.logFormat,
                 sink: StandardErrorSink(),
                 clock: trueClock,
-                logLevel: configuration.logLevel
+                threshold: threshold
             )
         }
         let logger = Logger(label: "herald")
@@ -46,8 +47,11 @@ struct Serve: AsyncParsableCommand {
         defer { withExtendedLifetime(lock) {} }
         Doors.remove(from: folder)
         let assembly = try await ServiceAssembly.make(configuration, folder: folder, clock: clock, logger: logger)
+        let reload = ConfigurationReload(assembly, threshold: threshold) { [options] in
+            try options.configuration(environment: ProcessInfo.processInfo.environment)
+        }
         do {
-            try await ServiceRun(assembly: assembly, metrics: metrics).run()
+            try await ServiceRun(assembly: assembly, metrics: metrics, reload: reload).run()
         } catch {
             Doors.remove(from: folder)
             throw error

@@ -6,15 +6,16 @@ import HeraldStores
 import HeraldTrust
 import Logging
 
-/// `herald token`: what device tokens are.
+/// `herald token`: what device tokens are, and the keys under which they are sealed.
 struct Token: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Look into a device token.",
+        abstract: "Look into a device token, and change the keys of device tokens.",
         discussion: """
             Example:
               herald token inspect TOKEN
+              herald token rotate
             """,
-        subcommands: [TokenInspect.self]
+        subcommands: [TokenInspect.self, TokenKeys.self, TokenRotate.self, TokenRetire.self]
     )
 }
 

@@ -13,6 +13,18 @@ struct ControlClient: Sendable {
 
     let folder: DataFolder
 
+    /// The service that runs on a folder, for what only a running one can do.
+    /// - Throws: ``CommandError/Code/unreachable`` if none runs.
+    static func ofService(in folder: DataFolder) throws -> ControlClient {
+        if case .taken = try FolderLock.attempt(folder) {
+            throw CommandError(
+                .unreachable,
+                "no service runs on \(folder.path): start one with `herald serve`, or name its folder with --data"
+            )
+        }
+        return ControlClient(folder: folder)
+    }
+
     /// Reads something.
     /// - Throws: ``CommandError/Code/unreachable`` if nobody answers, ``CommandError/Code/refused`` with the service's
     ///   words if it says no.
@@ -30,6 +42,12 @@ struct ControlClient: Sendable {
     ) async throws -> Answer {
         let body = Array(try JSONEncoder().encode(body))
         return try ControlClient.decode(type, try await exchange(.POST, path, body: body))
+    }
+
+    /// Has something done that needs no words.
+    /// - Throws: As ``post(_:body:as:)``.
+    func post<Answer: Decodable>(_ path: String, as type: Answer.Type) async throws -> Answer {
+        try ControlClient.decode(type, try await exchange(.POST, path, body: nil))
     }
 
     /// Has something done that needs no words and has no answer.

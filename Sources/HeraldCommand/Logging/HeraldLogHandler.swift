@@ -19,9 +19,24 @@ struct HeraldLogHandler: LogHandler {
     let sink: any LogSink
     /// The true time: a log is read beside others, also when the service's clock was moved.
     let clock: any WallClock
-    var logLevel: Logger.Level
+    let threshold: LogThreshold
+    /// What a logger has for itself; the common threshold holds otherwise.
+    private var ownLevel: Logger.Level?
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
+
+    init(label: String, format: Format, sink: any LogSink, clock: any WallClock, threshold: LogThreshold) {
+        self.label = label
+        self.format = format
+        self.sink = sink
+        self.clock = clock
+        self.threshold = threshold
+    }
+
+    var logLevel: Logger.Level {
+        get { ownLevel ?? threshold.level }
+        set { ownLevel = newValue }
+    }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }

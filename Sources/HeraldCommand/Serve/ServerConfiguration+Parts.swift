@@ -24,6 +24,18 @@ extension ServerConfiguration {
         settings.longestStorage = longestStorage
         settings.journalAge = journalAge
         settings.journalBytes = journalBytes
+        settings.backgroundBurst = backgroundBurst
+        settings.backgroundPerHour = backgroundPerHour
+        settings.newsstandTopics = newsstandTopics
+        settings.tokenBurst = tokenBurst
+        settings.tokenRate = tokenRate
+        settings.notificationBytes = notificationBytes
+        return settings
+    }
+
+    var registry: RegistryConfiguration {
+        var settings = RegistryConfiguration()
+        settings.appsPerDevice = appsPerDevice
         return settings
     }
 
@@ -38,6 +50,8 @@ extension ServerConfiguration {
         var settings = GatewayConfiguration(host: host, port: apiPort, environment: environment)
         // What the gateway itself adds: a second of notice, and one to close what is left.
         settings.timeouts.shutdown = max(.zero, gracePeriod - .seconds(2))
+        settings.timeouts.idle = providerIdle
+        settings.timeouts.idleUnknown = min(settings.timeouts.idleUnknown, providerIdle)
         settings.rules.takesUnreadablePayloads = acceptsNonJSON
         settings.rules.broadcastApps = broadcastApps
         settings.rules.alwaysSendsUniqueID = uniqueID == .always
@@ -49,6 +63,7 @@ extension ServerConfiguration {
         settings.environment = environment
         settings.longestKeepAlive = longestKeepAlive
         settings.longestSession = longestStorage
+        settings.subscriptionsPerSession = max(settings.subscriptionsPerSession, appsPerDevice)
         return settings
     }
 }

@@ -1,9 +1,12 @@
 import Foundation
 import HeraldConsole
+import HeraldCourier
+import HeraldGateway
 import HeraldMailbox
 import HeraldModel
 import HeraldStores
 import HeraldTrust
+import Logging
 
 /// What operators may ask of a running service.
 struct ServiceAdministration: Administration {
@@ -12,8 +15,17 @@ struct ServiceAdministration: Administration {
     let started: WallTime
 
     var problems: [String] {
-        assembly.store.isAccepting
-            ? [] : ["the store takes no notifications at the moment (the log says why): providers are answered 503"]
+        var problems: [String] = []
+        if !assembly.store.isAccepting {
+            problems.append(
+                "the store takes no notifications at the moment (the log says why): providers are answered 503"
+            )
+        } else if !assembly.postOffice.isAccepting {
+            problems.append(
+                "notifications on their way take all of notification-memory: providers are answered 503"
+            )
+        }
+        return problems
     }
 
     var status: ServiceStatus {
@@ -70,10 +82,19 @@ struct ServiceAdministration: Administration {
         ClockReading(now: assembly.clock.now(), adjustable: assembly.clock.isAdjustable)
     }
 
-    func advanceClock(by duration: Duration) throws -> ClockReading {
+    func advanceClock(by duration: Duration) async throws -> ClockReading {
         guard assembly.clock.advance(by: duration) else {
             throw AdminError(.conflict, "this service's clock cannot be moved: start it with --clock adjustable")
         }
+        assembly.logger.warning(
+            "the service's clock was moved: not for production",
+            metadata: ["by": "\(duration)", "now": "\(assembly.clock.now().rfc3339)"]
+        )
+        // What the new time means happens now, and not when somebody looks next.
+        watch.renewServerCertificate()
+        assembly.gateway.reviewCertificates()
+        assembly.courier.recheck()
+        await assembly.postOffice.sweep()
         return clock
     }
 

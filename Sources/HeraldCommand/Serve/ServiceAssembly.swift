@@ -24,6 +24,7 @@ struct ServiceAssembly: Sendable {
     let registry: Registry
     let channels: ChannelOffice
     let gateway: Gateway
+    let drills: DrillDesk
     let courier: Courier
     /// Told when the store has failed for good.
     let storeFailure: AsyncStream<StoreError>
@@ -71,7 +72,13 @@ struct ServiceAssembly: Sendable {
             logger: logger
         )
         store.report(to: postOffice)
-        let registry = Registry(store: store, postOffice: postOffice, directory: directory, clock: clock)
+        let registry = Registry(
+            configuration: configuration.registry,
+            store: store,
+            postOffice: postOffice,
+            directory: directory,
+            clock: clock
+        )
         try await registry.load()
         let channels = ChannelOffice(
             configuration: configuration.channels,
@@ -83,6 +90,7 @@ struct ServiceAssembly: Sendable {
         try await channels.load()
         let contexts = try DoorContexts(trustFolder)
         let admission = Admission(trust: trust, apps: registry)
+        let drills = DrillDesk(clock: clock, logger: logger)
         let gateway = Gateway(
             configuration: configuration.gateway,
             group: MultiThreadedEventLoopGroup.singleton,
@@ -91,7 +99,8 @@ struct ServiceAssembly: Sendable {
             letterBox: postOffice,
             channels: channels,
             clock: clock,
-            logger: logger
+            logger: logger,
+            drills: drills
         )
         let office = ServiceOffice(
             postOffice: postOffice,
@@ -120,6 +129,7 @@ struct ServiceAssembly: Sendable {
             registry: registry,
             channels: channels,
             gateway: gateway,
+            drills: drills,
             courier: courier,
             storeFailure: failures,
             demo: demo,

@@ -2,6 +2,7 @@ import HeraldCourier
 import HeraldDoor
 import HeraldGateway
 import HeraldMailbox
+import HeraldModel
 import HeraldStores
 import HeraldTrust
 import Logging
@@ -82,16 +83,26 @@ struct TrustWatch: Service {
     let gateway: Gateway
     let courier: Courier
     let alarm: RevocationAlarm
+    let clock: any WallClock
     let logger: Logger
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
+            var renewal = CertificateRenewal(trust.folder, clock: clock, logger: logger)
             while true {
                 alarm.look()
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }
+                renewal.look()
                 follow(trust.reload())
             }
         }
+    }
+
+    /// Sees to it now that the doors show a certificate that lasts, or that the log says that they will not.
+    func renewServerCertificate() {
+        var renewal = CertificateRenewal(trust.folder, clock: clock, logger: logger)
+        renewal.look()
+        follow(trust.reload())
     }
 
     /// Reads the folder again, now.

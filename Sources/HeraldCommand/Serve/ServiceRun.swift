@@ -5,6 +5,7 @@ import HeraldGateway
 import HeraldMailbox
 import HeraldModel
 import HeraldStores
+import HeraldTrust
 import Logging
 import ServiceLifecycle
 import UnixSignals
@@ -13,16 +14,19 @@ import UnixSignals
 struct ServiceRun {
     let assembly: ServiceAssembly
     let metrics: PrometheusRegistry
+    let reload: ConfigurationReload
 
     /// - Throws: If a door cannot be opened, or the store has failed for good.
     func run() async throws {
         let configuration = assembly.configuration
         let folder = assembly.folder
+        let started = assembly.clock.now()
         let watch = TrustWatch(
             trust: assembly.trust,
             gateway: assembly.gateway,
             courier: assembly.courier,
             alarm: RevocationAlarm(trust: assembly.trust, clock: assembly.clock, logger: assembly.logger),
+            clock: assembly.clock,
             logger: assembly.logger
         )
         let console = Console(
@@ -35,10 +39,13 @@ struct ServiceRun {
             administration: ServiceAdministration(
                 assembly: assembly,
                 watch: watch,
-                started: assembly.clock.now()
+                started: started
             ),
             metrics: metrics,
-            control: [TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).route],
+            control: [
+                TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).route,
+                TokenKeyRoute(seal: assembly.trust.seal, started: started).route,
+            ],
             logger: assembly.logger
         )
         // A killed service leaves its socket behind; the folder's lock says that nobody listens on it.
@@ -48,6 +55,13 @@ struct ServiceRun {
         do {
             device = try await assembly.courier.open()
             api = try await assembly.gateway.open()
+        } catch {
+            await assembly.store.close()
+            throw error
+        }
+        assembly.drills.allowsPayloadDrills = configuration.allowsPayloadDrills
+        do {
+            try assembly.drillOperations.configure(configuration.drills)
         } catch {
             await assembly.store.close()
             throw error
@@ -76,7 +90,8 @@ struct ServiceRun {
             console.port { port.yield($0) },
             console.socket { socket.yield() },
             announcement,
-            ReloadSignal(watch: watch),
+            ReloadSignal(watch: watch, configuration: reload),
+            DrillService(drills: assembly.drills),
         ]
         if let demo = assembly.demo {
             let host = configuration.host

@@ -2,6 +2,8 @@ import ArgumentParser
 import Foundation
 
 /// Which service a command speaks to as a client, and whom it trusts to vouch for it.
+///
+/// What was not typed comes from the environment and the configuration file (``complete(from:)``).
 struct PeerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -19,7 +21,31 @@ struct PeerOptions: ParsableArguments {
     )
     var ca: String?
 
-    /// Where to connect to: what was typed, else the door of the service that runs in the data folder here, else
+    @Option(
+        help: ArgumentHelp(
+            "The data folder of a service of this machine. (default: ./herald-data)",
+            valueName: "folder"
+        )
+    )
+    var data: String?
+
+    @Option(help: ArgumentHelp("A YAML file with these options as keys.", valueName: "file"))
+    var config: String?
+
+    /// What the environment and the configuration file say.
+    /// - Throws: ``CommandError/Code/configuration``.
+    func settings(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> Settings {
+        try Settings(commandLine: [:], environment: environment, file: config)
+    }
+
+    /// Takes over what was not typed.
+    mutating func complete(from settings: Settings) throws {
+        service = try service ?? settings.text(.service)
+        ca = try ca ?? settings.text(.ca)
+        data = try data ?? settings.text(.data)
+    }
+
+    /// Where to connect to: what was named, else the door of the service that runs in the data folder here, else
     /// the door's usual port.
     func service(defaultPort: Int, door: KeyPath<Doors, Int?>) throws -> HostPort {
         if let service {
@@ -30,7 +56,7 @@ struct PeerOptions: ParsableArguments {
             }
             return place
         }
-        let port = Doors.read(from: PeerOptions.dataFolder)?[keyPath: door]
+        let port = Doors.read(from: dataFolder)?[keyPath: door]
         return HostPort(host: "localhost", port: port ?? defaultPort)
     }
 
@@ -38,11 +64,11 @@ struct PeerOptions: ParsableArguments {
     func authorities() throws -> [UInt8]? {
         if let ca { return try SafeFile.read(ca) }
         // A service that was named is somebody else's, and so may its authority be; the one here has ours.
-        let ours = PeerOptions.dataFolder.authorityPath
+        let ours = dataFolder.authorityPath
         return FileManager.default.fileExists(atPath: ours) ? try SafeFile.read(ours) : nil
     }
 
-    private static var dataFolder: DataFolder {
-        DataFolder(path: ProcessInfo.processInfo.environment[SettingKey.data.variable] ?? DataFolder.defaultPath)
+    private var dataFolder: DataFolder {
+        DataFolder(path: data ?? DataFolder.defaultPath)
     }
 }

@@ -66,6 +66,44 @@ struct ServeOptions: ParsableArguments {
     var journalSize: Int?
 
     @Option(
+        help: ArgumentHelp(
+            "How many background notifications an app may have on a device at once. (default: 3)",
+            valueName: "count"
+        )
+    )
+    var backgroundBurst: Int?
+
+    @Option(help: ArgumentHelp("How many each hour after that; 0 for no limit. (default: 3)", valueName: "count"))
+    var backgroundPerHour: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "A topic owed one background notification a day though the device saves power; may be repeated.",
+            valueName: "topic"
+        )
+    )
+    var newsstandTopic: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "How many notifications a device token may be sent at once. (default: 10000)",
+            valueName: "count"
+        )
+    )
+    var tokenBurst: Int?
+
+    @Option(help: ArgumentHelp("How many each second after that; 0 for no limit. (default: 1000)", valueName: "count"))
+    var tokenRate: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "How much memory notifications may take, in MiB; past it they are refused. (default: 256)",
+            valueName: "size"
+        )
+    )
+    var notificationMemory: Int?
+
+    @Option(
         help: ArgumentHelp("Answer with apns-unique-id in sandbox, or always. (default: sandbox)", valueName: "when")
     )
     var uniqueId: String?
@@ -92,6 +130,9 @@ struct ServeOptions: ParsableArguments {
 
     @Option(help: ArgumentHelp("The longest keep alive of a device. (default: 30m)", valueName: "time"))
     var keepAlive: String?
+
+    @Option(help: ArgumentHelp("How many apps a device may register. (default: 500)", valueName: "n"))
+    var appsPerDevice: Int?
 
     @Option(help: ArgumentHelp("How long a stop waits for what was accepted. (default: 10s)", valueName: "time"))
     var gracePeriod: String?
@@ -121,6 +162,22 @@ struct ServeOptions: ParsableArguments {
     )
     var unmarkedCertificates: String?
 
+    @Option(
+        help: ArgumentHelp("How long a provider's connection may be silent. (default: 75m)", valueName: "time")
+    )
+    var providerIdle: String?
+
+    @Option(
+        help: ArgumentHelp("A drill to begin with: 'refuse --reason R --for 10m'; may be repeated.", valueName: "words")
+    )
+    var drill: [String] = []
+
+    @Flag(inversion: .prefixedNo, help: "Let payloads ask for drills; not for production.")
+    var payloadDrills: Bool?
+
+    @Flag(inversion: .prefixedNo, help: "Let payloads ask for drills where everybody can reach the service.")
+    var payloadDrillsInPublic: Bool?
+
     @Option(help: ArgumentHelp("How log lines look: text or json. (default: text)", valueName: "format"))
     var logFormat: String?
 
@@ -147,16 +204,23 @@ struct ServeOptions: ParsableArguments {
             (.uniqueID, uniqueId), (.keepAlive, keepAlive), (.gracePeriod, gracePeriod), (.logFormat, logFormat),
             (.logLevel, logLevel), (.clock, clock), (.revocationGrace, revocationGrace),
             (.revocationLists, revocationLists), (.unmarkedCertificates, unmarkedCertificates),
+            (.providerIdle, providerIdle),
         ]
         let numbers: [(SettingKey, Int?)] = [
             (.apiPort, apiPort), (.binaryPort, binaryPort), (.feedbackPort, feedbackPort), (.devicePort, devicePort),
             (.activationPort, activationPort), (.consolePort, consolePort), (.storageDays, storageDays),
-            (.journalDays, journalDays), (.journalSize, journalSize), (.channelLimit, channelLimit),
+            (.journalDays, journalDays), (.journalSize, journalSize), (.appsPerDevice, appsPerDevice),
+            (.backgroundBurst, backgroundBurst), (.backgroundPerHour, backgroundPerHour), (.tokenBurst, tokenBurst),
+            (.tokenRate, tokenRate), (.notificationMemory, notificationMemory), (.channelLimit, channelLimit),
         ]
-        let flags: [(SettingKey, Bool?)] = [(.demo, demo), (.acceptNonJSON, acceptNonJSON)]
-        let lists: [(SettingKey, [String])] = [(.hostname, hostname), (.broadcastApps, broadcastApps)]
-        var typed: [SettingKey: ConfigContent] = [:]
-        for (key, list) in lists where !list.isEmpty { typed[key] = .stringArray(list) }
+        let flags: [(SettingKey, Bool?)] = [
+            (.demo, demo), (.acceptNonJSON, acceptNonJSON), (.payloadDrills, payloadDrills),
+            (.payloadDrillsInPublic, payloadDrillsInPublic),
+        ]
+        var typed: [SettingKey: ConfigContent] = hostname.isEmpty ? [:] : [.hostname: .stringArray(hostname)]
+        if !broadcastApps.isEmpty { typed[.broadcastApps] = .stringArray(broadcastApps) }
+        if !drill.isEmpty { typed[.drill] = .stringArray(drill) }
+        if !newsstandTopic.isEmpty { typed[.newsstandTopic] = .stringArray(newsstandTopic) }
         for case (let key, let text?) in texts { typed[key] = .string(text) }
         for case (let key, let number?) in numbers { typed[key] = .int(number) }
         for case (let key, let flag?) in flags { typed[key] = .bool(flag) }

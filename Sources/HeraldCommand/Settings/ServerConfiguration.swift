@@ -1,3 +1,4 @@
+import HeraldConsole
 import HeraldGateway
 import HeraldModel
 import Logging
@@ -57,6 +58,16 @@ struct ServerConfiguration: Hashable, Sendable {
     var journalAge = Duration.seconds(7 * 86_400)
     /// How large the journal may grow, in bytes.
     var journalBytes = 512 << 20
+    /// How many background notifications one app may have on one device at once, and each hour after that; 0: no limit.
+    var backgroundBurst = 3
+    var backgroundPerHour = 3
+    /// Topics that are owed one background notification in 24 hours while the device saves power.
+    var newsstandTopics: Set<Topic> = []
+    /// How many notifications one device token may be sent at once, and each second after that; 0: no limit.
+    var tokenBurst = 10_000
+    var tokenRate = 1000
+    /// How much memory notifications may take, in bytes.
+    var notificationBytes = 256 << 20
     var uniqueID = UniqueID.sandbox
     /// Whether a payload that is not a JSON object is accepted, as APNs does, and then is undeliverable.
     var acceptsNonJSON = false
@@ -68,10 +79,20 @@ struct ServerConfiguration: Hashable, Sendable {
     var broadcastApps = BroadcastApps.all
     /// How many channels an app may have in one environment.
     var channelLimit = 10_000
+    /// How many apps may be registered on a device at a time.
+    var appsPerDevice = 500
     /// The longest keep alive that a device may ask for.
     var longestKeepAlive = Duration.seconds(1800)
     /// How long the service finishes what it accepted when it is told to stop.
     var gracePeriod = Duration.seconds(10)
+    /// How long a provider's connection may be silent.
+    var providerIdle = Duration.seconds(75 * 60)
+    /// Drills that begin with the service.
+    var drills: [DrillRequest] = []
+    /// Whether a payload may ask for a drill.
+    var allowsPayloadDrills = false
+    /// Whether it may where everybody can reach the service.
+    var allowsPayloadDrillsInPublic = false
 }
 
 extension ServerConfiguration {
@@ -103,6 +124,7 @@ extension ServerConfiguration {
         }
         try readLimits(settings)
         try readTrust(settings)
+        try readDrills(settings)
     }
 
     private mutating func readPorts(_ settings: Settings) throws {
@@ -123,13 +145,39 @@ extension ServerConfiguration {
         if let days = try settings.number(.storageDays, in: 1...365) { longestStorage = .seconds(days * 86_400) }
         if let days = try settings.number(.journalDays, in: 1...3650) { journalAge = .seconds(days * 86_400) }
         if let size = try settings.number(.journalSize, in: 1...1_048_576) { journalBytes = size << 20 }
+        try readFairness(settings)
         uniqueID = try settings.choice(.uniqueID) ?? uniqueID
+        appsPerDevice = try settings.number(.appsPerDevice, in: 1...10_000) ?? appsPerDevice
         acceptsNonJSON = try settings.flag(.acceptNonJSON) ?? acceptsNonJSON
         if let names = try settings.texts(.broadcastApps) { broadcastApps = try ServerConfiguration.apps(names) }
         channelLimit = try settings.number(.channelLimit, in: 0...1_000_000) ?? channelLimit
         // MQTT counts keep alive in 16 bits of seconds (MQTT 5 §3.1.2.10).
         longestKeepAlive = try settings.duration(.keepAlive, in: .seconds(1) ... .seconds(65_535)) ?? longestKeepAlive
         gracePeriod = try settings.duration(.gracePeriod, in: .zero ... .seconds(600)) ?? gracePeriod
+        providerIdle = try settings.duration(.providerIdle, in: .seconds(5) ... .seconds(86_400)) ?? providerIdle
+    }
+
+    private mutating func readDrills(_ settings: Settings) throws {
+        drills = try (try settings.texts(.drill) ?? []).map(DrillOptions.configured)
+        guard drills.count <= DrillLimits.count else {
+            throw SettingKey.drill.refusal("\(drills.count) drills", "at most \(DrillLimits.count)")
+        }
+        allowsPayloadDrills = try settings.flag(.payloadDrills) ?? allowsPayloadDrills
+        allowsPayloadDrillsInPublic = try settings.flag(.payloadDrillsInPublic) ?? allowsPayloadDrillsInPublic
+        try checkPayloadDrills(on: host)
+    }
+
+    /// Payload drills on a public address must be said twice.
+    /// - Parameter host: Where the provider API listens; on a reload not what the new configuration says.
+    /// - Throws: ``CommandError/Code/configuration``.
+    func checkPayloadDrills(on host: String) throws {
+        guard !allowsPayloadDrills || allowsPayloadDrillsInPublic || !ListenAddress.isPublic(host) else {
+            throw CommandError(
+                .configuration,
+                "payload-drills lets whoever may send decide what the service answers, and \(host) is for everybody: "
+                    + "choose a private address with --host, or say --payload-drills-in-public"
+            )
+        }
     }
 
     private mutating func readTrust(_ settings: Settings) throws {
@@ -149,6 +197,20 @@ extension ServerConfiguration {
             return bundle
         }
         return .only(Set(bundles))
+    }
+
+    private mutating func readFairness(_ settings: Settings) throws {
+        backgroundBurst = try settings.number(.backgroundBurst, in: 1...1000) ?? backgroundBurst
+        backgroundPerHour = try settings.number(.backgroundPerHour, in: 0...3600) ?? backgroundPerHour
+        for name in try settings.texts(.newsstandTopic) ?? [] {
+            guard let topic = Topic(name) else {
+                throw SettingKey.newsstandTopic.refusal(name, "a topic, like com.example.magazine")
+            }
+            newsstandTopics.insert(topic)
+        }
+        tokenBurst = try settings.number(.tokenBurst, in: 1...1_000_000) ?? tokenBurst
+        tokenRate = try settings.number(.tokenRate, in: 0...1_000_000) ?? tokenRate
+        if let size = try settings.number(.notificationMemory, in: 1...1_048_576) { notificationBytes = size << 20 }
     }
 
     private static func store(_ text: String) throws -> Store {

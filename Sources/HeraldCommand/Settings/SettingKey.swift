@@ -4,32 +4,73 @@
 enum SettingKey: String, CaseIterable, Sendable {
     case acceptNonJSON = "accept-non-json"
     case activationPort = "activation-port"
+    case alert
+    case app
     case apiPort = "api-port"
+    case appsPerDevice = "apps-per-device"
+    case badge
+    case backgroundBurst = "background-burst"
+    case backgroundPerHour = "background-per-hour"
     case binaryPort = "binary-port"
+    case ca
+    case certificate
     case broadcastApps = "broadcast-apps"
     case channelLimit = "channel-limit"
     case clock
+    case collapseID = "collapse-id"
     case consoleHost = "console-host"
     case consolePort = "console-port"
     case data
     case demo
     case devicePort = "device-port"
+    case drill
     case environment
+    case expiration
     case feedbackPort = "feedback-port"
     case gracePeriod = "grace-period"
     case host
     case hostname
+    case identity
     case journalDays = "journal-days"
     case journalSize = "journal-size"
     case keepAlive = "keep-alive"
+    case key
+    case keyID = "key-id"
     case logFormat = "log-format"
     case logLevel = "log-level"
+    case payload
+    case payloadDrills = "payload-drills"
+    case payloadDrillsInPublic = "payload-drills-in-public"
+    case priority
+    case providerIdle = "provider-idle"
+    case pushType = "push-type"
+    case newsstandTopic = "newsstand-topic"
+    case notificationMemory = "notification-memory"
     case revocationGrace = "revocation-grace"
     case revocationLists = "revocation-lists"
+    case service
+    case sound
     case storageDays = "storage-days"
     case store
+    case team
+    case title
+    case topic
+    case tokenBurst = "token-burst"
+    case tokenRate = "token-rate"
     case uniqueID = "unique-id"
     case unmarkedCertificates = "unmarked-certificates"
+
+    /// Whether the key is of the commands that are clients, `send` and `agent`, and of no other.
+    ///
+    /// One file may hold those of all commands: each takes its own.
+    var isOfClients: Bool {
+        switch self {
+        case .alert, .app, .badge, .ca, .certificate, .collapseID, .expiration, .identity, .key, .keyID, .payload,
+            .priority, .pushType, .service, .sound, .team, .title, .topic:
+            true
+        default: false
+        }
+    }
 
     /// What a key's value looks like.
     enum Shape: Sendable {
@@ -41,14 +82,16 @@ enum SettingKey: String, CaseIterable, Sendable {
 
     var shape: Shape {
         switch self {
-        case .broadcastApps, .hostname: .texts
-        case .acceptNonJSON, .demo: .flag
-        case .activationPort, .apiPort, .binaryPort, .channelLimit, .consolePort, .devicePort, .feedbackPort,
-            .journalDays,
-            .journalSize, .storageDays:
+        case .app, .broadcastApps, .drill, .hostname, .newsstandTopic: .texts
+        case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
+        case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryPort,
+            .channelLimit, .consolePort, .devicePort, .feedbackPort, .journalDays, .journalSize, .notificationMemory,
+            .priority, .storageDays, .tokenBurst, .tokenRate:
             .number
-        case .clock, .consoleHost, .data, .environment, .gracePeriod, .host, .keepAlive, .logFormat, .logLevel,
-            .revocationGrace, .revocationLists, .store, .uniqueID, .unmarkedCertificates:
+        case .alert, .ca, .certificate, .clock, .collapseID, .consoleHost, .data, .environment, .expiration,
+            .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
+            .pushType, .revocationGrace, .revocationLists, .service, .sound, .store, .team, .title, .topic, .uniqueID,
+            .unmarkedCertificates:
             .text
         }
     }
@@ -61,9 +104,29 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// A value that would be right, for messages about one that is not.
     var example: String {
         switch self {
-        case .acceptNonJSON, .demo: "true"
+        case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: "true"
         case .activationPort: "2191"
+        case .alert, .title: "Hello"
+        case .app: "[com.example.app]"
+        case .badge: "1"
+        case .ca: "ca.pem"
+        case .certificate: "provider.pem"
+        case .collapseID: "match-7"
+        case .expiration: "1h"
+        case .identity: "device.pem"
+        case .key: "AuthKey_ABCDE12345.p8"
+        case .keyID: "ABCDE12345"
+        case .payload: "payload.json"
+        case .priority: "10"
+        case .pushType: "alert"
+        case .service: "push.example.com:2197"
+        case .sound: "default"
+        case .team: "TEAM123456"
+        case .topic: "com.example.app"
         case .apiPort: "2197"
+        case .appsPerDevice: "500"
+        case .backgroundBurst: "3"
+        case .backgroundPerHour: "3"
         case .binaryPort: "2195"
         case .broadcastApps: "[com.example.app]"
         case .channelLimit: "10000"
@@ -72,6 +135,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .consolePort: "2190"
         case .data: "/var/lib/herald"
         case .devicePort: "5223"
+        case .drill: "[refuse --reason Unregistered --share 5% --for 10m]"
         case .environment: "production"
         case .feedbackPort: "2196"
         case .gracePeriod: "10s"
@@ -81,10 +145,15 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .keepAlive: "30m"
         case .logFormat: "text"
         case .logLevel: "info"
+        case .newsstandTopic: "[com.example.magazine]"
+        case .notificationMemory: "256"
         case .revocationGrace: "12h"
         case .revocationLists: "required"
+        case .providerIdle: "75m"
         case .storageDays: "30"
         case .store: "sqlite"
+        case .tokenBurst: "10000"
+        case .tokenRate: "1000"
         case .uniqueID: "sandbox"
         case .unmarkedCertificates: "refused"
         }

@@ -23,6 +23,18 @@ enum CredentialOptions {
         return text
     }
 
+    /// The certificate signing request of a file.
+    /// - Throws: ``CommandError/Code/file``, with the file's name.
+    static func request(_ path: String) throws -> [UInt8] {
+        let request = try SafeFile.read(path)
+        do {
+            try TrustFolder.check(request: request)
+        } catch let error as TrustError {
+            throw CommandError(.file, "\(path): \(error.message)")
+        }
+        return request
+    }
+
     /// One environment, or both by their own word.
     static func environments(_ text: String) throws -> Set<PushEnvironment> {
         if text == "both" { return Set(PushEnvironment.allCases) }

@@ -14,6 +14,7 @@ package struct AdminRoutes: Sendable {
     let administration: any Administration
 
     func add(to routes: RouterGroup<BasicRequestContext>) {
+        addDrills(to: routes)
         routes.get("status") { _, _ in try AdminReply.json(administration.status) }
         routes.get("journal") { request, _ in
             let (question, limit) = try journalQuestion(request)
@@ -42,7 +43,9 @@ package struct AdminRoutes: Sendable {
             guard advance.seconds.isFinite, abs(advance.seconds) <= 3_155_760_000 else {
                 throw AdminError(.badRequest, "seconds must be a number within a hundred years")
             }
-            return try AdminReply.json(administration.advanceClock(by: .milliseconds(Int64(advance.seconds * 1000))))
+            return try AdminReply.json(
+                await administration.advanceClock(by: .milliseconds(Int64(advance.seconds * 1000)))
+            )
         }
     }
 

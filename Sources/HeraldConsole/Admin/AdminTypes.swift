@@ -25,10 +25,13 @@ package struct HealthReport: Codable, Hashable, Sendable {
     package let status: Status
     /// What is wrong, in words; empty if nothing is.
     package let problems: [String]
+    /// The drills that are on, in words; nil if none is.
+    package let drills: [String]?
 
-    package init(problems: [String]) {
+    package init(problems: [String], drills: [String] = []) {
         status = problems.isEmpty ? .ready : .notReady
         self.problems = problems
+        self.drills = drills.isEmpty ? nil : drills
     }
 }
 

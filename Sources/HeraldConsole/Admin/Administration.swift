@@ -28,10 +28,19 @@ package protocol Administration: Sendable {
     /// Reads again what the trust folder holds.
     func reloadTrust() async throws
 
+    /// The drills that are on, oldest first.
+    var drills: [DrillEntry] { get }
+
+    func startDrill(_ request: DrillRequest) throws -> DrillEntry
+
+    func stopDrill(_ id: Int) throws -> DrillEntry
+
+    func stopDrills() -> [DrillEntry]
+
     var clock: ClockReading { get }
 
     /// Moves the service's time.
-    func advanceClock(by duration: Duration) throws -> ClockReading
+    func advanceClock(by duration: Duration) async throws -> ClockReading
 }
 
 /// A request that only the control socket takes, since its answer may hold a private key.

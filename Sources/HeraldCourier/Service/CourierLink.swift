@@ -2,11 +2,13 @@ import HeraldDoor
 package import HeraldMailbox
 package import HeraldTrust
 import NIOCore
+import Synchronization
 
 /// A connection as other threads see it: they leave orders, and its event loop carries them out.
 package final class CourierLink: DeviceLink {
     package let identity: DeviceIdentity
     private let inbox: LoopInbox<LinkOrder>
+    private let hasRefusedRegistration = Atomic(false)
     private let handler: NIOLoopBound<SessionHandler>
 
     /// Made on the event loop of the connection.
@@ -22,6 +24,11 @@ package final class CourierLink: DeviceLink {
 
     package func dismiss(_ reason: DismissalReason) {
         inbox.leave(LinkOrder(link: self, content: .dismiss(reason)))
+    }
+
+    /// Whether this is the connection's first registration that is refused: the log is told once.
+    func reportsRegistrationRefusal() -> Bool {
+        !hasRefusedRegistration.exchange(true, ordering: .relaxed)
     }
 
     /// A request of the session is done.

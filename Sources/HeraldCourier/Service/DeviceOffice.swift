@@ -10,7 +10,7 @@ package protocol DeviceOffice: AnyObject, Sendable {
     /// - Throws: If the store fails.
     func arrive(_ id: DeviceID) async throws -> Registry.Arrival
     /// Registers an app on a device, or confirms that it is.
-    /// - Throws: If the store fails.
+    /// - Throws: `RegistrationRefusal`, or if the store fails.
     func register(_ device: DeviceNumber, _ app: App) async throws -> Registration
     /// Removes an app from a device.
     /// - Returns: Whether a registration stood.
@@ -32,6 +32,8 @@ package protocol DeviceOffice: AnyObject, Sendable {
     // Device tokens.
 
     func token(for registration: Registration) -> DeviceToken
+    /// The number of the key under which tokens are sealed now.
+    var tokenKey: UInt32 { get }
     func open(_ token: DeviceToken) -> TokenContents?
 
     // Broadcast channels; called from event loops, and never waits.

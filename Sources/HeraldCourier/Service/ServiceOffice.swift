@@ -56,6 +56,8 @@ package final class ServiceOffice: DeviceOffice {
         seal.seal(TokenContents(slot: registration.slot, generation: registration.generation))
     }
 
+    package var tokenKey: UInt32 { seal.newestKey }
+
     package func open(_ token: DeviceToken) -> TokenContents? {
         seal.open(token)
     }

@@ -79,7 +79,7 @@ final class SessionClerk: Sendable {
             case .arrive:
                 return try await arrive(client)
             case .register(let topics):
-                return .registered(await register(topics, client))
+                return await register(topics, client)
             case .unregister(let topics):
                 return .unregistered(await unregister(topics, client))
             case .keep(let record):
@@ -129,6 +129,8 @@ final class SessionClerk: Sendable {
         }
         let arrival = try await office.arrive(id)
         table.setFence(arrival.fence, of: id)
+        // Asked for before the tokens are: one that is sealed under a newer key is only sent once more.
+        let tokenKey = office.tokenKey
         let topics = Set((arrival.record.session?.subscriptions ?? [:]).keys.compactMap { CourierFilter($0)?.app })
         let apps = topics.compactMap { topic -> RegisteredApp? in
             let app = App(topic: topic, environment: client.environment)
@@ -138,23 +140,50 @@ final class SessionClerk: Sendable {
             return registered(registration, number, topic)
         }
         return .arrived(
-            SessionArrival(device: arrival.number, fence: arrival.fence, record: arrival.record, apps: apps)
+            SessionArrival(
+                device: arrival.number,
+                fence: arrival.fence,
+                record: arrival.record,
+                apps: apps,
+                tokenKey: tokenKey
+            )
         )
     }
 
-    private func register(_ topics: [Topic], _ client: Client) async -> [RegisteredApp?] {
-        guard let device = client.device else { return topics.map { _ in nil } }
+    private func register(_ topics: [Topic], _ client: Client) async -> SessionResult {
+        guard let device = client.device else { return .registered(topics.map { _ in nil }) }
         var apps: [RegisteredApp?] = []
+        var refused: Set<Topic> = []
         for topic in topics {
             do {
                 let registration = try await office.register(device, App(topic: topic, environment: client.environment))
                 apps.append(registered(registration, registration.slot.app, topic))
+            } catch let refusal as RegistrationRefusal {
+                refused.insert(topic)
+                apps.append(nil)
+                metrics.registrationsRefused.increment()
+                if client.link.reportsRegistrationRefusal() { log(refusal, client.link.identity.id) }
             } catch {
                 logger.error("could not register an app", metadata: ["topic": "\(topic)", "error": "\(error)"])
                 apps.append(nil)
             }
         }
-        return apps
+        return .registered(apps, refused: refused)
+    }
+
+    private func log(_ refusal: RegistrationRefusal, _ device: DeviceID) {
+        switch refusal {
+        case .tooManyAppsOnDevice:
+            logger.notice(
+                "a device is refused another app: as many as apps-per-device allows are registered on it",
+                metadata: ["device": "\(device)"]
+            )
+        case .tooManyApps:
+            logger.warning(
+                "a device is refused an app that no device had before: the service knows too many",
+                metadata: ["device": "\(device)"]
+            )
+        }
     }
 
     private func registered(_ registration: Registration, _ number: AppNumber, _ topic: Topic) -> RegisteredApp {
@@ -186,7 +215,7 @@ final class SessionClerk: Sendable {
         guard isRightApp, let registration = office.registration(contents.slot), registration.isLive,
             registration.generation == contents.generation
         else { return .stale(contents.slot.app) }
-        return .current(contents.slot.app)
+        return office.token(for: registration) == token ? .current(contents.slot.app) : .outdated(contents.slot.app)
     }
 
     /// The place of an app on the device; nil if no device ever registered such an app.

@@ -243,8 +243,12 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
             setSavingPower(isSaving)
             clerk.office.setSavingPower(isSaving, device: device, fence: fence)
         case .end: end()
-        case .depart(let departure):
+        case .depart(var departure):
             guard let link else { return }
+            if case .keep(var record) = departure.record, window.holdsToken {
+                record.tokenKey = nil
+                departure.record = .keep(record)
+            }
             clerk.depart(note(in: departure), link, remnants: window.remnants)
         case .log(let note): log(note)
         }

@@ -151,6 +151,12 @@ struct DeliveryWindow {
         return remnants
     }
 
+    /// Whether a device token is in flight or waits.
+    var holdsToken: Bool {
+        queue[queueHead...].contains { if case .token = $0 { true } else { false } }
+            || places.contains { if case .inFlight(.token) = $0 { true } else { false } }
+    }
+
     private mutating func freeNewPlace() {
         places.append(.free)
         freePlaces.append(UInt16(truncatingIfNeeded: places.count))

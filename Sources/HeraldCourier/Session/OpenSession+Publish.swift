@@ -84,15 +84,18 @@ extension OpenSession {
         switch token {
         case .current:
             return acknowledge(publish)
-        case .stale where subscriptions.entry(topic)?.tokenQoS != nil:
+        case .stale where subscriptions.entry(topic)?.tokenQoS != nil,
+            .outdated where subscriptions.entry(topic)?.tokenQoS != nil:
             return request(.register([topic]), .findingToken(publish))
+        case .outdated:
+            return acknowledge(publish)
         case .stale, .foreign:
             return .end(.notAuthorized, note: .foreignToken)
         }
     }
 
     func haveFoundToken(_ publish: MQTTPublish, _ result: SessionResult) -> Reaction {
-        guard case .registered(let apps) = result, let app = apps.first, let app else {
+        guard case .registered(let apps, _) = result, let app = apps.first, let app else {
             return refuse(.unspecifiedError, publish)
         }
         var reaction = acknowledge(publish)

@@ -22,7 +22,12 @@ extension OpenSession {
         }
         guard !tokens.contains(.foreign) else { return .end(.notAuthorized, note: .foreignToken) }
         let stale = tokens.compactMap { token -> AppNumber? in
-            if case .stale(let app) = token { app } else { nil }
+            switch token {
+            case .stale(let app): app
+            // Where the device cannot be told, it stays good.
+            case .outdated(let app): subscriptions.entry(app)?.tokenQoS == nil ? nil : app
+            case .current, .foreign: nil
+            }
         }
         return beginFindingChannels(subscribe, stale: stale, limits)
     }
@@ -84,7 +89,10 @@ extension OpenSession {
         _ limits: CourierConfiguration
     ) -> Reaction {
         var apps: [RegisteredApp?] = topics.map { _ in nil }
-        if case .registered(let registered) = result, registered.count == topics.count { apps = registered }
+        var refused: Set<Topic> = []
+        if case .registered(let registered, let overQuota) = result, registered.count == topics.count {
+            (apps, refused) = (registered, overQuota)
+        }
         let before = subscriptions
         defer { knownChannels = [] }
         var codes: [MQTTReasonCode] = []
@@ -94,7 +102,8 @@ extension OpenSession {
         for subscription in subscribe.subscriptions {
             let filter = CourierFilter(subscription.filter)
             let index = filter?.app.flatMap { topics.firstIndex(of: $0) }
-            let code = grant(subscription, filter, index.flatMap { apps[$0] }, isTried: index != nil, subscribe, limits)
+            let isTried = index.map { !refused.contains(topics[$0]) } ?? false
+            let code = grant(subscription, filter, index.flatMap { apps[$0] }, isTried: isTried, subscribe, limits)
             codes.append(code)
             if !code.isFailure, let channel = ChannelFilter(filter), !channels.contains(channel) {
                 channels.append(channel)

@@ -79,6 +79,11 @@ struct OpenSession {
     /// What CONNECT asked for: a session that had none cannot be given one by DISCONNECT (MQTT 5 §3.14.2.2.2).
     let connectExpiryInterval: UInt32
     var subscriptions: SessionSubscriptions
+    /// The key of the tokens that the device had been sent when the connection began, or is sent as it subscribes; nil if
+    /// it is not known.
+    var tokenKey: UInt32?
+    /// The key of those that it was sent since, at the earliest.
+    var newTokenKey: UInt32?
     /// Whether the store has a record of the session.
     var isStored = false
     /// Whether answers may carry reason strings ([MQTT-3.1.2-29]).
@@ -113,13 +118,18 @@ struct OpenSession {
         return SessionRecord(
             subscriptions: subscriptions.record,
             expiryInterval: expiryInterval,
-            environment: environment
+            environment: environment,
+            tokenKey: tokenKey
         )
     }
 
     /// What becomes of the stored session when the connection is gone.
+    ///
+    /// It says that the device has the tokens that it was sent; who knows of one under way takes that back.
     var departingRecord: SessionDeparture.Record {
-        record.map { .keep($0) } ?? (isStored ? .drop : .untouched)
+        guard var record else { return isStored ? .drop : .untouched }
+        record.tokenKey = newTokenKey
+        return .keep(record)
     }
 
     mutating func received(_ packet: MQTTPacket, _ limits: CourierConfiguration) -> Reaction {
@@ -176,6 +186,8 @@ struct OpenSession {
             all.actions += reaction.actions
             all.end = reaction.end
         }
+        // A session is idle nearly always.
+        if waiting.isEmpty { waiting = [] }
         return all
     }
 

@@ -51,8 +51,8 @@ enum SessionRequest: Hashable, Sendable {
 /// What became of a ``SessionRequest``.
 enum SessionResult: Hashable, Sendable {
     case arrived(SessionArrival)
-    /// For each app in its order; nil where the registry failed.
-    case registered([RegisteredApp?])
+    /// For each app in its order; nil where the registry failed, or refused another app.
+    case registered([RegisteredApp?], refused: Set<Topic> = [])
     /// For each app in its order, whether a registration stood; nil where the registry failed.
     case unregistered([Bool?])
     case foundChannels(Set<CourierFilter>)
@@ -74,6 +74,8 @@ struct SessionArrival: Hashable, Sendable {
     var record: DeviceRecord
     /// Those apps among the record's subscriptions that are registered in this connection's environment.
     var apps: [RegisteredApp]
+    /// The key under which their tokens are sealed.
+    var tokenKey: UInt32 = 0
 }
 
 /// An app that is registered on the device.
@@ -89,6 +91,8 @@ enum PresentedToken: Hashable, Sendable {
     case current(AppNumber)
     /// Of this device, for this app; not in force, or not what was asked for.
     case stale(AppNumber)
+    /// Of this device, and good; but sealed under an older key than a new one would be.
+    case outdated(AppNumber)
     /// Forged, or of another device.
     case foreign
 }

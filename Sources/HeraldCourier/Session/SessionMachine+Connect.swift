@@ -1,6 +1,7 @@
 import HeraldMailbox
 import HeraldModel
 import HeraldWire
+import Synchronization
 
 extension SessionMachine {
     /// Checks a CONNECT, and asks the registry to let the device in.
@@ -49,7 +50,7 @@ extension SessionMachine {
         }
         let stored = arrival.record.session
         let isResumed = !connect.isClean && isAlive(stored, now: now)
-        let session = OpenSession(
+        var session = OpenSession(
             version: connect.version,
             device: arrival.device,
             environment: environment,
@@ -60,6 +61,9 @@ extension SessionMachine {
                 : SessionSubscriptions(),
             reportsProblems: connect.properties.requestProblemInformation != 0
         )
+        // Of a new session each token comes with its SUBACK; of a resumed one the key is noted once they have arrived.
+        session.tokenKey = isResumed ? stored?.tokenKey : arrival.tokenKey
+        session.newTokenKey = arrival.tokenKey
         let terms = SessionTerms(
             device: arrival.device,
             fence: arrival.fence,
@@ -71,16 +75,25 @@ extension SessionMachine {
             broadcasts: isResumed ? stored?.broadcasts ?? [:] : [:]
         )
         let record = session.record
+        let tokens = isResumed && session.tokenKey != arrival.tokenKey ? arrival.apps : []
         guard record == stored else {
             // Stored before it is spoken of: CONNACK says what the service will still know after a crash.
-            phase = .keeping(connect, session, terms)
+            phase = .keeping(connect, session, terms, tokens)
             return [.request(.keep(record))]
         }
-        return open(connect, session, terms)
+        return open(connect, session, terms, tokens)
     }
 
     /// Attaches the device, answers, and opens what the session is subscribed to.
-    mutating func open(_ connect: MQTTConnect, _ session: OpenSession, _ terms: SessionTerms) -> [SessionAction] {
+    ///
+    /// A device that resumes its session does not subscribe, and so is sent here the tokens of another key than those
+    /// that it was sent before.
+    mutating func open(
+        _ connect: MQTTConnect,
+        _ session: OpenSession,
+        _ terms: SessionTerms,
+        _ tokens: [RegisteredApp]
+    ) -> [SessionAction] {
         var session = session
         session.isStored = session.expiryInterval > 0
         phase = .open(session)
@@ -89,6 +102,10 @@ extension SessionMachine {
             properties: connect.version == .v5 ? announcements(connect, session) : []
         )
         var actions: [SessionAction] = [.attach(terms), .send(.connack(connack))]
+        for app in tokens {
+            guard let qualityOfService = session.subscriptions.entry(app.number)?.tokenQoS else { continue }
+            actions.append(.sendToken(app.number, app.token, qualityOfService: qualityOfService))
+        }
         for entry in session.subscriptions.entries {
             if let qualityOfService = entry.notificationQoS {
                 actions.append(.open(entry.number, qualityOfService: qualityOfService))
@@ -114,7 +131,7 @@ extension SessionMachine {
     ///
     /// 3.1.1 has only "with the connection" and "for ever" (MQTT 5 §3.1.2.11.2 maps them).
     private func sessionExpiry(_ connect: MQTTConnect) -> UInt32 {
-        let longest = UInt32(clamping: limits.configuration.longestSession.components.seconds)
+        let longest = UInt32(clamping: limits.longestSession.load(ordering: .relaxed))
         switch connect.version {
         case .v5: return min(connect.properties.sessionExpiryInterval ?? 0, longest)
         case .v311: return connect.isClean ? 0 : longest
@@ -129,7 +146,7 @@ extension SessionMachine {
 
     /// Seconds; the client's own, or the longest that is allowed.
     private func keepAlive(_ connect: MQTTConnect) -> Double {
-        let longest = limits.configuration.longestKeepAlive.components.seconds
+        let longest = limits.longestKeepAlive.load(ordering: .relaxed)
         let wanted = Int64(connect.keepAlive)
         return Double(wanted == 0 ? longest : min(wanted, longest))
     }

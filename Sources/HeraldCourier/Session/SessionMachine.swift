@@ -1,6 +1,7 @@
 import HeraldMailbox
 import HeraldModel
 import HeraldWire
+import Synchronization
 
 /// Decides about one connection of a device: packets and events go in, actions come out.
 ///
@@ -19,7 +20,9 @@ struct SessionMachine {
         case connecting
         indirect case arriving(MQTTConnect)
         /// The session's record is being stored before CONNACK says what it holds.
-        indirect case keeping(MQTTConnect, OpenSession, SessionTerms)
+        ///
+        /// Behind the terms are the apps whose tokens are to be sent.
+        indirect case keeping(MQTTConnect, OpenSession, SessionTerms, [RegisteredApp])
         case open(OpenSession)
         case closed
     }
@@ -107,9 +110,9 @@ struct SessionMachine {
         switch phase {
         case .arriving(let connect):
             return arrived(connect, result, now: now)
-        case .keeping(let connect, let session, let terms):
+        case .keeping(let connect, let session, let terms, let tokens):
             guard case .done = result else { return refuse(connect.version, .serverUnavailable, note: .unavailable) }
-            return open(connect, session, terms)
+            return open(connect, session, terms, tokens)
         case .open(var session):
             phase = .closed
             let reaction = session.completed(result, limits.configuration)
@@ -175,7 +178,7 @@ struct SessionMachine {
         case .connecting:
             phase = .closed
             return notes + [.end]
-        case .arriving(let connect), .keeping(let connect, _, _):
+        case .arriving(let connect), .keeping(let connect, _, _, _):
             // Before CONNACK there is no DISCONNECT ([MQTT-3.14.0-1]).
             leaveOpen()
             return notes + refuse(connect.version, code.isAllowed(in: .connack) ? code : .serverUnavailable)
@@ -210,7 +213,7 @@ struct SessionMachine {
     private mutating func leaveOpen() {
         switch phase {
         case .open(let session): claim?.record = session.departingRecord
-        case .keeping(_, let session, _): claim?.record = session.record.map { .keep($0) } ?? .untouched
+        case .keeping(_, let session, _, _): claim?.record = session.record.map { .keep($0) } ?? .untouched
         case .connecting, .arriving, .closed: break
         }
     }
@@ -232,8 +235,14 @@ struct SessionMachine {
 /// The configuration, shared by all sessions instead of copied into each.
 final class SessionLimits: Sendable {
     let configuration: CourierConfiguration
+    /// In seconds; may change while the service runs, and holds for the connections that come after.
+    let longestKeepAlive: Atomic<Int64>
+    /// In seconds; as ``longestKeepAlive``.
+    let longestSession: Atomic<Int64>
 
     init(_ configuration: CourierConfiguration) {
         self.configuration = configuration
+        longestKeepAlive = Atomic(configuration.longestKeepAlive.components.seconds)
+        longestSession = Atomic(configuration.longestSession.components.seconds)
     }
 }

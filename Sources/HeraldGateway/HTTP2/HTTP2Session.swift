@@ -61,6 +61,8 @@ final class HTTP2Session {
     var blockCharge = 0
     var unconsumedBytes = 0
     var answersBeforeEnd = 0
+    /// Requests that a drill leaves without an answer.
+    var unansweredCount = 0
     /// Whether the client's first SETTINGS have come, which end the preface (RFC 9113 §3.4).
     var hasClientSettings = false
 
@@ -192,8 +194,9 @@ final class HTTP2Session {
     ///   - json: The debug data.
     ///   - code: The error code; `NO_ERROR` for every end that is nobody's fault.
     ///   - disowning: Whether the requests that came are declared untouched.
-    func goAway(_ json: [UInt8], code: GoAwayCode = .noError, disowning: Bool = false) {
-        let last = disowning ? 0 : nghttp2_session_get_last_proc_stream_id(library)
+    ///   - last: The last stream that is looked at, if requests behind it have come already.
+    func goAway(_ json: [UInt8], code: GoAwayCode = .noError, disowning: Bool = false, upTo last: Int32? = nil) {
+        let last = last ?? (disowning ? 0 : nghttp2_session_get_last_proc_stream_id(library))
         nghttp2_submit_goaway(library, 0, last, code.rawValue, json, json.count)
     }
 
@@ -211,8 +214,8 @@ final class HTTP2Session {
 
     // What happens with time.
 
-    /// How many requests are in hand.
-    var requestCount: Int { table.count }
+    /// How many requests are in hand and will be answered.
+    var requestCount: Int { table.count - unansweredCount }
 
     /// Resets the streams whose time is over.
     /// - Returns: false if the header block that has begun should have ended by now.
@@ -264,6 +267,9 @@ final class HTTP2Session {
         switch slot.phase {
         case .receiving, .answered: table.giveBack(slot)
         case .complete: slot.phase = .abandoned
+        case .unanswered:
+            unansweredCount -= 1
+            table.giveBack(slot)
         case .free, .abandoned, .inHand: break
         }
     }
@@ -310,8 +316,8 @@ final class HTTP2Session {
         return adding(slot.isAboutChannels ? "apns-request-id" : "apns-id", slot.replyID) {
             adding("apns-unique-id", slot.replyUniqueID) {
                 if !reply.body.isEmpty { add("content-type", "application/json") }
-                if let seconds = reply.retryAfter { add("retry-after", seconds) }
-                return reply.withWords { words, channel in
+                return reply.withWords { seconds, words, channel in
+                    if !seconds.isEmpty { add("retry-after", seconds, NGHTTP2_NV_FLAG_NONE) }
                     if !words.isEmpty { add("herald-explanation", words, NGHTTP2_NV_FLAG_NONE) }
                     if !channel.isEmpty { add("apns-channel-id", channel, NGHTTP2_NV_FLAG_NO_INDEX) }
                     guard !reply.body.isEmpty else {

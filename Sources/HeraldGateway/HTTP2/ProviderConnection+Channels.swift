@@ -26,8 +26,8 @@ extension ProviderConnection {
         case .refused(let refusal):
             refuse(slot, refusal)
         case .answer(let body):
-            slot.acceptance = Reply(status: .ok, body: body)
-            accept(slot, "so it is")
+            promise(Reply(status: .ok, body: body), "it is so at this moment", slot)
+            accept(slot)
         case .create(let app, let storage):
             let channel = ChannelID.random()
             slot.acceptance = Reply(status: .created, channelID: Array(channel.base64.utf8))
@@ -44,12 +44,22 @@ extension ProviderConnection {
         }
     }
 
+    /// The answer that a request gets once it is accepted, with words if the provider asked for them.
+    private func promise(_ reply: Reply, _ words: StaticString, _ slot: RequestSlot) {
+        var reply = reply
+        if slot.explains { reply.explanation = words.withUTF8Buffer { Array($0) } }
+        slot.acceptance = reply
+    }
+
     /// Answers as was decided, or keeps the request until its receipt is settled, which is on another turn of the loop.
     private func hold(_ slot: RequestSlot, _ decision: PostDecision) {
         session.keepInHand(slot)
         switch decision {
-        case .accepted: accept(slot, "it was not to be stored, and is on its way to the devices that are subscribed")
-        case .pending: break
+        case .accepted:
+            promise(.accepted, "it was not to be stored, and is on its way to the devices that are subscribed", slot)
+            accept(slot)
+        case .pending:
+            promise(slot.acceptance ?? .accepted, "it is stored", slot)
         case .refused(let rejection, _): refuse(slot, Refusal(rejection, Self.wordsAboutChannels(rejection)))
         }
     }

@@ -22,24 +22,28 @@ final class ProviderConnection: ChannelDuplexHandler {
     typealias OutboundOut = ByteBuffer
 
     let service: ProviderService
-    private let intake: RequestIntake
-    let channelIntake: ChannelIntake
+    private(set) var intake: RequestIntake
+    private(set) var channelIntake: ChannelIntake
+    private var rulesGeneration: UInt64
     private let loop: ProviderLoop
     let session: HTTP2Session
     var standing: ProviderStanding
     private var environment: NamedEnvironment
-    private var lifetime: ConnectionLifetime
+    var lifetime: ConnectionLifetime
     var ids = IdentifierSource()
     private var refusedTokens: TokenBucket
     private var refusedTokenCount = 0
     /// Why the certificate is not taken; said once the client has begun to speak.
     private var certificateRefusal: Rejection?
 
-    private var context: ChannelHandlerContext?
+    private(set) var context: ChannelHandlerContext?
     private(set) var membership: (number: UInt64, desk: any ReceiptDesk)?
-    private var output = ByteBuffer()
+    var output = ByteBuffer()
     private var isReadHeld = false
     private var blockedSince: NIODeadline?
+    var drills = ConnectionDrills()
+    /// The highest stream whose request was looked at.
+    private(set) var highestStream: Int32 = 0
     private var isTouched = false
     private var isClosing = false
     private(set) var deadline: NIODeadline?
@@ -51,6 +55,7 @@ final class ProviderConnection: ChannelDuplexHandler {
         self.service = service
         self.loop = loop
         let configuration = service.configuration
+        rulesGeneration = service.rules.generation
         intake = service.intake
         channelIntake = service.channelIntake
         environment = NamedEnvironment(serverName: peer.serverName, door: configuration.environment)
@@ -76,7 +81,7 @@ final class ProviderConnection: ChannelDuplexHandler {
         standing = ProviderStanding(certificate: identity)
         session = try HTTP2Session(
             limits: configuration.http2,
-            streams: peer.certificate == nil ? configuration.streamsBeforeToken : configuration.http2.concurrentStreams,
+            streams: peer.certificate == nil ? configuration.streamsBeforeToken : service.welcomeStreams,
             now: now
         )
     }
@@ -142,14 +147,8 @@ final class ProviderConnection: ChannelDuplexHandler {
     func settled(_ number: UInt64, _ outcome: ReceiptOutcome) {
         guard let slot = session.request(number), slot.phase == .inHand else { return }
         switch outcome {
-        case .accepted:
-            accept(
-                slot,
-                slot.isAboutChannels
-                    ? "it is stored"
-                    : "the device has acknowledged it, or it is stored until the device does"
-            )
-        case .refused(let rejection): refuse(slot, Refusal(rejection, Self.storeTrouble))
+        case .accepted: accept(slot)
+        case .refused(let rejection): refuse(slot, Refusal(rejection, PostRefusal.storeTrouble))
         }
     }
 
@@ -172,6 +171,7 @@ final class ProviderConnection: ChannelDuplexHandler {
     /// The service stops.
     func stop() {
         guard let context else { return }
+        releaseHeld(until: .distantFuture)
         perform(lifetime.stop(requestCount: session.requestCount, now: context.eventLoop.now), context)
         flush(context)
     }
@@ -190,14 +190,18 @@ final class ProviderConnection: ChannelDuplexHandler {
 
     private func serve(_ context: ChannelHandlerContext, _ now: NIODeadline) {
         guard var slot = session.nextRequest() else { return }
+        if service.rules.isNewer(than: &rulesGeneration) {
+            intake = service.intake
+            channelIntake = service.channelIntake
+        }
         let wallTime = service.clock.now()
         standing.refresh(intake.admission, now: wallTime)
         while true {
             answer(slot, wallTime)
-            guard let next = session.nextRequest() else { break }
+            guard !isClosing, let next = session.nextRequest() else { break }
             slot = next
         }
-        if standing.isKnown { session.announce(streams: service.configuration.http2.concurrentStreams) }
+        if standing.isKnown { session.announce(streams: service.welcomeStreams) }
         let refused = standing.refusedTokens - refusedTokenCount
         guard refused > 0 else { return }
         refusedTokenCount = standing.refusedTokens
@@ -205,18 +209,18 @@ final class ProviderConnection: ChannelDuplexHandler {
     }
 
     private func answer(_ slot: RequestSlot, _ now: WallTime) {
+        highestStream = max(highestStream, slot.streamID)
         slot.explains = slot.fields.value(of: .heraldExplain, is: "1")
         slot.isAboutChannels = RequestRoute.isAboutChannels(slot.fields)
-        guard !lifetime.isStopping else {
-            return refuse(slot, Refusal(.shutdown, "the service is stopping; connect again"))
-        }
+        guard !lifetime.isStopping else { return refuse(slot, stopRefusal) }
         let asked = environment.environment(of: slot.fields)
         guard !slot.isAboutChannels else { return answerAboutChannels(slot, asked, now) }
         switch intake.decide(slot, &standing, environment: asked, ids: &ids, now: now) {
         case .refused(let refusal):
             refuse(slot, refusal)
         case .notification(let notification, let generation):
-            post(notification, slot, asked) { service.letterBox.post($0, generation: generation) }
+            if service.drills.isOn, isDrilled(notification, generation, slot, asked) { return }
+            post(notification, generation, slot, asked)
         case .unreadable(let notification, let generation):
             post(notification, slot, asked) {
                 service.letterBox.discard($0, generation: generation, as: .discardedUndeliverable)
@@ -224,40 +228,20 @@ final class ProviderConnection: ChannelDuplexHandler {
         }
     }
 
-    private func post(
-        _ notification: Notification,
-        _ slot: RequestSlot,
-        _ environment: PushEnvironment,
-        _ post: (Letter) -> PostDecision
-    ) {
-        guard let desk = membership?.desk else { return }
-        slot.replyID = givenID(slot) ?? IdentifierText(notification.id, upperCase: true)
-        if environment == .sandbox || intake.rules.alwaysSendsUniqueID {
-            slot.replyUniqueID = IdentifierText(notification.uniqueID, upperCase: false)
-        }
-        session.keepInHand(slot)
-        switch post(Letter(notification, receipt: Receipt(desk: desk, number: slot.number))) {
-        case .accepted: accept(slot, "it was not to be stored, and one delivery was tried")
-        case .pending: break
-        case .refused(let rejection, let since): refuse(slot, Refusal(rejection, Self.words(rejection), since: since))
-        }
-    }
-
-    func accept(_ slot: RequestSlot, _ explanation: StaticString) {
-        var reply = slot.acceptance ?? .accepted
-        service.metrics.count(reply.status)
-        guard slot.explains else { return session.reply(to: slot, reply) }
-        reply.explanation = explanation.withUTF8Buffer { Array($0) }
-        session.reply(to: slot, reply)
-    }
-
-    func refuse(_ slot: RequestSlot, _ refusal: Refusal) {
+    /// Refuses a request; `retryAfter` is in seconds, and nil for what is usual.
+    func refuse(_ slot: RequestSlot, _ refusal: Refusal, retryAfter: Int? = nil) {
         service.metrics.count(refusal.rejection)
         slot.replyID = slot.replyID ?? givenID(slot) ?? IdentifierText(ids.identifier(), upperCase: true)
         slot.replyUniqueID = nil
         var reply = Reply(refusal, explains: slot.explains)
+        if let retryAfter { reply.retryAfter = Array("\(retryAfter)".utf8) }
         // The answer to HEAD has no body (RFC 9110 §9.3.2).
         if slot.fields.value(of: .method, is: "HEAD") { reply.body = [] }
+        give(reply, to: slot)
+    }
+
+    func give(_ reply: Reply, to slot: RequestSlot) {
+        if let drill = slot.drill { return give(reply, to: slot, drill) }
         session.reply(to: slot, reply)
     }
 
@@ -266,18 +250,6 @@ final class ProviderConnection: ChannelDuplexHandler {
         slot.fields.withValue(of: slot.isAboutChannels ? .apnsRequestID : .apnsID) { text in
             NotificationID(utf8: text) == nil ? nil : IdentifierText(copying: text)
         } ?? nil
-    }
-
-    private static let storeTrouble = "it could not be stored, and nothing of it is kept; send it again later"
-
-    /// What the post office's refusals mean to a provider.
-    private static func words(_ rejection: Rejection) -> String {
-        switch rejection {
-        case .unregistered: "the app was removed from the device; its token is dead for good"
-        case .tooManyRequests: "too many notifications for this device at once"
-        case .serviceUnavailable: "nothing can be stored at present; send it again later"
-        default: "the service refuses it"
-        }
     }
 
     // Bytes out, and the end.
@@ -318,7 +290,7 @@ final class ProviderConnection: ChannelDuplexHandler {
         context.read()
     }
 
-    private func perform(_ action: ConnectionLifetime.Action, _ context: ChannelHandlerContext) {
+    func perform(_ action: ConnectionLifetime.Action, _ context: ChannelHandlerContext) {
         switch action {
         case .wait:
             break
@@ -348,6 +320,11 @@ final class ProviderConnection: ChannelDuplexHandler {
     }
 
     private func close(_ context: ChannelHandlerContext) {
+        close(by: context)
+    }
+
+    /// Closes by a handler's context; from that of TLS the peer is told nothing.
+    func close(by context: ChannelHandlerContext) {
         guard !isClosing else { return }
         isClosing = true
         deadline = nil
@@ -359,6 +336,8 @@ final class ProviderConnection: ChannelDuplexHandler {
         deadline = nil
         if let number = membership?.number { loop.remove(number) }
         membership = nil
+        drills.release?.cancel()
+        drills = ConnectionDrills()
         context = nil
     }
 
@@ -374,6 +353,7 @@ extension ProviderConnection: DeadlineHolder {
         let now = context.eventLoop.now
         deadline = now + Self.tick
         let isBlockOverdue = !session.sweep(now: now)
+        if standing.isKnown { session.announce(streams: service.welcomeStreams) }
         let facts = ConnectionLifetime.Facts(
             isKnown: standing.isKnown,
             requestCount: session.requestCount,

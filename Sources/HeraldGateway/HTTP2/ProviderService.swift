@@ -12,16 +12,21 @@ struct ProviderService: Sendable {
     let channels: ChannelOffice?
     let clock: any WallClock
     let logger: Logger
+    let drills: DrillDesk
+    let rules: LiveRules
     let metrics = GatewayMetrics()
 
     var channelIntake: ChannelIntake {
-        ChannelIntake(admission: admission, rules: configuration.rules, office: channels)
+        ChannelIntake(admission: admission, rules: rules.current, office: channels)
     }
+
+    /// How many streams are welcome on a connection that has shown who it is.
+    var welcomeStreams: Int { drills.streams ?? configuration.http2.concurrentStreams }
 
     var intake: RequestIntake {
         RequestIntake(
             admission: admission,
-            rules: configuration.rules,
+            rules: rules.current,
             longestStorage: letterBox.longestStorage
         )
     }

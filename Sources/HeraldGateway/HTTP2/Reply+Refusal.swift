@@ -5,7 +5,7 @@ extension Reply {
     /// the provider asked for them.
     init(_ refusal: Refusal, explains: Bool) {
         let rejection = refusal.rejection
-        self.init(status: ReplyStatus(rejection), retryAfter: Self.retryAfter(rejection))
+        self.init(status: ReplyStatus(rejection), retryAfter: Self.delays[rejection] ?? [])
         guard refusal.since != nil || explains else {
             body = Self.bodies[rejection] ?? Self.body(rejection, since: nil, explanation: nil)
             return
@@ -46,14 +46,13 @@ extension Reply {
     /// When to try again, in seconds, where trying again is worth while.
     ///
     /// APNs documents no such field; some clients read it.
-    private static func retryAfter(_ rejection: Rejection) -> StaticString? {
-        switch rejection {
-        case .tooManyProviderTokenUpdates: "1200"
-        case .tooManyRequests: "60"
-        case .serviceUnavailable, .shutdown: "10"
-        default: nil
-        }
-    }
+    private static let delays: [Rejection: [UInt8]] = [
+        .tooManyProviderTokenUpdates: Array("1200".utf8),
+        // Whatever the rate is set to, the next one is free within a second.
+        .tooManyRequests: Array("1".utf8),
+        .serviceUnavailable: Array("10".utf8),
+        .shutdown: Array("10".utf8),
+    ]
 }
 
 extension ReplyStatus {

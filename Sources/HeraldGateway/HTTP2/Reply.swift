@@ -41,14 +41,18 @@ struct Reply {
     var body: [UInt8] = []
     /// The channel that was made, in base64; empty for none.
     var channelID: [UInt8] = []
-    /// Seconds, for `retry-after`.
-    var retryAfter: StaticString?
+    /// Seconds in digits, for `retry-after`; empty for none.
+    var retryAfter: [UInt8] = []
     /// Words for `herald-explanation`; empty for none.
     var explanation: [UInt8] = []
 
-    /// Gives out the bytes of the explanation and of the channel's identifier where they lie.
-    func withWords<Result>(_ read: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Result) -> Result {
-        explanation.withUnsafeBytes { words in channelID.withUnsafeBytes { read(words, $0) } }
+    /// Gives out the bytes of `retry-after`, of the explanation, and of the channel's identifier where they lie.
+    func withWords<Result>(
+        _ read: (UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        retryAfter.withUnsafeBytes { seconds in
+            explanation.withUnsafeBytes { words in channelID.withUnsafeBytes { read(seconds, words, $0) } }
+        }
     }
 
     /// The answer to a notification that is safe.

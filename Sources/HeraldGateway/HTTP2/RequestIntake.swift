@@ -62,7 +62,11 @@ struct RequestIntake {
             return .refused(refusal)
         case .slot(let contents):
             let isReadable = !rules.takesUnreadablePayloads || RequestParser.isObject(slot.body)
-            let notification = notification(slot, request, kind, contents.slot, &ids, now)
+            let isSilent = request.pushType == nil && kind == .alert && PayloadScanner.isSilent(slot.body)
+            // What only wakes its app is a background notification, whether its provider knows the word or not; it has
+            // never had priority 10 ("Sending notification requests to APNs"), and many who say nothing do say 10.
+            if isSilent, request.priority == .immediate { request.priority = .conserving }
+            let notification = notification(slot, request, isSilent ? .background : kind, contents.slot, &ids, now)
             return isReadable
                 ? .notification(notification, generation: contents.generation)
                 : .unreadable(notification, generation: contents.generation)

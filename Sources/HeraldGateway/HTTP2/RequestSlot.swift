@@ -1,3 +1,4 @@
+import HeraldMailbox
 import NIOCore
 
 /// One request of a connection, from its header to its answer; used again for the next.
@@ -16,6 +17,8 @@ final class RequestSlot {
         case abandoned
         /// The post office has it; its receipt will come.
         case inHand
+        /// A drill never answers it.
+        case unanswered
         /// Its answer has been given to the HTTP/2 layer.
         case answered
     }
@@ -45,6 +48,10 @@ final class RequestSlot {
     var isAboutChannels = false
     /// The answer once the receipt says so, where it is another than ``Reply/accepted``.
     var acceptance: Reply?
+    /// What a drill makes of it.
+    var drill: RequestDrill?
+    /// What the request came to; kept only where the provider asks what became of it.
+    var letter: Letter?
     /// The answer's body, and how much of it the HTTP/2 layer has taken.
     var replyBody: [UInt8] = []
     var replyOffset = 0
@@ -77,6 +84,8 @@ final class RequestSlot {
         explains = false
         isAboutChannels = false
         acceptance = nil
+        drill = nil
+        letter = nil
         replyBody = []
         replyOffset = 0
     }

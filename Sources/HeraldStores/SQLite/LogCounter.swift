@@ -3,7 +3,8 @@ import GRDBSQLite
 
 /// How many pages the write-ahead log holds after the last commit, as SQLite tells in its hook.
 ///
-/// The hook takes the place of the automatic checkpoint.
+/// The hook takes the place of the automatic checkpoint. It goes with the counter, which must therefore go before the
+/// connection is closed: it belongs to the ``Writer``, which never leaves the connection's access.
 final class LogCounter {
     private let connection: OpaquePointer?
     private let count: UnsafeMutablePointer<CInt>
@@ -24,12 +25,8 @@ final class LogCounter {
 
     var pages: Int { Int(count.pointee) }
 
-    /// To be called while the connection is open, last.
-    func stop() {
-        sqlite3_wal_hook(connection, nil, nil)
-    }
-
     deinit {
+        sqlite3_wal_hook(connection, nil, nil)
         count.deallocate()
     }
 }

@@ -72,12 +72,13 @@ enum RegistryTable {
 
     static func register(_ slot: Slot, at moment: WallTime, _ database: Database) throws -> Registration {
         guard var registration = try find(slot, database) else {
-            let new = Registration(slot: slot, generation: 0, isLive: true, registered: moment)
+            let generation = try generationFloor(database)
+            let new = Registration(slot: slot, generation: generation, isLive: true, registered: moment)
             try save(new, database)
             return new
         }
         if !registration.isLive {
-            registration.generation += 1
+            registration.generation = try next(after: registration.generation)
             registration.isLive = true
             registration.isEnabled = true
             try database.cachedStatement(sql: "DELETE FROM feedback WHERE device = ? AND app = ?")
@@ -101,6 +102,45 @@ enum RegistryTable {
             Int64(registration.generation),
         ])
         return true
+    }
+
+    /// Forgets a device's oldest ended registrations; their generations are left behind for ever.
+    static func forgetEnded(_ device: DeviceNumber, keeping limit: Int, _ database: Database) throws -> [Slot] {
+        let selection = try database.cachedStatement(
+            sql: """
+                SELECT app, generation FROM registration WHERE device = ? AND NOT is_live
+                ORDER BY ended DESC, app DESC LIMIT -1 OFFSET ?
+                """
+        )
+        let arguments: StatementArguments = [Int64(bitPattern: device.value), max(0, limit)]
+        var floor = try generationFloor(database)
+        var forgotten: [Slot] = []
+        for row in try Row.fetchAll(selection, arguments: arguments) {
+            let slot = Slot(device: device, app: AppNumber(try read(UInt32(exactly: row["app"] as Int64))))
+            floor = max(floor, try next(after: try read(UInt32(exactly: row["generation"] as Int64))))
+            for table in ["registration", "feedback"] {
+                try database.cachedStatement(sql: "DELETE FROM \(table) WHERE device = ? AND app = ?")
+                    .execute(arguments: key(slot))
+            }
+            forgotten.append(slot)
+        }
+        guard !forgotten.isEmpty else { return [] }
+        try database.cachedStatement(sql: "INSERT OR REPLACE INTO setting VALUES ('generation_floor', ?)")
+            .execute(arguments: [Int64(floor)])
+        return forgotten
+    }
+
+    /// The generation with which a registration begins of which nothing is known: above those of all that were forgotten.
+    private static func generationFloor(_ database: Database) throws -> UInt32 {
+        let selection = try database.cachedStatement(sql: "SELECT value FROM setting WHERE name = 'generation_floor'")
+        return try Int64.fetchOne(selection).map { try read(UInt32(exactly: $0)) } ?? 0
+    }
+
+    private static func next(after generation: UInt32) throws -> UInt32 {
+        guard generation < .max else {
+            throw StoreError(.cannotWrite, "the store counts 2^32 removals of an app from a device only")
+        }
+        return generation + 1
     }
 
     static func setEnabled(_ enabled: Bool, for slot: Slot, _ database: Database) throws {

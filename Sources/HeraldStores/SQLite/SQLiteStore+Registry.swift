@@ -26,8 +26,15 @@ extension SQLiteStore: RegistryStore {
         }
     }
 
+    package func forgetEnded(_ device: DeviceNumber, keeping limit: Int) async throws -> [Slot] {
+        try await change { database, _ in try RegistryTable.forgetEnded(device, keeping: limit, database) }
+    }
+
     package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
-        try await change { database, _ in try RegistryTable.setEnabled(enabled, for: slot, database) }
+        try await change { database, batch in
+            try RegistryTable.setEnabled(enabled, for: slot, database)
+            if !enabled { batch.discard(slot, .discardedDisabledFromStorage, at: batch.now) }
+        }
     }
 
     package func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {

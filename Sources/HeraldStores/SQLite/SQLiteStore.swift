@@ -105,6 +105,7 @@ package final class SQLiteStore: Sendable {
             let error = StoreError(opening: error, path: surroundings.file.path)
             surroundings.gate.set(.failed)
             surroundings.logger.critical("the store has failed", metadata: ["error": "\(error)"])
+            surroundings.refuseAll(error)
             surroundings.onFatal(error)
         }
         do {

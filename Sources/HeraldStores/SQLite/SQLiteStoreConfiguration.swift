@@ -39,7 +39,9 @@ package struct SQLiteStoreConfiguration: Sendable {
     package var upkeepSlice = 128
     /// After how many pages in the write-ahead log they are copied into the database file, between two commits: a
     /// commit is held up by one such slice at most.
-    package var checkpointPages = 1000
+    package var checkpointPages = 250
+    /// The same while nobody waits for a commit: such a slice is soon copied, should somebody come meanwhile.
+    package var gapCheckpointPages = 125
     /// After how long without a commit the rest of the log is copied.
     package var checkpointIdle: Duration = .milliseconds(500)
     /// The write-ahead log's size, in pages of 4 KiB, past which readers are waited for so that it can start over.

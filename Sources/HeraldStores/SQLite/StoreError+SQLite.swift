@@ -76,7 +76,8 @@ extension StoreError {
     private static func damaged(path: String, _ reason: String) -> StoreError {
         StoreError(
             .damaged,
-            "the store \(path) is damaged (\(reason)); restore it from a backup, or move it away to start with an empty one"
+            "the store \(path) is damaged (\(reason)); restore it from a backup, or move it away: the next start says how "
+                + "to begin with an empty one"
         )
     }
 

@@ -49,6 +49,7 @@ struct StoreStart {
     /// The rows in ascending order: should a slot have two, the newer one counts, and the older is deleted.
     private func readIndex(_ database: Database) throws -> SlotIndex {
         var index = SlotIndex()
+        index.reserve(try likelyCount(database))
         var superseded: [Int64] = []
         try MailboxReader.scan(database) { entry in
             if let older = index.set(entry) { superseded.append(Int64(bitPattern: older.sequence)) }
@@ -62,5 +63,18 @@ struct StoreStart {
             }
         }
         return index
+    }
+
+    /// How many rows there can be at most, without counting them: no more than sequences, or than fit into the file.
+    ///
+    /// Room that is not used costs address space only.
+    private func likelyCount(_ database: Database) throws -> Int {
+        // Each by itself: SQLite looks at one end of the table then, instead of at all of it.
+        let newest = try Int.fetchOne(database, sql: "SELECT max(sequence) FROM mailbox") ?? 0
+        let oldest = try Int.fetchOne(database, sql: "SELECT min(sequence) FROM mailbox") ?? 0
+        let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+        let rowsPerPage = 10
+        // A damaged file may claim anything.
+        return max(0, min(newest.subtractingReportingOverflow(oldest).partialValue, pages * rowsPerPage, 4_000_000))
     }
 }

@@ -12,6 +12,8 @@ package struct StoreStatistics: Hashable, Sendable {
     package var checkpoints = 0
     /// The longest of them, which is also the longest that a commit had to wait for one.
     package var longestCheckpoint: Duration = .zero
+    /// How long all of them took together.
+    package var checkpointTime: Duration = .zero
 
     package init() {}
 }
@@ -33,6 +35,7 @@ final class StatisticsBox: Sendable {
     func checkpointed(in duration: Duration) {
         box.withLock { statistics in
             statistics.checkpoints += 1
+            statistics.checkpointTime += duration
             statistics.longestCheckpoint = max(statistics.longestCheckpoint, duration)
         }
     }

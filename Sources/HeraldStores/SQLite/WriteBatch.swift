@@ -39,6 +39,11 @@ struct WriteBatch {
     /// Empties the batch for the next commit.
     mutating func begin(at now: WallTime) {
         self.now = now
+        clear()
+    }
+
+    /// Lets go of all that was in it: notifications are counted as long as somebody holds them.
+    mutating func clear() {
         staged.removeAll(keepingCapacity: true)
         changes.removeAll(keepingCapacity: true)
         forgotten.removeAll(keepingCapacity: true)

@@ -144,3 +144,23 @@ extension Writer {
         }
     }
 }
+
+extension Writer.Surroundings {
+    /// There is no writer: takes no more orders, and answers those that were left.
+    func refuseAll(_ error: StoreError) {
+        queue.close()
+        var orders: [WriteOrder] = []
+        _ = queue.take(into: &orders)
+        var letters: [Letter] = []
+        for order in orders {
+            switch order {
+            case .put(let letter, _, _): letters.append(letter)
+            case .job(let job): job.fail(error)
+            case .record(_, let receipt): receipt?.settle(.refused(.serviceUnavailable))
+            case .remove: break
+            }
+        }
+        if !letters.isEmpty { reporter.current?.failed(letters) }
+        readers.close()
+    }
+}

@@ -32,6 +32,5 @@ extension Writer {
                 )
             }
         }
-        log.stop()
     }
 }

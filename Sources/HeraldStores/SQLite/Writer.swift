@@ -114,6 +114,7 @@ final class Writer {
         checkSpace()
         take()
         batch.begin(at: surroundings.clock.now())
+        defer { batch.clear() }
         var stage = Stage()
         do {
             let journalEnd = try transact {

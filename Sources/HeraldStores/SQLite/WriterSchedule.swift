@@ -3,7 +3,7 @@
 /// Times are measured from the writer's start.
 ///
 /// In order of importance: an overfull log is copied before anything else, since it only grows; then come those who
-/// wait; then journal lines and removals that have waited long enough; then, in quiet times, the rest of the log.
+/// wait; then a log that has grown by a little, while nobody does; then journal lines and removals that have waited long enough; then, in quiet times, the rest of the log.
 struct WriterSchedule {
     /// How the store can write.
     enum Health: Hashable {
@@ -75,7 +75,7 @@ struct WriterSchedule {
         case .lowOnSpace, .well:
             break
         }
-        if let mode = checkpoints.due(isIdle: false) { return .checkpoint(mode) }
+        if let mode = checkpoints.due(facts.urgent > 0 ? .busy : .gap) { return .checkpoint(mode) }
         if facts.urgent > 0 { return nextForUrgent(facts) }
         if facts.isClosing { return facts.hasWork ? .commit : .finish }
         return nextInQuiet(facts)
@@ -108,7 +108,7 @@ struct WriterSchedule {
             wakeAt = waitingSince + journalDelay
         }
         if let idleAt = checkpoints.idleMoment(lastCommit: lastCommit) {
-            if facts.now >= idleAt, let mode = checkpoints.due(isIdle: true) { return .checkpoint(mode) }
+            if facts.now >= idleAt, let mode = checkpoints.due(.quiet) { return .checkpoint(mode) }
             wakeAt = min(wakeAt ?? idleAt, idleAt)
         }
         if health == .lowOnSpace { wakeAt = min(wakeAt ?? probeAt, probeAt) }

@@ -15,6 +15,14 @@ package struct CertificateAuthority: Sendable {
     /// Certificates begin some time before they are made, for peers whose clocks are behind.
     static let backdating = Duration.seconds(3600)
 
+    /// From when on a certificate is good.
+    ///
+    /// Peers and TLS libraries judge it by the clocks of their machines, whatever the service's own says: one that is made
+    /// while that clock is ahead must not seem to begin in the future.
+    private static func begin(at now: WallTime) -> WallTime {
+        min(now, WallTime(Date())) - backdating
+    }
+
     /// Makes an authority with a new P-256 key.
     ///
     /// Authorities of different services have different names, because peers are told apart by the issuer that their
@@ -36,7 +44,7 @@ package struct CertificateAuthority: Sendable {
             version: .v3,
             serialNumber: SerialText.newSerial(),
             publicKey: key.publicKey,
-            notValidBefore: Date(now - backdating),
+            notValidBefore: Date(begin(at: now)),
             notValidAfter: Date(now + lifetime),
             issuer: subject,
             subject: subject,
@@ -115,7 +123,7 @@ package struct CertificateAuthority: Sendable {
             version: .v3,
             serialNumber: SerialText.newSerial(),
             publicKey: publicKey,
-            notValidBefore: Date(now - CertificateAuthority.backdating),
+            notValidBefore: Date(CertificateAuthority.begin(at: now)),
             notValidAfter: min(Date(now + lifetime), certificate.notValidAfter),
             issuer: certificate.subject,
             subject: subject,

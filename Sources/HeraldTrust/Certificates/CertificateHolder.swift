@@ -2,6 +2,14 @@ import Crypto
 import SwiftASN1
 import X509
 
+extension TrustFolder {
+    /// Whether a certificate can be made for who signed a request.
+    /// - Throws: ``TrustError/Code/badRequest``.
+    package static func check(request: [UInt8]) throws {
+        _ = try CertificateHolder(request: request)
+    }
+}
+
 /// Whom a certificate is made for: somebody who showed a signing request, or somebody for whom a key is made.
 struct CertificateHolder {
     let publicKey: Certificate.PublicKey

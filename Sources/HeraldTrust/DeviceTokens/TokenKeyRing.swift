@@ -49,16 +49,23 @@ package struct TokenKeyRing: Sendable {
     }
 
     /// Ends a key: its secret is forgotten, and tokens under it open no more.
-    /// - Throws: ``TrustError/Code/invalidArgument`` for the newest key, ``TrustError/Code/unknownID`` for none.
+    /// - Throws: ``TrustError/Code/invalidArgument`` for the newest key, ``TrustError/Code/unknownID`` for none,
+    ///   ``TrustError/Code/alreadyRevoked`` for one that is retired.
     package mutating func retire(_ id: UInt32, now: WallTime) throws {
         guard let index = keys.firstIndex(where: { $0.id == id }) else {
-            throw TrustError(.unknownID, "there is no token key \(id)")
+            throw TrustError(.unknownID, "there is no token key \(id): `herald token keys` shows them")
         }
         guard index != keys.count - 1 else {
-            throw TrustError(.invalidArgument, "token key \(id) mints new tokens: add another key before retiring it")
+            throw TrustError(
+                .invalidArgument,
+                "token key \(id) mints new tokens: add another with `herald token rotate`"
+            )
+        }
+        if let since = keys[index].retired {
+            throw TrustError(.alreadyRevoked, "token key \(id) was retired at \(since.rfc3339)")
         }
         keys[index].secret = nil
-        keys[index].retired = keys[index].retired ?? now
+        keys[index].retired = now
     }
 }
 

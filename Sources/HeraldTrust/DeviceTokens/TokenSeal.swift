@@ -85,6 +85,11 @@ package final class TokenSeal: Sendable {
         preconditionFailure("AES-GCM-SIV failed with a key of 256 bits")
     }
 
+    /// The number of the key under which tokens are sealed now.
+    package var newestKey: UInt32 {
+        keys.withLock { $0.open[0].id }
+    }
+
     /// What a token holds.
     /// - Returns: nil if it opens under no key that is not retired: forged, of another service, or of a retired key.
     package func open(_ token: DeviceToken) -> TokenContents? {

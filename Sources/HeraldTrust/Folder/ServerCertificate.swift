@@ -15,6 +15,11 @@ package struct ServerCertificate: Sendable {
     /// One that users brought is never exchanged.
     package let isOurs: Bool
 
+    /// Whether another is to take its place.
+    package func isDue(at now: WallTime) -> Bool {
+        expires - now <= TrustFolder.serverRenewal
+    }
+
     /// Whether it names Apple's hosts (`herald init --as-apple`).
     package var namesApple: Bool {
         !names.isDisjoint(with: ServerName.apple)

@@ -1,5 +1,5 @@
 import Crypto
-import HeraldModel
+package import HeraldModel
 import X509
 
 extension TrustFolder {
@@ -23,7 +23,7 @@ extension TrustFolder {
                 }
                 return
             }
-            let isLasting = present.expires - now > TrustFolder.serverRenewal
+            let isLasting = !present.isDue(at: now)
             let hasNames = present.names.isSuperset(of: wanted.union(ServerName.local()))
             if isLasting, hasNames { return }
         }
@@ -32,6 +32,13 @@ extension TrustFolder {
             try TrustFile.write(Array(lines.utf8), to: layout.serverNames, .secret)
         }
         try issueServerCertificate(wanted.union(ServerName.local()), now: now)
+    }
+
+    /// Exchanges the server certificate if it is near its end.
+    ///
+    /// One that users brought is left as it is.
+    package func renewServerCertificate(now: WallTime) throws {
+        try TrustLock.with(layout) { try updateServerCertificate(adding: [], now: now) }
     }
 
     /// The names that were ever asked for.

@@ -10,7 +10,7 @@ import X509
 package struct TrustFolder: Sendable {
     /// Short of the 825 days after which Apple's platforms refuse a certificate of a private authority.
     static let serverLifetime = Duration.seconds(820 * 86_400)
-    /// A server certificate that ends sooner than this is exchanged at the next start.
+    /// A server certificate that ends sooner than this is exchanged, at a start and while the service runs.
     static let serverRenewal = Duration.seconds(90 * 86_400)
 
     package let layout: TrustLayout

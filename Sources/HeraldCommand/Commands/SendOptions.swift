@@ -1,0 +1,123 @@
+import ArgumentParser
+import Foundation
+import HeraldProvider
+
+/// The options of `herald send`.
+///
+/// Each may be missing here, so that it can come from the environment or from the configuration file.
+struct SendOptions: ParsableArguments {
+    @Argument(help: "The device token: 64 hexadecimal digits.")
+    var token: String
+
+    @Option(
+        help: ArgumentHelp(
+            "The app: a bundle identifier, with its suffix where the push type has one.",
+            valueName: "id"
+        )
+    )
+    var topic: String?
+
+    @Option(help: ArgumentHelp("A provider certificate: PEM with certificate, chain and key.", valueName: "file"))
+    var certificate: String?
+
+    @Option(help: ArgumentHelp("A provider key (AuthKey_….p8), with --key-id and --team.", valueName: "file"))
+    var key: String?
+
+    @Option(
+        help: ArgumentHelp("The key's identifier; read from the name of an AuthKey file if left out.", valueName: "id")
+    )
+    var keyId: String?
+
+    @Option(help: ArgumentHelp("The team's identifier.", valueName: "id"))
+    var team: String?
+
+    @Option(help: ArgumentHelp("The text to show.", valueName: "text"))
+    var alert: String?
+
+    @Option(help: ArgumentHelp("The title to show.", valueName: "text"))
+    var title: String?
+
+    @Option(help: ArgumentHelp("The number on the app's icon; 0 removes it.", valueName: "n"))
+    var badge: Int?
+
+    @Option(help: ArgumentHelp("The sound to play: a name, or default.", valueName: "name"))
+    var sound: String?
+
+    @Option(help: ArgumentHelp("A JSON file to send as it is, or - for standard input.", valueName: "file"))
+    var payload: String?
+
+    @Option(help: ArgumentHelp("The push type. (default: as the topic's suffix says, else alert)", valueName: "type"))
+    var pushType: String?
+
+    @Option(help: ArgumentHelp("10, 5 or 1.", valueName: "n"))
+    var priority: Int?
+
+    @Option(
+        help: ArgumentHelp("Until when it may wait: UNIX seconds, 0 for one attempt, or like 1h.", valueName: "when")
+    )
+    var expiration: String?
+
+    @Option(help: ArgumentHelp("Those that share it show as one.", valueName: "id"))
+    var collapseId: String?
+
+    @OptionGroup var peer: PeerOptions
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    /// All three sources together: what was typed, the environment, the configuration file.
+    ///
+    /// Where options exclude each other, one that was typed keeps the others from being taken from elsewhere.
+    /// - Throws: ``CommandError/Code/configuration``.
+    func completed(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> SendOptions {
+        var all = self
+        let settings = try peer.settings(environment: environment)
+        try all.peer.complete(from: settings)
+        all.topic = try topic ?? settings.text(.topic)
+        if key == nil { all.certificate = try certificate ?? settings.text(.certificate) }
+        if certificate == nil { all.key = try key ?? settings.text(.key) }
+        if all.key != nil {
+            all.keyId = try keyId ?? settings.text(.keyID)
+            all.team = try team ?? settings.text(.team)
+        }
+        let isComposed = alert != nil || title != nil || badge != nil || sound != nil
+        if !isComposed { all.payload = try payload ?? settings.text(.payload) }
+        if payload == nil {
+            all.alert = try alert ?? settings.text(.alert)
+            all.title = try title ?? settings.text(.title)
+            all.badge = try badge ?? settings.number(.badge)
+            all.sound = try sound ?? settings.text(.sound)
+        }
+        all.pushType = try pushType ?? settings.text(.pushType)
+        all.priority = try priority ?? settings.number(.priority)
+        all.expiration = try expiration ?? settings.text(.expiration)
+        all.collapseId = try collapseId ?? settings.text(.collapseID)
+        return all
+    }
+
+    /// The credential that was named.
+    func credential() throws -> ProviderCredential {
+        switch (certificate, key) {
+        case (let certificate?, nil):
+            guard keyId == nil, team == nil else {
+                throw ValidationError("--key-id and --team go with --key.")
+            }
+            return .certificate(pem: try SafeFile.read(certificate))
+        case (nil, let key?):
+            guard let team else { throw ValidationError("--key needs --team.") }
+            guard let id = keyId ?? SendOptions.identifier(inNameOf: key) else {
+                throw ValidationError("--key needs --key-id.")
+            }
+            return .key(pem: try SafeFile.read(key), id: id, team: team)
+        default:
+            throw ValidationError("Say who sends: either --certificate, or --key with --key-id and --team.")
+        }
+    }
+
+    /// `AuthKey_<key id>.p8` is how keys are named when they are made.
+    static func identifier(inNameOf path: String) -> String? {
+        let name = (path as NSString).lastPathComponent
+        guard name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }
+        return String(name.dropFirst(8).dropLast(3))
+    }
+}

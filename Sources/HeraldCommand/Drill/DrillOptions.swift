@@ -1,0 +1,81 @@
+import ArgumentParser
+import HeraldConsole
+
+/// The words of a drill: behind `herald drill start`, and in the configuration's list.
+struct DrillOptions: ParsableArguments {
+    @Argument(help: "What happens: refuse, latency, silence, goaway, streams, drop or shutdown.")
+    var kind: String
+
+    @Option(help: ArgumentHelp("The reason of a refusal (with its status), or of a GOAWAY.", valueName: "reason"))
+    var reason: String?
+
+    @Option(help: ArgumentHelp("Which part of the requests is hit. (default: 100%)", valueName: "percent"))
+    var share: String?
+
+    @Option(help: ArgumentHelp("Only notifications to this topic.", valueName: "id"))
+    var topic: String?
+
+    @Option(help: ArgumentHelp("Only notifications to this device token.", valueName: "hex"))
+    var token: String?
+
+    @Option(help: ArgumentHelp("How long answers wait: 500ms, or 200ms..2s.", valueName: "time"))
+    var latency: String?
+
+    @Option(help: ArgumentHelp("What a refusal's retry-after says, instead of the usual.", valueName: "time"))
+    var retryAfter: String?
+
+    @Flag(help: "With silence: what is not answered is accepted all the same, and delivered. (default: it is lost)")
+    var accepted = false
+
+    @Option(help: ArgumentHelp("How many concurrent streams connections are told. (default: 1)", valueName: "n"))
+    var streams: Int?
+
+    @Option(help: ArgumentHelp("With streams: change to the usual number and back so often.", valueName: "time"))
+    var every: String?
+
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp("How long the drill lasts, 1s to 1h. (default: 60s)", valueName: "time")
+    )
+    var duration: String?
+
+    @Option(help: ArgumentHelp("The same seed and order of requests give the same victims.", valueName: "n"))
+    var seed: UInt64?
+
+    /// The drill as it is asked for.
+    var request: DrillRequest {
+        var request = DrillRequest(kind: kind)
+        request.reason = reason
+        request.share = share
+        request.topic = topic
+        request.token = token
+        request.latency = latency
+        request.retryAfter = retryAfter
+        request.accepted = accepted ? true : nil
+        request.streams = streams
+        request.every = every
+        request.duration = duration
+        request.seed = seed
+        return request
+    }
+
+    /// Reads a drill of the configuration, which says how long it lasts.
+    /// - Throws: ``CommandError/Code/configuration``.
+    static func configured(_ text: String) throws -> DrillRequest {
+        do {
+            let options = try DrillOptions.parse(text.split(separator: " ").map(String.init))
+            guard options.duration != nil else {
+                throw DrillMistake(text: "a drill of the configuration says how long it lasts, like --for 10m")
+            }
+            try DrillReader.check(options.request)
+            return options.request
+        } catch {
+            let why = (error as? DrillMistake)?.text ?? DrillOptions.message(for: error)
+            // Nothing of the text itself: it may hold a device token.
+            throw CommandError(
+                .configuration,
+                "drill: \(why): write for example `refuse --reason Unregistered --share 5% --for 10m`"
+            )
+        }
+    }
+}

@@ -1,0 +1,67 @@
+/// Which settings a running service takes over on SIGHUP.
+extension SettingKey {
+    /// Whether a change holds at once; if not, from the next start.
+    var isLive: Bool {
+        switch self {
+        case .acceptNonJSON, .broadcastApps, .drill, .journalDays, .journalSize, .keepAlive, .logLevel, .payloadDrills,
+            .payloadDrillsInPublic, .storageDays, .uniqueID:
+            true
+        default: false
+        }
+    }
+}
+
+extension ServerConfiguration {
+    /// The settings in which another configuration differs.
+    func changes(to other: ServerConfiguration) -> [SettingKey] {
+        SettingKey.allCases.filter { value(of: $0) != other.value(of: $0) }
+    }
+
+    private func value(of key: SettingKey) -> AnyHashable {
+        switch key {
+        case .alert, .app, .badge, .ca, .certificate, .collapseID, .expiration, .identity, .key, .keyID, .payload,
+            .priority, .pushType, .service, .sound, .team, .title, .topic:
+            // Of the commands that are clients: a service does not read them.
+            false
+        case .acceptNonJSON: acceptsNonJSON
+        case .activationPort: activationPort
+        case .apiPort: apiPort
+        case .appsPerDevice: appsPerDevice
+        case .backgroundBurst: backgroundBurst
+        case .backgroundPerHour: backgroundPerHour
+        case .binaryPort: binaryPort
+        case .broadcastApps: broadcastApps
+        case .channelLimit: channelLimit
+        case .clock: clock
+        case .consoleHost: consoleHost
+        case .consolePort: consolePort
+        case .data: data
+        case .demo: demo
+        case .devicePort: devicePort
+        case .drill: drills
+        case .environment: environment
+        case .feedbackPort: feedbackPort
+        case .gracePeriod: gracePeriod
+        case .host: host
+        case .hostname: hostnames
+        case .journalDays: journalAge
+        case .journalSize: journalBytes
+        case .keepAlive: longestKeepAlive
+        case .logFormat: logFormat
+        case .logLevel: logLevel
+        case .payloadDrills: allowsPayloadDrills
+        case .payloadDrillsInPublic: allowsPayloadDrillsInPublic
+        case .providerIdle: providerIdle
+        case .newsstandTopic: newsstandTopics
+        case .notificationMemory: notificationBytes
+        case .revocationGrace: revocationGrace
+        case .revocationLists: revocationLists
+        case .storageDays: longestStorage
+        case .store: store
+        case .tokenBurst: tokenBurst
+        case .tokenRate: tokenRate
+        case .uniqueID: uniqueID
+        case .unmarkedCertificates: unmarkedCertificates
+        }
+    }
+}

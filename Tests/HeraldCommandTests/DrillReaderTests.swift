@@ -1,0 +1,68 @@
+import ArgumentParser
+import HeraldConsole
+import HeraldGateway
+import HeraldModel
+import Testing
+
+@testable import HeraldCommand
+
+@Suite struct DrillReaderTests {
+    private static let slot = Slot(device: DeviceNumber(7), app: AppNumber(1))
+
+    private func read(_ words: String, knows: Bool = true) throws -> Drill {
+        let request = try DrillOptions.parse(words.split(separator: " ").map(String.init)).request
+        return try DrillReader.drill(request) { _ in knows ? Self.slot : nil }
+    }
+
+    @Test func `every kind is read`() throws {
+        #expect(try read("refuse --reason Unregistered").kind == .refuse(.unregistered, retryAfter: nil))
+        #expect(
+            try read("refuse --reason toomanyrequests --retry-after 30s").kind
+                == .refuse(.tooManyRequests, retryAfter: .seconds(30))
+        )
+        #expect(try read("latency --latency 500ms").kind == .latency(.milliseconds(500) ... .milliseconds(500)))
+        #expect(try read("latency --latency 200ms..2s").kind == .latency(.milliseconds(200) ... .seconds(2)))
+        #expect(try read("silence").kind == .silence(isAccepted: false))
+        #expect(try read("silence --accepted").kind == .silence(isAccepted: true))
+        #expect(try read("goaway").kind == .goAway(nil))
+        #expect(try read("goaway --reason Shutdown").kind == .goAway(.shutdown))
+        #expect(try read("streams").kind == .streams(1, period: nil))
+        #expect(try read("streams --streams 9 --every 5s").kind == .streams(9, period: .seconds(5)))
+        #expect(try read("drop").kind == .drop)
+        #expect(try read("shutdown").kind == .shutdown)
+    }
+
+    @Test func `whom it hits and for how long is read`() throws {
+        let usual = try read("drop")
+        #expect((usual.share, usual.target, usual.duration) == (1, .everybody, .seconds(60)))
+        let drill = try read("drop --share 12.5% --topic com.example.app --for 1h --seed 18446744073709551615")
+        #expect((drill.share, drill.duration, drill.seed) == (0.125, .seconds(3600), .max))
+        let topic = try #require(Topic("com.example.app"))
+        #expect(drill.target == .topic(topic))
+        let token = String(repeating: "ab", count: 32)
+        #expect(try read("drop --token \(token)").target == .slot(Self.slot))
+        #expect(throws: DrillMistake.self) { try read("drop --token \(token)", knows: false) }
+        #expect(throws: DrillMistake.self) { try read("drop --topic com.example.app --token \(token)") }
+    }
+
+    @Test(arguments: [
+        "explode", "refuse", "refuse --reason Nothing", "latency", "latency --latency 2s..1s",
+        "latency --latency 1..2..3",
+        "latency --latency ..", "latency --latency 601s", "drop --share 20", "drop --share 0%", "drop --share nan%",
+        "drop --share=-5%", "drop --share inf%", "drop --for 61m", "drop --for 0s", "drop --for 1y",
+        "streams --streams 0", "streams --streams 1001", "streams --every 1s", "streams --topic com.example.app",
+        "drop --reason Forbidden", "silence --retry-after 3s", "goaway --latency 1s", "drop --accepted",
+    ])
+    func `what cannot be is refused in words`(words: String) throws {
+        let mistake = try #require(throws: DrillMistake.self) { try read(words) }
+        #expect(!mistake.text.isEmpty && !mistake.text.contains("\n"))
+    }
+
+    @Test func `a drill of the configuration says how long it lasts`() throws {
+        #expect(try DrillOptions.configured("drop --for 10m").duration == "10m")
+        let error = try #require(throws: CommandError.self) { try DrillOptions.configured("drop") }
+        #expect(error.message.contains("how long it lasts"))
+        let wrong = try #require(throws: CommandError.self) { try DrillOptions.configured("drop --fro 10m") }
+        #expect(wrong.code == .configuration && !wrong.message.contains("\n"))
+    }
+}

@@ -1,0 +1,221 @@
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import HeraldGateway
+
+@Suite
+struct `a connection in a drill` {
+    let fixture: Fixture
+    let connected: Connected
+    /// Of one provider token: changing it often is a fault of its own.
+    let fields: [(String, String)]
+
+    init() throws {
+        fixture = try Fixture()
+        fields = try fixture.fields()
+        connected = try Connected(fixture)
+        try connected.open()
+        _ = try connected.ask(fields)
+        _ = try connected.sent()
+        try connected.receive(RawPeer.settingsAcknowledgement)
+    }
+
+    private func start(
+        _ kind: Drill.Kind,
+        target: Drill.Target = .everybody,
+        share: Double = 1,
+        for duration: Duration = .seconds(60)
+    ) {
+        let drill = Drill(kind: kind, target: target, share: share, duration: duration, seed: 1)
+        #expect(fixture.drills.start(drill) != nil)
+    }
+
+    private func goAways(_ frames: [RawFrame]) -> [(last: UInt32, text: String)] {
+        frames.filter { $0.type == RawFrame.goAway }.map {
+            (RawFrame.number($0.payload[...]), String(decoding: $0.payload[8...], as: UTF8.self))
+        }
+    }
+
+    /// Sends requests in one burst, and takes what comes back.
+    private func burst(_ streams: [UInt32]) throws -> [RawFrame] {
+        try connected.receive(streams.flatMap { RawPeer.request($0, fields) })
+        return try connected.sent()
+    }
+
+    @Test func `refuses with the reason, puts it on record, and explains it`() throws {
+        start(.refuse(.tooManyRequests, retryAfter: .seconds(33)))
+        let letters = fixture.post.letters.count
+        let answer = try #require(try connected.ask(fields + [("herald-explain", "1")]))
+        #expect(answer.status == "429")
+        #expect(answer.fields["retry-after"] == "33")
+        #expect(answer.body.contains("TooManyRequests") && answer.body.contains("drill 1"))
+        #expect(fixture.post.discarded == [.refusedByDrill])
+        #expect(fixture.post.letters.count == letters + 1)
+    }
+
+    @Test func `says when the token died, as APNs does`() throws {
+        start(.refuse(.unregistered, retryAfter: nil))
+        let answer = try #require(try connected.ask(fields))
+        #expect(answer.status == "410")
+        #expect(answer.body == #"{"reason":"Unregistered","timestamp":\#(fixture.now.milliseconds)}"#)
+    }
+
+    @Test func `leaves what is wrong with a request as it is`() throws {
+        start(.refuse(.internalServerError, retryAfter: nil))
+        #expect(try connected.ask(fields + [("apns-priority", "3")])?.status == "400")
+        fixture.post.decide(.refused(.unregistered, since: fixture.now))
+        #expect(try connected.ask(fields)?.status == "410")
+    }
+
+    @Test func `leaves others alone`() throws {
+        start(.refuse(.internalServerError, retryAfter: nil), target: .topic(topic("com.example.other")))
+        #expect(try connected.ask(fields)?.status == "200")
+    }
+
+    @Test func `holds an answer back, not the notification`() throws {
+        start(.latency(.milliseconds(500) ... .milliseconds(500)))
+        let letters = fixture.post.letters.count
+        #expect(try connected.ask(fields) == nil)
+        #expect(fixture.post.letters.count == letters + 1)
+        connected.pass(.milliseconds(499))
+        #expect(connected.peer.answers(try connected.sent()).isEmpty)
+        connected.pass(.milliseconds(1))
+        #expect(connected.peer.answers(try connected.sent()).values.map(\.status) == ["200"])
+    }
+
+    @Test func `holds a receipt's answer back that comes before its time, and no other`() throws {
+        start(.latency(.seconds(1) ... .seconds(1)))
+        let kept = Kept()
+        fixture.post.settle { kept.letter = $0 }
+        #expect(try connected.ask(fields) == nil)
+        connected.pass(.seconds(2))
+        #expect(connected.peer.answers(try connected.sent()).isEmpty)
+        kept.letter?.receipt?.settle(.accepted)
+        #expect(connected.peer.answers(try connected.sent()).values.map(\.status) == ["200"])
+    }
+
+    @Test func `gives the answers that it holds when the service stops`() throws {
+        start(.latency(.seconds(60) ... .seconds(60)))
+        #expect(try connected.ask(fields) == nil)
+        connected.connection?.stop()
+        let frames = try connected.sent()
+        #expect(goAways(frames).map(\.text) == [#"{"reason":"Shutdown"}"#])
+        #expect(connected.peer.answers(frames).values.map(\.status) == ["200"])
+    }
+
+    @Test func `never answers, and loses or accepts, as was asked`() throws {
+        start(.silence(isAccepted: false))
+        #expect(try connected.ask(fields) == nil)
+        #expect(fixture.post.discarded == [.lostByDrill])
+        _ = fixture.drills.stopAll()
+        start(.silence(isAccepted: true))
+        let letters = fixture.post.letters.count
+        #expect(try connected.ask(fields) == nil)
+        #expect(fixture.post.letters.count == letters + 1)
+        #expect(fixture.post.noted == [.answerWithheldByDrill])
+        _ = fixture.drills.stopAll()
+        connected.pass(.hours(1))
+        #expect(connected.peer.answers(try connected.sent()).isEmpty)
+        #expect(try connected.ask(fields)?.status == "200")
+        // What is never answered does not hold a stop.
+        connected.connection?.stop()
+        #expect(goAways(try connected.sent()).map(\.text) == [#"{"reason":"Shutdown"}"#])
+        #expect(!connected.isOpen)
+    }
+
+    @Test func `frees what is never answered when the client takes it back`() throws {
+        start(.silence(isAccepted: false))
+        _ = try burst([101])
+        let session = try #require(connected.connection?.session)
+        #expect(session.table.count == 1 && session.requestCount == 0)
+        try connected.receive(RawFrame(RawFrame.reset, stream: 101, RawFrame.big(8)).bytes)
+        #expect(session.table.count == 0 && session.requestCount == 0 && session.streams.open == 0)
+    }
+
+    @Test func `says GOAWAY in the middle of a batch, and looks at nothing behind it`() throws {
+        start(.goAway(.shutdown))
+        let letters = fixture.post.letters.count
+        let frames = try burst([11, 13, 15, 17])
+        #expect(goAways(frames).map(\.last) == [11])
+        #expect(goAways(frames).map(\.text) == [#"{"reason":"Shutdown"}"#])
+        #expect(connected.peer.answers(frames).mapValues(\.status) == [11: "200"])
+        #expect(fixture.post.letters.count == letters + 1)
+        #expect(!connected.isOpen)
+    }
+
+    @Test func `answers after a GOAWAY what came before it`() throws {
+        let kept = Kept()
+        fixture.post.settle { kept.letter = $0 }
+        _ = try burst([11])
+        let first = kept.letter
+        start(.goAway(nil))
+        #expect(goAways(try burst([13])).map(\.last) == [13])
+        #expect(connected.isOpen)
+        _ = try burst([15])
+        first?.receipt?.settle(.accepted)
+        kept.letter?.receipt?.settle(.accepted)
+        let frames = try connected.sent()
+        #expect(connected.peer.answers(frames).mapValues(\.status) == [11: "200", 13: "200"])
+        #expect(!connected.isOpen)
+    }
+
+    @Test func `drops the connection without a word`() throws {
+        start(.drop)
+        let frames = try burst([11, 13])
+        #expect(frames.isEmpty)
+        #expect(!connected.isOpen)
+        #expect(fixture.post.discarded == [.lostByDrill])
+    }
+
+    @Test func `shuts down as a service does that stops`() throws {
+        start(.shutdown)
+        let frames = try burst([11, 13])
+        let answers = connected.peer.answers(frames)
+        #expect(answers.mapValues(\.status) == [11: "503", 13: "503"])
+        #expect(answers[13]?.body == #"{"reason":"Shutdown"}"#)
+        #expect(goAways(frames).map(\.text) == [#"{"reason":"Shutdown"}"#])
+        #expect(!connected.isOpen)
+    }
+
+    @Test func `is told another number of streams, and the usual one when the drill is over`() throws {
+        func streams() throws -> [UInt32] {
+            try connected.sent().filter { $0.type == RawFrame.settings && !$0.isAcknowledgement }
+                .compactMap { Exchange.settings($0)[3] }
+        }
+        start(.streams(1, period: nil), for: .seconds(60))
+        connected.pass(.seconds(2))
+        #expect(try streams() == [1])
+        fixture.trust.clock.advance(by: .seconds(61))
+        connected.pass(.seconds(2))
+        #expect(try streams() == [1000])
+    }
+
+    @Test func `does as its payload says, if the operator allows it`() throws {
+        let body = Array(#"{"aps":{},"herald":{"drill":{"reason":"Unregistered"}}}"#.utf8)
+        #expect(try connected.ask(fields, body: body)?.status == "200")
+        fixture.drills.allowsPayloadDrills = true
+        #expect(try connected.ask(fields, body: body)?.status == "410")
+        let wrong = Array(#"{"aps":{},"herald":{"drill":{"reason":"Unregisterd"}}}"#.utf8)
+        #expect(try connected.ask(fields, body: wrong)?.body.contains("BadPayload") == true)
+        #expect(try connected.ask(fields)?.status == "200")
+    }
+
+    @Test func `a drill that is over by the service's clock hits nothing`() throws {
+        start(.refuse(.internalServerError, retryAfter: nil), for: .seconds(60))
+        #expect(try connected.ask(fields)?.status == "500")
+        fixture.trust.clock.advance(by: .seconds(61))
+        #expect(try connected.ask(fields)?.status == "200")
+        #expect(fixture.drills.reports.isEmpty)
+        #expect(!fixture.drills.isOn)
+    }
+
+    /// A letter that a test answers when it likes; on the test's own thread.
+    private final class Kept: @unchecked Sendable {
+        // Invariant: read and written on the thread of the test, which is the embedded loop's.
+        var letter: Letter?
+    }
+}

@@ -1,0 +1,139 @@
+import HeraldModel
+import HeraldTestSupport
+import Logging
+import Synchronization
+import Testing
+
+@testable import HeraldMailbox
+
+/// A post office on a store in memory, with one device that may be connected, everything by hand: the clock, the store's
+/// commits, the acknowledgements.
+final class Office: Sendable {
+    final class Link: DeviceLink {
+        private let delivered = Mutex<[Delivery]>([])
+
+        func deliver(_ delivery: Delivery) { delivered.withLock { $0.append(delivery) } }
+        func dismiss(_ reason: DismissalReason) {}
+
+        /// What was delivered since the last look.
+        func take() -> [Delivery] {
+            delivered.withLock { delivered in
+                defer { delivered = [] }
+                return delivered
+            }
+        }
+    }
+
+    final class Desk: ReceiptDesk {
+        let settled = Mutex<[ReceiptOutcome]>([])
+
+        func settle(_ number: UInt64, _ outcome: ReceiptOutcome) { settled.withLock { $0.append(outcome) } }
+    }
+
+    let clock = ManualClock()
+    let store: MemoryStore
+    let postOffice: PostOffice
+    let registry: Registry
+    let receipts = Desk()
+    let slot: Slot
+    private let running: Task<Void, Never>
+    private let fence = Atomic<UInt64>(0)
+    private let lastID = Atomic<UInt64>(0)
+
+    init(_ adjust: (inout PostOfficeConfiguration) -> Void = { _ in }) async throws {
+        var configuration = PostOfficeConfiguration()
+        // Only a test's own ticks.
+        configuration.acknowledgementGrace = .seconds(86_400)
+        adjust(&configuration)
+        let store = MemoryStore(clock: clock, isManual: true)
+        let directory = SingleNodeDirectory()
+        postOffice = PostOffice(
+            configuration: configuration,
+            clock: clock,
+            store: store,
+            directory: directory,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        store.report(to: postOffice)
+        self.store = store
+        registry = Registry(store: store, postOffice: postOffice, directory: directory, clock: clock)
+        running = Task { [postOffice] in await postOffice.run() }
+        let id = try #require(DeviceID("device"))
+        let topic = try #require(Topic("com.example.magazine"))
+        let device = try await registry.arrive(id).number
+        slot = try await registry.register(device, App(topic: topic, environment: .production)).slot
+    }
+
+    deinit { running.cancel() }
+
+    /// Connects the device, which subscribes and is sent what waits.
+    func connect(saving: Bool = false) async throws -> Link {
+        let link = Link()
+        let fence = fence.wrappingAdd(1, ordering: .relaxed).newValue
+        postOffice.attach(slot.device, link: link, isSavingPower: saving, fence: fence)
+        postOffice.open(slot, fence: fence, qualityOfService: 1)
+        try await settle()
+        return link
+    }
+
+    func post(
+        _ pushType: PushType = .background,
+        priority: Priority = .conserving,
+        stored: Bool = true
+    ) -> (PostDecision, Letter) {
+        let number = lastID.wrappingAdd(1, ordering: .relaxed).newValue
+        let now = clock.now()
+        let notification = Notification(
+            id: NotificationID(high: 1, low: number),
+            uniqueID: NotificationID(high: 2, low: number),
+            slot: slot,
+            received: now,
+            storedUntil: stored ? now + .seconds(30 * 86_400) : nil,
+            priority: priority,
+            pushType: pushType,
+            collapseID: nil,
+            payload: Array("{}".utf8)
+        )
+        let letter = Letter(notification, receipt: Receipt(desk: receipts, number: number))
+        return (postOffice.post(letter, generation: 0), letter)
+    }
+
+    func acknowledge(_ deliveries: [Delivery]) {
+        let fence = fence.load(ordering: .relaxed)
+        for delivery in deliveries {
+            postOffice.finished(slot, fence: fence, delivery: delivery.number, result: .acknowledged)
+        }
+    }
+
+    func disconnect() {
+        postOffice.detach(slot.device, fence: fence.load(ordering: .relaxed))
+    }
+
+    func setSaving(_ saving: Bool) async throws {
+        let fence = fence.load(ordering: .relaxed)
+        postOffice.setSavingPower(saving, device: slot.device, fence: fence)
+        try await settle()
+    }
+
+    /// Moves the clock, and lets what it releases come.
+    func pass(_ duration: Duration) async throws {
+        clock.advance(by: duration)
+        postOffice.release()
+        try await settle()
+    }
+
+    /// Lets every commit and every read finish.
+    func settle() async throws {
+        for _ in 0..<3 {
+            store.flush()
+            while postOffice.readCount > 0 { await Task.yield() }
+        }
+        store.flush()
+    }
+
+    var states: [JournalState] { store.journal.map(\.state) }
+}
+
+extension [Delivery] {
+    var ids: [UInt64] { map(\.letter.notification.id.low) }
+}

@@ -1,0 +1,155 @@
+import GRDB
+import GRDBSQLite
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldStores
+
+/// SQLite's own testers' trick: one call to the disk fails, and that for every call of a workload in turn.
+struct FaultSweepTests {
+    struct Fault: CustomTestStringConvertible {
+        let kind: FaultyDisk.Kind
+        let code: ResultCode
+        /// Whether every later call fails too, until the disk is mended.
+        var isLasting = false
+
+        var testDescription: String { "\(kind) \(code.rawValue)\(isLasting ? " lasting" : "")" }
+    }
+
+    @Test(arguments: [
+        Fault(kind: .writes, code: .SQLITE_FULL), Fault(kind: .writes, code: .SQLITE_FULL, isLasting: true),
+        Fault(kind: .writes, code: .SQLITE_IOERR_WRITE), Fault(kind: .syncs, code: .SQLITE_IOERR_FSYNC),
+    ])
+    func `whichever call fails, all that was acknowledged is there, and nothing that was refused`(
+        fault: Fault
+    ) async throws {
+        var count = 0
+        // Past the last call nothing fails any more; how many there are differs by a few from run to run.
+        var runsWithoutFailure = 0
+        while runsWithoutFailure < 3 {
+            let hasFailed = try await FaultSweepTests.run(fault, after: count)
+            runsWithoutFailure = hasFailed ? 0 : runsWithoutFailure + 1
+            count += 1
+        }
+        #expect(count > (fault.kind == .writes ? 120 : 20))
+    }
+
+    /// Runs the workload on a disk whose call after `count` others fails.
+    /// - Returns: Whether any call did.
+    private static func run(_ fault: Fault, after count: Int) async throws -> Bool {
+        var configuration = SQLiteFixture.configuration
+        configuration.checkpointPages = 4
+        configuration.gapCheckpointPages = 2
+        configuration.journalDelay = .zero
+        let clock = ManualClock()
+        let fixture = try SQLiteFixture(clock: clock, configuration: configuration)
+        let scene = StoreScene(fixture, clock: clock)
+        fixture.disk.fail(fault.kind, with: fault.code.rawValue, after: count, isLasting: fault.isLasting)
+        var ledger = Ledger()
+        await ledger.work(scene)
+        let heard = scene.witness.heard
+        #expect(heard.stored.count + heard.failed.count == Ledger.putCount)
+        let hasFailed = fixture.disk.calls.failures > 0
+        if fault.kind == .writes {
+            // A disk that writes again is used again, without a restart.
+            if fault.isLasting { fixture.disk.heal() }
+            // The call that fails may be one of this very put.
+            var isStored = false
+            for _ in 0..<2 where !isStored {
+                while !scene.store.isAccepting { await Task.yield() }
+                isStored = await ledger.put(99, StoreScene.slot(9), scene)
+            }
+            #expect(isStored)
+            #expect(fixture.notes.all.isEmpty)
+        } else {
+            // A disk that does not sync is believed never again, and the process is told once.
+            #expect(scene.store.isAccepting == !hasFailed)
+            #expect(fixture.notes.all.map(\.code) == (hasFailed ? [.syncFailed] : []))
+        }
+        try await ledger.check(scene, isExact: fault.kind == .writes || !hasFailed)
+        // The end may fail too.
+        await fixture.sqlite.close()
+        let hasFailedEver = fixture.disk.calls.failures > 0
+        fixture.disk.heal()
+        try await scene.restart()
+        try await ledger.check(scene, isExact: fault.kind == .writes || !hasFailedEver)
+        #expect(await ledger.put(100, StoreScene.slot(10), scene))
+        await fixture.close()
+        return hasFailedEver
+    }
+
+    /// What was acknowledged.
+    private struct Ledger {
+        static let putCount = 16
+
+        /// What each slot holds; a slot that held something and was emptied holds 0.
+        private var newest: [Slot: UInt64] = [:]
+        private var registrations: [Slot: UInt32] = [:]
+        /// What they hold was to be discarded, and that was refused.
+        private var uncertain: Set<Slot> = []
+
+        /// A little of everything that writes.
+        mutating func work(_ scene: StoreScene) async {
+            for number in 1...UInt64(Ledger.putCount) {
+                let slot = StoreScene.slot(number % 5)
+                await put(number, slot, scene)
+                switch number % 4 {
+                case 0: await remove(slot, scene)
+                case 1: await register(slot, scene)
+                case 2: await unregister(slot, scene)
+                default:
+                    scene.store.record([
+                        JournalEvent(.received, scene.notification(number, to: slot), at: scene.now)
+                    ])
+                    try? await scene.store.trim(before: scene.now, maximumBytes: 1000)
+                }
+            }
+        }
+
+        @discardableResult
+        mutating func put(_ number: UInt64, _ slot: Slot, _ scene: StoreScene) async -> Bool {
+            guard await scene.put(number, to: slot) != nil else { return false }
+            newest[slot] = number
+            uncertain.remove(slot)
+            return true
+        }
+
+        private mutating func remove(_ slot: Slot, _ scene: StoreScene) async {
+            guard let held = try? await scene.store.waiting(in: [slot]).first else { return }
+            scene.store.remove(slot, sequence: held.sequence, event: nil)
+            newest[slot] = 0
+        }
+
+        private mutating func register(_ slot: Slot, _ scene: StoreScene) async {
+            guard let registration = try? await scene.store.register(slot, at: scene.now) else { return }
+            registrations[slot] = registration.generation
+        }
+
+        private mutating func unregister(_ slot: Slot, _ scene: StoreScene) async {
+            let isRegistered = registrations[slot] != nil
+            uncertain.insert(slot)
+            guard (try? await scene.store.unregister(slot, at: scene.now)) != nil else { return }
+            uncertain.remove(slot)
+            guard isRegistered else { return }
+            registrations[slot] = nil
+            newest[slot] = 0
+        }
+
+        /// After a failed sync what was refused may be there all the same, and what nobody waited for may be undone.
+        func check(_ scene: StoreScene, isExact: Bool) async throws {
+            for (slot, number) in newest {
+                let found = try await scene.waiting(slot).first ?? 0
+                if isExact {
+                    #expect(found == number)
+                } else {
+                    #expect(found >= number || number == 0 || uncertain.contains(slot))
+                }
+            }
+            guard isExact else { return }
+            let found = try await scene.store.loadRegistry().registrations.filter(\.isLive)
+            #expect(Dictionary(uniqueKeysWithValues: found.map { ($0.slot, $0.generation) }) == registrations)
+        }
+    }
+}

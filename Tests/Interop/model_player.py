@@ -1,0 +1,510 @@
+"""Plays a random history against the real service: one provider, two devices, an operator, all on one thread.
+
+Steps are plain data that a seed makes; whether one means anything in the state of the moment is seen when it is played
+(who is not connected acknowledges nothing). Everything that is done and seen goes into a `model_oracle.History`.
+"""
+
+import datetime
+import json
+import random
+import ssl
+import time
+import urllib.request
+import uuid
+
+import mqtt_packets as mqtt
+import mqtt_wire
+from model_oracle import Arrival, Connection, History, JournalLine, Post
+from mqtt_packets import PINGREQ, Kind, Property
+from mqtt_wire import Closed, Silence
+from provider import Disconnected, Provider
+from service import TOPIC, eventually
+
+TOPICS = (TOPIC, "com.example.mail")
+#: What makes a step, and how often.
+WEIGHTS = {
+    "post": 34, "acknowledge": 14, "connect": 9, "subscribe": 10, "drop": 6, "leave": 3, "unsubscribe": 4,
+    "advance": 7, "power": 3, "settings": 3, "journal": 3, "stop": 2, "kill": 2,
+}
+#: Connections of one device: the eleventh takeover within a minute is refused.
+CONNECTIONS = 10
+STEPS = 60
+
+
+def steps(seed, count=STEPS):
+    """The steps of a history: the same for the same seed."""
+    chance = random.Random(seed)
+    made = [("connect", 0, 5, True, 3600, None), ("subscribe", 0, TOPICS, 1, "#")]
+    made += [("connect", 1, 4, False, 0, None), ("subscribe", 1, TOPICS, 1, "#")]
+    while len(made) < count:
+        made.append(_step(chance, chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]))
+    return made
+
+
+def _step(chance, kind):
+    device, topic = chance.randrange(2), chance.choice(TOPICS)
+    match kind:
+        case "post":
+            manner = chance.choice(("plain", "once", "expiring", "collapse", "background", "past"))
+            size, stale = chance.choice((1, 1, 2, 5, 30)), chance.random() < 0.1
+            return kind, device, topic, manner, size, chance.random() < 0.5, chance.choice((2, 5, 20, 300)), stale
+        case "connect":
+            window = chance.choice((None, None, 1, 3))
+            return kind, device, chance.choice((5, 4)), chance.random() < 0.4, chance.choice((0, 60, 3600)), window
+        case "subscribe":
+            topics = chance.choice((TOPICS, (topic,)))
+            return kind, device, topics, chance.choice((1, 1, 1, 0)), chance.choice(("#", "#", ""))
+        case "acknowledge":
+            return kind, device, chance.choice(("all", "all", "first", "last"))
+        case "unsubscribe":
+            return kind, device, topic
+        case "advance":
+            return kind, chance.choice((0.5, 2, 5, 30, 400, 5000))
+        case "power" | "settings":
+            return kind, device, topic, chance.random() < 0.5
+        case "kill":
+            return kind, chance.choice((0, 0, 3, 20)), device, topic
+        case "journal" | "stop":
+            return (kind,)
+        case _:
+            return kind, device
+
+
+class Link(mqtt_wire.Wire):
+    """A device's connection that reads what is there and loses nothing when it stops half-way."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self._taken = bytearray()
+
+    def _take(self, count, end):
+        part = super()._take(count, end)
+        self._taken += part
+        return part
+
+    def read(self, timeout=None):
+        self._taken.clear()
+        try:
+            return super().read(timeout)
+        except Silence:
+            self._bytes[:0] = self._taken
+            raise
+
+
+class Device:
+    """One device: its certificate, its connection, and the tokens that it holds."""
+
+    def __init__(self, player, path, id):
+        self.player, self.history = player, player.history
+        self.path, self.id = path, id
+        self.link = self.connection = None
+        self.connections = 0
+        #: Of the connection: the QoS of each filter, by topic; and what is not acknowledged, in the order of arrival.
+        self.filters = {}
+        self.unacknowledged = []
+        self._packet_id = 0
+        #: What the service cannot have sent before this moment: everything before had been read.
+        self.drained = 0
+
+    def connect(self, version, clean, expiry, window):
+        if self.connections >= CONNECTIONS:
+            return
+        self.connections += 1
+        former = self.link, self.connection, self.unacknowledged
+        context = mqtt_wire.tls_context(self.player.service.ca, self.path)
+        link = Link(self.player.service.doors["device"], context, version=version)
+        properties = [(Property.SESSION_EXPIRY, expiry)] if version == 5 and expiry else []
+        if version == 5 and window:
+            properties.append((Property.RECEIVE_MAXIMUM, window))
+        opened = self.history.place()
+        link.send(mqtt.connect(self.id, version, clean=clean, properties=properties))
+        connack = link.expect(Kind.CONNACK)
+        assert connack.reason == 0, f"refused: {connack}"
+        if former[0]:
+            # It was taken over: what it was sent before the end was sent.
+            self.read_rest()
+        number = len(self.history.connections) + 1
+        limit = (window or 65535) if version == 5 else 20
+        self.connection = Connection(number, self.id, opened, min(limit, 128))
+        self.history.connections.append(self.connection)
+        self.link, self.unacknowledged = link, []
+        self.filters = dict(self.filters) if connack.session_present else {}
+        self._note_quality()
+        self.drained = 0
+        self.history.note(
+            f"{self.name} connects: {number}, version {version}, clean {clean}, present {connack.session_present}, "
+            f"expiry {expiry}, window {window}"
+        )
+
+    @property
+    def name(self):
+        return self.player.devices.index(self)
+
+    def read_rest(self):
+        """The service ends, or has ended, the connection."""
+        link, self.link = self.link, None
+        for found in link.until_closed():
+            if found.kind == Kind.PUBLISH:
+                self.take(found)
+        link.close()
+        self.connection.closed = self.history.place()
+
+    def drop(self):
+        """The network is gone: what was not read is lost."""
+        if self.link:
+            self.link.close()
+            self.link, self.connection.closed = None, self.history.place()
+            self.history.note(f"{self.name} drops {self.connection.number}")
+
+    def leave(self):
+        if self.link:
+            self.history.note(f"{self.name} disconnects {self.connection.number}")
+            self.link.send(mqtt.disconnect(self.link.version))
+            self.read_rest()
+
+    # Packets.
+
+    def take(self, found):
+        """A PUBLISH has been read."""
+        if found.topic.endswith("/token"):
+            topic = found.topic.removeprefix("apps/").removesuffix("/token")
+            self.player.tokens[self.id, topic] = found.payload.decode()
+            if found.qos and self.link:
+                self.link.send(mqtt.puback(found.packet_id, self.link.version))
+            return
+        body = json.loads(found.payload)
+        post = self.history.posts[body["id"]]
+        assert found.topic == f"apps/{post.topic}", f"{post} came as {found.topic}"
+        if found.version == 5:
+            self.check_properties(found, post)
+        arrival = Arrival(post.id, self.connection, self.history.place(), found.qos, self.drained)
+        self.history.arrivals.append(arrival)
+        self.history.note(f"{self.name} reads {post.id[:8]} on {self.connection.number} at QoS {found.qos}")
+        if found.qos:
+            self.unacknowledged.append((found.packet_id, arrival))
+
+    def check_properties(self, found, post):
+        assert found.user["apns-id"] == post.id
+        left = found.value(Property.MESSAGE_EXPIRY)
+        assert (left is not None) == post.storable, f"{post} has the message expiry interval {left}"
+        if post.expires:
+            most = (post.expires - self.drained) / 1000 + 2
+            least = (post.expires - self.player.now()) / 1000 - 2
+            assert max(1, least) <= left <= most, f"{post} has {left} s left, not {least} to {most}"
+
+    def await_answer(self, kind, number=None):
+        """Reads up to an answer, and takes what comes before it."""
+        while True:
+            found = self.link.read()
+            if found.kind == kind and number in (None, found.packet_id):
+                return found
+            assert found.kind == Kind.PUBLISH, f"{kind.name} was to come, and {found} came"
+            self.take(found)
+
+    def request(self, build, *arguments, answer, **options):
+        self._packet_id += 1
+        self.link.send(build(self._packet_id, *arguments, version=self.link.version, **options))
+        return self.await_answer(answer, self._packet_id)
+
+    def drain(self):
+        """Reads all that the service has sent so far; what was acknowledged before has been seen by then."""
+        if not self.link:
+            return
+        now, sent = self.player.now(), [arrival for arrival in self.history.arrivals if arrival.acknowledged]
+        self.link.send(PINGREQ)
+        self.await_answer(Kind.PINGRESP)
+        place = self.history.place()
+        for arrival in sent:
+            if arrival.connection is self.connection and not arrival.settled:
+                arrival.settled = place
+        self.drained = now
+
+    def glance(self, seconds):
+        """Reads what comes within a time, and acknowledges it at once."""
+        if not self.link:
+            return
+        try:
+            found = self.link.read(seconds)
+        except Silence:
+            return
+        if found.kind == Kind.PUBLISH:
+            self.take(found)
+            self.acknowledge("last")
+
+    def acknowledge(self, which):
+        if not self.link or not self.unacknowledged:
+            return
+        some = {"all": slice(None), "first": slice(0, 1), "last": slice(-1, None)}[which]
+        for number, arrival in self.unacknowledged[some]:
+            arrival.acknowledged = self.history.place()
+            self.history.note(f"{self.name} acknowledges {arrival.id[:8]}")
+            self.link.send(mqtt.puback(number, self.link.version))
+        del self.unacknowledged[some]
+
+    # The device contract.
+
+    def subscribe(self, topics, qos, suffix):
+        if not self.link:
+            return
+        filters = [(f"apps/{topic}/{suffix}".rstrip("/"), qos) for topic in topics]
+        # Writing may begin before the answer is read.
+        for topic in topics:
+            if qos == 0:
+                self.connection.unacknowledging.add(topic)
+        answer = self.request(mqtt.subscribe, *filters, answer=Kind.SUBACK)
+        assert answer.reasons == (qos,) * len(filters), answer
+        for (name, _), topic in zip(filters, topics):
+            self.filters.setdefault(topic, {})[name] = qos
+            self.player.registered(self.id, topic)
+        self._note_quality()
+        self.history.note(f"{self.name} subscribes {filters}")
+        self.drain()
+
+    def unsubscribe(self, topic):
+        if not self.link:
+            return
+        names = [f"apps/{topic}/#", f"apps/{topic}", f"apps/{topic}/token"]
+        self.request(mqtt.unsubscribe, *names, answer=Kind.UNSUBACK)
+        self.filters.pop(topic, None)
+        self.player.unregistered(self.id, topic)
+        self.history.note(f"{self.name} removes {topic}")
+
+    def tell(self, topic, message):
+        if not self.link:
+            return False
+        def build(number, version):
+            return mqtt.publish(topic, json.dumps(message).encode(), version, qos=1, packet_id=number)
+
+        answer = self.request(build, answer=Kind.PUBACK)
+        assert answer.reason == 0, answer
+        self.history.note(f"{self.name} tells {topic} {message}")
+        return True
+
+    def _note_quality(self):
+        for topic, filters in self.filters.items():
+            wanted = [qos for name, qos in filters.items() if not name.endswith("/token")]
+            if wanted and max(wanted) == 0:
+                self.connection.unacknowledging.add(topic)
+
+
+class Player:
+    """Plays one history on a service that other histories may have used before."""
+
+    def __init__(self, service, certificate, devices, clock=0):
+        self.service, self.certificate = service, certificate
+        #: Milliseconds that the service's clock is ahead.
+        self.clock = clock
+        self.history = History()
+        #: (device, topic) → the newest token; the generation of the registration; whether it stands; whether switched on.
+        self.tokens, self.generations, self.alive, self.disabled = {}, {}, {}, {}
+        self.retired = []
+        self._quiet = 0
+        self.devices = [Device(self, path, id) for path, id in devices]
+        self.provider = self.connect_provider()
+
+    def connect_provider(self):
+        return Provider(self.service, certificate=self.certificate)
+
+    def now(self):
+        return int(time.time() * 1000) + self.clock
+
+    def play(self, steps):
+        for kind, *arguments in steps:
+            self.history.note(f"[{kind} {arguments}]")
+            getattr(self, kind)(*arguments)
+            for device in self.devices:
+                device.drain()
+        self.settle()
+        return self.history
+
+    def close(self):
+        self.provider.close()
+        for device in self.devices:
+            if device.link:
+                device.link.close()
+
+    # Registrations, as the SUBACKs and UNSUBACKs have it.
+
+    def registered(self, device, topic):
+        if not self.alive.get((device, topic)):
+            self.generations[device, topic] = self.generations.get((device, topic), -1) + 1
+            self.alive[device, topic] = True
+            # An app that is installed again begins with its notifications switched on.
+            self.disabled.pop((device, topic), None)
+
+    def unregistered(self, device, topic):
+        slot = device, topic
+        if self.alive.get(slot):
+            self.alive[slot] = False
+            self.history.ended[(*slot, self.generations[slot])] = self.history.place()
+            if slot in self.tokens:
+                self.retired.append((slot, self.generations[slot], self.tokens.pop(slot)))
+
+    # The provider.
+
+    def post(self, device, topic, manner, size, prompt, seconds, stale=False):
+        streams = self.send(device, topic, manner, size, seconds, stale)
+        if prompt and streams:
+            # Within the grace, if the machine is not too busy: then nothing of it is ever stored.
+            for _ in range(size):
+                self.devices[device].glance(0.02)
+        for stream, post in streams:
+            answer = self.provider.answer(stream)
+            self.answered(post, answer)
+
+    def send(self, device, topic, manner, size, seconds, stale=False):
+        slot = self.devices[device].id, topic
+        generation, token, alive = self.generations.get(slot), self.tokens.get(slot), True
+        if stale and self.retired:
+            slot, generation, token = self.retired[-1]
+            alive = False
+        if token is None:
+            return []
+        options = {"priority": 5, "push_type": "background"} if manner == "background" else {}
+        expires = None
+        if manner == "expiring":
+            # Never so soon that it is over when the service reads it.
+            expires = options["expiration"] = self.now() // 1000 + 1 + seconds
+        elif manner in ("once", "past"):
+            options["expiration"] = 0 if manner == "once" else self.now() // 1000 - 5
+        elif manner == "collapse":
+            options["collapse_id"] = "one"
+        streams = []
+        for _ in range(size):
+            post = Post(
+                str(uuid.uuid4()), *slot, generation, alive, manner not in ("once", "past"),
+                not self.disabled.get(slot), expires and expires * 1000, self.history.place(),
+            )
+            self.history.posts[post.id] = post
+            aps = {"content-available": 1} if manner == "background" else {"alert": "x" * 40}
+            body = {"aps": aps, "id": post.id}
+            streams.append((self.provider.send(token, body, id=post.id, topic=slot[1], **options), post))
+            self.history.note(f"posts {post}")
+        return streams
+
+    def answered(self, post, answer):
+        post.answered, post.status, post.reason = self.history.place(), answer.status, answer.reason
+        self.history.note(f"answer {post}")
+
+    # The devices.
+
+    def connect(self, device, version, clean, expiry, window):
+        self.devices[device].connect(version, clean, expiry, window)
+
+    def subscribe(self, device, topics, qos, suffix):
+        self.devices[device].subscribe(topics, qos, suffix)
+
+    def acknowledge(self, device, which):
+        self.devices[device].acknowledge(which)
+
+    def drop(self, device):
+        self.devices[device].drop()
+
+    def leave(self, device):
+        self.devices[device].leave()
+
+    def unsubscribe(self, device, topic):
+        self.devices[device].unsubscribe(topic)
+
+    def power(self, device, _topic, saving):
+        self.devices[device].tell("device/power", {"saving": saving})
+
+    def settings(self, device, topic, enabled):
+        slot = self.devices[device].id, topic
+        if self.alive.get(slot) and self.devices[device].tell(f"apps/{topic}/settings", {"enabled": enabled}):
+            self.disabled[slot] = not enabled
+            if not enabled:
+                self.history.disabled[slot].append(self.history.place())
+
+    # The operator.
+
+    def advance(self, seconds):
+        for device in self.devices:
+            device.drain()
+        self.ask("/v1/clock/advance", {"seconds": seconds})
+        self.clock += int(seconds * 1000)
+
+    def journal(self):
+        """Asking for the journal has all of it written."""
+        place = self.history.place()
+        self.ask(f"/v1/journal?device={self.devices[0].id}&limit=1")
+        self.history.written.append(place)
+
+    def stop(self):
+        assert self.service.stop() == 0
+        self.end_connections()
+        self.history.written.append(self.history.place())
+        self.begin()
+
+    def kill(self, size, device, topic):
+        streams = self.send(device, topic, "plain", size, 0)
+        self.service.kill()
+        for stream, post in streams:
+            answer = self.provider.answers[stream]
+            try:
+                self.provider.pump(lambda: answer.ended)
+            except (Disconnected, OSError, ssl.SSLError):
+                pass
+            if answer.ended and answer.reset is None:
+                self.answered(post, answer)
+        self.end_connections()
+        self.history.killed()
+        self.begin()
+
+    def end_connections(self):
+        self.provider.close()
+        for device in self.devices:
+            if device.link:
+                device.read_rest()
+
+    def begin(self):
+        self.service.start("--clock", f"+{self.clock}ms")
+        self.provider = self.connect_provider()
+
+    def ask(self, path, body=None):
+        token = (self.service.data / "run" / "admin.token").read_text().strip()
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.service.doors['console']}{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"authorization": f"Bearer {token}", "content-type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.loads(answer.read())
+
+    # The end.
+
+    def settle(self):
+        """Every device comes back, takes all that waits for it, and the journal is read."""
+        for device in self.devices:
+            device.drop()
+            device.connections = 0
+            topics = [topic for topic in TOPICS if self.alive.get((device.id, topic))]
+            device.connect(5, False, 3600, None)
+            device.tell("device/power", {"saving": False})
+            if topics:
+                device.subscribe(topics, 1, "#")
+        eventually(self.is_settled, what="the end of deliveries")
+        for device in self.devices:
+            for entry in self.ask(f"/v1/journal?device={device.id}&limit=10000"):
+                self.history.journal.append(_line(entry))
+        self.history.now = self.now()
+
+    def is_settled(self):
+        """Whether nothing came for some while; what is missing then, the oracle says."""
+        before = len(self.history.arrivals)
+        for device in self.devices:
+            device.drain()
+            device.acknowledge("all")
+            device.drain()
+        self._quiet = self._quiet + 1 if len(self.history.arrivals) == before else 0
+        return self._quiet >= 5
+
+
+def _line(entry):
+    """A line of the admin API's journal."""
+    moment = datetime.datetime.fromisoformat(entry["time"].replace("Z", "+00:00"))
+    replacement = entry.get("replacement")
+    return JournalLine(
+        entry["id"].lower(), entry["state"], round(moment.timestamp() * 1000), entry.get("reason"),
+        replacement and replacement.lower(),
+    )

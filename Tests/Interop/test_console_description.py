@@ -1,0 +1,126 @@
+"""The description of the console's requests: valid OpenAPI, complete, and true."""
+
+import json
+import re
+import urllib.error
+import urllib.request
+
+import jsonschema
+import openapi_spec_validator
+import pytest
+import yaml
+
+from parties import new_id
+from service import ROOT, TOPIC
+
+SOURCE = ROOT / "Sources" / "HeraldConsole"
+
+
+@pytest.fixture(scope="module")
+def description():
+    return yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
+
+
+def ask(service, method, path, body=None, authorized=True):
+    """The status, the content type and the body of an answer."""
+    token = (service.data / "run" / "admin.token").read_text().strip()
+    headers = {"authorization": f"Bearer {token}"} if authorized else {}
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{service.doors['console']}{path}", method=method, headers=headers,
+        data=None if body is None else json.dumps(body).encode(),
+    )
+    try:
+        answer = urllib.request.urlopen(request, timeout=10)
+    except urllib.error.HTTPError as error:
+        answer = error
+    with answer:
+        return answer.status, answer.headers["content-type"].split(";")[0], answer.read().decode()
+
+
+def test_it_is_served_as_it_stands_in_the_manual(shared):
+    status, kind, text = ask(shared, "GET", "/openapi.yaml", authorized=False)
+    assert (status, kind) == (200, "application/yaml")
+    assert text == (ROOT / "docs" / "openapi.yaml").read_text()
+
+
+def test_it_is_valid(description):
+    openapi_spec_validator.validate(description)
+
+
+def test_it_names_every_route_and_no_other(description):
+    described = {(method, path) for path, item in description["paths"].items() for method in item if method in ("get", "post")}
+    routes = re.findall(r'routes\.(get|post)\("([^"\\]+)"', (SOURCE / "Admin" / "AdminRoutes.swift").read_text())
+    built = {(method, "/v1/" + re.sub(r":(\w+)", r"{\1}", path)) for method, path in routes}
+    assert len(built) >= 9
+    console = (SOURCE / "Console.swift").read_text()
+    built |= {(method, "/" + path) for method, path in re.findall(r'router\.(get)\("([^"]+)"', console)}
+    built |= {(method, "/health/" + path) for method, path in re.findall(r'health\.(get)\("([^"]+)"', console)}
+    built.add(("get", "/health"))
+    assert described == built
+
+
+def conform(description, method, path, status, kind, text):
+    """An answer is one that the description has."""
+    answer = description["paths"][path][method]["responses"][str(status)]
+    if "$ref" in answer:
+        answer = description["components"]["responses"][answer["$ref"].rsplit("/", 1)[1]]
+    schema = answer["content"][kind]["schema"]
+    value = json.loads(text) if kind == "application/json" else text
+    jsonschema.validate(value, {**schema, "components": description["components"]})
+    return value
+
+
+def test_every_route_answers_as_it_says(fresh, description):
+    service = fresh("--clock", "adjustable").start()
+    certificate, _ = service.provider_certificate(TOPIC), service.provider_key()
+    _, device = service.device()
+    asked = set()
+
+    def check(method, path, status=200, *, actual=None, **options):
+        got, kind, text = ask(service, method.upper(), actual or path, **options)
+        assert got == status, text
+        asked.add((method, path))
+        return conform(description, method, path, got, kind, text)
+
+    for path in ("/openapi.yaml", "/health", "/health/ready", "/health/live", "/metrics"):
+        check("get", path, authorized=False)
+    check("get", "/v1/status")
+    check("get", "/v1/journal", actual=f"/v1/journal?device={device}&limit=3")
+    check("get", "/v1/journal", 400)
+    check("get", "/v1/journal", 400, actual=f"/v1/journal?notification={new_id()}&limit=10001")
+    by_kind = {entry["kind"]: entry["id"] for entry in check("get", "/v1/credentials")}
+    for id in by_kind.values():
+        path = f"/v1/credentials/{id}/revoke"
+        check("post", "/v1/credentials/{id}/revoke", actual=path)
+        check("post", "/v1/credentials/{id}/revoke", 409, actual=path)
+    check("post", "/v1/credentials/{id}/revoke", 404, actual="/v1/credentials/nobody/revoke")
+    assert check("get", "/v1/devices")[0]["id"] == device
+    for status in (200, 409):
+        check("post", "/v1/devices/{id}/revoke", status, actual=f"/v1/devices/{device}/revoke")
+    check("post", "/v1/devices/{id}/revoke", 404, actual="/v1/devices/nobody/revoke")
+    check("post", "/v1/trust/reload")
+    check("get", "/v1/clock")
+    check("post", "/v1/clock/advance", body={"seconds": 1.5})
+    check("post", "/v1/clock/advance", 400, body={"seconds": 1e12})
+    check("post", "/v1/clock/advance", 400, body={"minutes": 1})
+    check("post", "/v1/clock/advance", 413, body={"seconds": 1, "more": "x" * 70_000})
+    described = {(method, path) for path, item in description["paths"].items() for method in item if method in ("get", "post")}
+    assert asked == described
+    for method, path in described:
+        if path.startswith("/v1/"):
+            check(method, path, 401, actual=path.replace("{id}", "x"), authorized=False)
+
+
+def test_a_journal_has_lines_as_described(shared, parties, description):
+    with parties.provider() as provider:
+        provider.push(parties.token)
+        provider.push(parties.token)
+    status, kind, text = ask(shared, "GET", f"/v1/journal?topic={TOPIC}")
+    lines = conform(description, "get", "/v1/journal", status, kind, text)
+    assert {"replacement", "reason"} <= {name for line in lines for name in line}
+
+
+def test_a_clock_that_stands_on_its_own_is_not_moved(shared, description):
+    answer = ask(shared, "POST", "/v1/clock/advance", body={"seconds": 1})
+    assert answer[0] == 409
+    conform(description, "post", "/v1/clock/advance", *answer)

@@ -1,0 +1,42 @@
+"""What the process takes of its machine, under the names that dashboards know."""
+
+import os
+import time
+import urllib.request
+
+from service import eventually
+
+
+def process_metrics(service):
+    with urllib.request.urlopen(f"http://127.0.0.1:{service.doors['console']}/metrics", timeout=10) as answer:
+        lines = answer.read().decode().splitlines()
+    kinds = {line.split()[2]: line.split()[3] for line in lines if line.startswith("# TYPE process_")}
+    values = {line.split()[0]: float(line.split()[1]) for line in lines if line.startswith("process_")}
+    assert kinds.keys() == values.keys()
+    return kinds, values
+
+
+def test_they_are_what_the_system_says(fresh, enroll):
+    before = time.time()
+    service = fresh().start()
+    kinds, values = process_metrics(service)
+    assert kinds == {
+        "process_cpu_seconds_total": "counter", "process_open_fds": "gauge", "process_max_fds": "gauge",
+        "process_resident_memory_bytes": "gauge", "process_virtual_memory_bytes": "gauge",
+        "process_start_time_seconds": "gauge",
+    }
+    # The system counts the start in hundredths of a second since its own start, which it tells in whole seconds.
+    assert before - 2 <= values["process_start_time_seconds"] <= time.time() + 2
+    with open(f"/proc/{service.pid}/statm", encoding="ascii") as file:
+        resident = int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    assert 0.5 < values["process_resident_memory_bytes"] / resident < 2
+    assert values["process_virtual_memory_bytes"] > values["process_resident_memory_bytes"]
+    assert values["process_open_fds"] < values["process_max_fds"]
+    assert values["process_cpu_seconds_total"] > 0
+    links = [enroll(service).connect() for _ in range(5)]
+    after = process_metrics(service)[1]
+    assert after["process_open_fds"] >= values["process_open_fds"] + 5
+    assert after["process_cpu_seconds_total"] > values["process_cpu_seconds_total"]
+    for link in links:
+        link.close()
+    eventually(lambda: process_metrics(service)[1]["process_open_fds"] < after["process_open_fds"])
