@@ -3,6 +3,8 @@
 CONFIGURATION ?= debug
 BUILD = .build/$(CONFIGURATION)
 PYTHON = .build/venv/bin/python
+# What `make bench` measures; nothing: all.
+FIGURES ?=
 # How often the crash test kills the service.
 CRASH_CYCLES ?= 100
 SOURCES = Package.swift Sources Tests $(wildcard Benchmarks)
@@ -10,7 +12,7 @@ SOURCES = Package.swift Sources Tests $(wildcard Benchmarks)
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
 LIBRARIES = libnghttp2-dev libsqlite3-dev pkg-config
 PEERS = curl iproute2 openssl mosquitto mosquitto-clients nghttp2-client strace python3 python3-venv
-RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server util-linux
+RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
 .PHONY: build run test unit interop bench lint format libraries peers rivals clean
 
@@ -31,7 +33,7 @@ interop: libraries peers $(PYTHON)
 	HERALD_CRASH_CYCLES=$(CRASH_CYCLES) $(PYTHON) -m pytest Tests/Interop
 
 bench: libraries rivals
-	Benchmarks/run
+	Benchmarks/run $(FIGURES)
 
 lint: libraries
 	swift format lint --strict --parallel --recursive $(SOURCES)

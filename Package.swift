@@ -60,7 +60,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
-        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
+        // One minor version: HeraldDoor/SparseBuffers stands on an interface of NIO that it may change in the next.
+        .package(url: "https://github.com/apple/swift-nio.git", .upToNextMinor(from: "2.101.0")),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.2"),
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.0"),
@@ -186,8 +187,11 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
         )
     }
 
+    // Preloaded into a server, not linked.
+    package.products.append(.library(name: "SlowSync", type: .dynamic, targets: ["SlowSync"]))
     package.targets += [
         .target(name: "LoadKit", path: "Benchmarks/LoadKit", swiftSettings: settings),
+        .target(name: "SlowSync", path: "Benchmarks/SlowSync"),
         benchmark(
             "CourierBench",
             [

@@ -12,22 +12,24 @@ import NIOPosix
 
 /// Courier, post office and durable store in one process, fed from inside: what a device receives without the provider
 /// door in front of it.
+///
+/// Obeys lines on its standard input: `feed <devices> <rate>` (rate 0: as fast as the window allows) and `rest`; answers
+/// each with one line of JSON, and ends when its input does.
 @main struct CourierBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "courier-bench")
 
     @Option(help: "A data folder made by `herald init`.") var data: String
-    @Option(help: "How many devices (bench-<n>) to wait for.") var devices = 1000
-    @Option(help: "The topic that they subscribe to.") var topic = "com.example.bench"
+    @Option(help: "The topic that the devices subscribe to.") var topic = "com.example.bench"
     @Option(help: "Notifications on their way at one time.") var window = 256
-    @Option(help: "Notifications per second; 0: as fast as the window allows.") var rate = 0
     @Option(help: "Payload bytes.") var payload = 300
+    @Flag(help: "Without journal and store: what courier and post office cost by themselves.") var alone = false
 
     func run() async throws {
         let logger = Logger(label: "bench")
         let clock = ServiceClock()
         let folder = try TrustFolder.load(at: data)
         let trust = try TrustOffice(folder: folder)
-        let store = try SQLiteStore(path: data + "/store/herald.db", clock: clock, logger: logger) { _ in }
+        let store = try makeStore(clock, logger)
         let directory = SingleNodeDirectory()
         let postOffice = PostOffice(clock: clock, store: store, directory: directory, logger: logger)
         store.report(to: postOffice)
@@ -60,18 +62,46 @@ import NIOPosix
         let port = try await courier.open()
         try FileManager.default.createDirectory(atPath: data + "/run", withIntermediateDirectories: true)
         try Data("{\"device\":\(port)}\n".utf8).write(to: URL(fileURLWithPath: data + "/run/doors.json"))
-        FileHandle.standardOutput.write(Data("ready\n".utf8))
+        say("ready")
         let feeder = Feeder(
             postOffice: postOffice,
             registry: registry,
             loop: group.next(),
-            settings: Feeder.Settings(devices: devices, topic: topic, window: window, rate: rate, payload: payload)
+            settings: Feeder.Settings(topic: topic, window: window, payload: payload)
         )
-        await withTaskGroup { tasks in
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { await postOffice.run() }
             tasks.addTask { await courier.run() }
-            tasks.addTask { await feeder.run() }
-            await tasks.waitForAll()
+            try await obey(feeder)
+            tasks.cancelAll()
         }
+        Foundation.exit(0)
+    }
+
+    private func makeStore(_ clock: ServiceClock, _ logger: Logger) throws -> any PostOffice.Store & RegistryStore {
+        if alone { return NoStore() }
+        return try SQLiteStore(path: data + "/store/herald.db", clock: clock, logger: logger) { error in
+            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            Foundation.exit(1)
+        }
+    }
+
+    private func obey(_ feeder: Feeder) async throws {
+        while let line = readLine() {
+            let words = line.split(separator: " ")
+            if words.count == 3, words[0] == "feed", let devices = Int(words[1]), let rate = Int(words[2]), rate >= 0 {
+                let count = try await feeder.feed(devices, rate: rate)
+                say("{\"fed\":\(count)}")
+            } else if words == ["rest"] {
+                try await feeder.stop()
+                say("{\"fed\":0}")
+            } else {
+                throw ValidationError("not understood: \(line)")
+            }
+        }
+    }
+
+    private func say(_ line: String) {
+        FileHandle.standardOutput.write(Data((line + "\n").utf8))
     }
 }

@@ -7,10 +7,8 @@ import NIOCore
 /// Posts notifications on an event loop, as a provider's door does: in bursts, each with a receipt.
 final class Feeder: ReceiptDesk {
     struct Settings: Sendable {
-        let devices: Int
         let topic: String
         let window: Int
-        let rate: Int
         let payload: Int
     }
 
@@ -26,8 +24,15 @@ final class Feeder: ReceiptDesk {
         var registrations: [Registration] = []
         var next = 0
         var onTheWay = 0
-        var began = MonotonicTime.now
+        var pace = Pace.resting
+        var ticks: RepeatedTask?
         var generator = SystemRandomNumberGenerator()
+    }
+
+    private enum Pace {
+        case resting
+        case asFastAsTheWindowAllows
+        case perSecond(Int, since: MonotonicTime, posted: Int)
     }
 
     init(postOffice: PostOffice, registry: Registry, loop: any EventLoop, settings: Settings) {
@@ -39,7 +44,7 @@ final class Feeder: ReceiptDesk {
         self.work = work
         settled = LoopInbox(on: loop) { feeders in
             work.value.onTheWay -= feeders.count
-            feeders.first?.fillIfUnpaced()
+            feeders.first?.fill()
         }
     }
 
@@ -47,47 +52,61 @@ final class Feeder: ReceiptDesk {
         settled.leave(self)
     }
 
-    /// Waits for the devices, then feeds them until cancelled.
-    func run() async {
-        while postOffice.connectedCount < settings.devices || !hasAll() {
-            do { try await Task.sleep(for: .milliseconds(50)) } catch { return }
-        }
-        let registrations = found()
-        try? await loop.submit {
+    /// Feeds the registered ones of these devices (bench-<n>) from now on; as fast as the window allows if `rate` is 0.
+    /// - Returns: How many there are; with none nothing is fed.
+    func feed(_ devices: Int, rate: Int) async throws -> Int {
+        let registrations = registrations(of: devices)
+        try await loop.submit {
+            self.rest()
+            guard !registrations.isEmpty else { return }
             self.work.value.registrations = registrations
-            self.work.value.began = .now
-            if self.settings.rate == 0 { self.fill() } else { self.pace() }
+            if rate == 0 {
+                self.work.value.pace = .asFastAsTheWindowAllows
+                self.fill()
+            } else {
+                self.work.value.pace = .perSecond(rate, since: .now, posted: 0)
+                self.work.value.ticks = self.loop.scheduleRepeatedTask(
+                    initialDelay: .zero,
+                    delay: .milliseconds(1)
+                ) { _ in self.keepPace() }
+            }
         }.get()
-        while !Task.isCancelled {
-            do { try await Task.sleep(for: .seconds(3600)) } catch { return }
-        }
+        return registrations.count
     }
 
-    private func hasAll() -> Bool { found().count == settings.devices }
+    func stop() async throws {
+        try await loop.submit { self.rest() }.get()
+    }
 
-    private func found() -> [Registration] {
+    private func rest() {
+        work.value.ticks?.cancel()
+        work.value.ticks = nil
+        work.value.pace = .resting
+    }
+
+    private func registrations(of devices: Int) -> [Registration] {
         guard let topic = Topic(settings.topic),
             let app = registry.number(of: App(topic: topic, environment: .production))
         else { return [] }
-        return (0..<settings.devices).compactMap { number in
+        return (0..<devices).compactMap { number in
             DeviceID("bench-\(number)").flatMap { registry.number(of: $0) }
                 .flatMap { postOffice.registration(Slot(device: $0, app: app)) }
         }
     }
 
-    private func fillIfUnpaced() {
-        if settings.rate == 0 { fill() }
-    }
-
     private func fill() {
+        guard case .asFastAsTheWindowAllows = work.value.pace else { return }
         while work.value.onTheWay < settings.window { postOne() }
     }
 
-    private func pace() {
-        loop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(1)) { _ in
-            let due = Int(MonotonicTime.now.seconds(since: self.work.value.began) * Double(self.settings.rate))
-            while self.work.value.next < due { self.postOne() }
+    private func keepPace() {
+        guard case .perSecond(let rate, let since, var posted) = work.value.pace else { return }
+        let due = Int(MonotonicTime.now.seconds(since: since) * Double(rate))
+        while posted < due {
+            postOne()
+            posted += 1
         }
+        work.value.pace = .perSecond(rate, since: since, posted: posted)
     }
 
     private func postOne() {

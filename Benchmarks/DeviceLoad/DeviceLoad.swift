@@ -1,100 +1,106 @@
 import ArgumentParser
 import Foundation
 import LoadKit
-import NIOCore
-import NIOPosix
-import NIOSSL
 
 /// Holds many devices at an MQTT server, Herald or another, and measures what they receive.
 ///
-/// One event loop, so that the whole load is one core. With `--publishers` it also sends, which is how a broker is fed;
-/// Herald is fed from elsewhere. A payload begins with `{"t":` and the sender's monotonic clock in nanoseconds.
+/// Once they are connected it obeys lines on its standard input, and answers each with one line of JSON: `begin` and
+/// `end` around what is measured; `publish <rate>` (0: as fast as the window allows), `each` (every topic once, and waits
+/// for all acknowledgements) and `rest` for the publishers, which is how a broker is fed; Herald is fed from elsewhere.
+/// It ends when its input does. A payload begins with `{"t":` and the sender's monotonic clock in nanoseconds.
 @main struct DeviceLoad: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "device-load")
 
     @Option(help: "The server's port on 127.0.0.1.") var port: Int
     @Option(help: "The authority of the server's certificate.") var ca: String
-    @Option(help: "A folder of device identities, <n>.pem, from 0; their client identifiers are bench-<n>.")
+    @Option(help: "A folder of device identities, <n>.pem; their client identifiers are bench-<n>.")
     var identities: String
     @Option(help: "How many devices.") var devices: Int
-    @Option(help: "The filter to subscribe to; {n} stands for the device's number. Empty: none.") var subscribe: String
+    @Option(help: "The number of the first one.") var first = 0
+    @Option(help: "The filters to subscribe to, with commas between them; {n} stands for the device's number.")
+    var subscribe: String
     @Option(help: "How many connections publish (QoS 1).") var publishers = 0
-    @Option(help: "The topic to publish to; {n} stands for the device's number.") var publish = ""
+    @Option(help: "The topics to publish to for each device, with commas between them; {n} as above.")
+    var publish = ""
+    @Option(help: "For how many devices topics are made, connected or not; 0: for those that are.") var topics = 0
     @Option(help: "Publishes in flight per publisher.") var window = 64
-    @Option(help: "Publishes per second in all; 0: as fast as the windows allow.") var rate = 0
-    @Option(help: "Seconds to measure, after a second of warming up.") var seconds = 5.0
     @Option(help: "Payload bytes.") var payload = 300
-    @Flag(help: "Only connect, and print the device token that each receives.") var tokens = false
-    @Flag(help: "Only connect, say so, and hold the connections until standard input ends.") var hold = false
+    @Option(help: "A device counts as connected once it has received so many messages; 0: with its subscription.")
+    var expect = 0
+    @Flag(help: "Sessions outlive their connections.") var keepSession = false
+    @Flag(help: "Only connect, and print the device token for each subscription.") var tokens = false
 
-    func run() async throws {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let statistics = Statistics()
-        let roots = NIOSSLTrustRoots.certificates(try NIOSSLCertificate.fromPEMFile(ca))
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
-            // A few hundred handshakes at a time, as a storm that is let in step by step.
-            for start in stride(from: 0, to: devices, by: 200) {
-                for number in start..<min(start + 200, devices) {
-                    tasks.addTask { try await connect(number, .device, group, roots, statistics) }
-                }
-                try await tasks.waitForAll()
-            }
+    func validate() throws {
+        guard devices >= 0, publishers >= 0, window > 0, payload >= 0, expect >= 0 else {
+            throw ValidationError("Counts are 0 or more, the window 1 or more.")
         }
-        if tokens {
-            for token in statistics.tokens { print(token) }
-            return
-        }
-        say(["connected": Double(devices)])
-        if hold {
-            while let line = readLine(), line != "end" {}
-            return
-        }
-        let start = MonotonicTime.now
-        for number in 0..<publishers {
-            try await connect(number, .publisher(start: start), group, roots, statistics)
-        }
-        try await Task.sleep(for: .seconds(1))
-        statistics.begin()
-        try await Task.sleep(for: .seconds(seconds))
-        say(statistics.end())
     }
 
-    private func connect(
-        _ number: Int,
-        _ role: LoadClient.Role,
-        _ group: any EventLoopGroup,
-        _ roots: NIOSSLTrustRoots,
-        _ statistics: Statistics
-    ) async throws {
-        let identity = "\(identities)/\(number).pem"
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.trustRoots = roots
-        tls.certificateVerification = .noHostnameVerification
-        tls.certificateChain = try NIOSSLCertificate.fromPEMFile(identity).map { .certificate($0) }
-        tls.privateKey = .privateKey(try NIOSSLPrivateKey(file: identity, format: .pem))
-        let context = try NIOSSLContext(configuration: tls)
-        let settings = LoadClient.Settings(
-            number: number,
-            role: role,
-            subscribe: subscribe,
-            publish: publish,
-            devices: devices,
-            window: window,
-            rate: publishers > 0 ? Double(rate) / Double(publishers) : 0,
-            payload: payload,
-            awaitsToken: tokens
-        )
-        let ready = group.next().makePromise(of: Void.self)
-        _ = try await ClientBootstrap(group: group)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let client = LoadClient(settings, statistics: statistics, ready: ready)
-                    let handler = try NIOSSLClientHandler(context: context, serverHostname: "localhost")
-                    try channel.pipeline.syncOperations.addHandlers([handler, client])
-                }
+    func run() async throws {
+        let fleet = try Fleet(port: port, authority: ca, identities: identities, statistics: Statistics())
+        let filters = subscribe.split(separator: ",").map(String.init)
+        let goal: LoadClient.Goal =
+            tokens ? .tokens(filters.count) : expect > 0 ? .messages(expect) : .subscribed
+        let (devices, seconds, processor) = try await fleet.connect(first..<(first + devices)) { number in
+            LoadClient.Settings(
+                clientIdentifier: "bench-\(number)",
+                filters: filters.map { $0.replacing("{n}", with: "\(number)") },
+                goal: goal,
+                keepsSession: keepSession
+            )
+        }
+        if tokens {
+            for token in fleet.statistics.tokens { print(token) }
+            try await fleet.end(devices)
+            return
+        }
+        let publishers = try await connectPublishers(fleet)
+        say(["connected": Double(devices.count), "seconds": seconds, "load_cpu": processor])
+        while let line = readLine() { say(try await obey(line, fleet, publishers)) }
+        try await fleet.end(devices + publishers)
+    }
+
+    private func connectPublishers(_ fleet: Fleet) async throws -> [Fleet.Handle] {
+        guard publishers > 0 else { return [] }
+        let topics = (first..<(first + (self.topics > 0 ? self.topics : devices))).flatMap { number in
+            publish.split(separator: ",").map { Array($0.replacing("{n}", with: "\(number)").utf8) }
+        }
+        return try await fleet.connect(first..<(first + publishers)) { number in
+            LoadClient.Settings(
+                clientIdentifier: "bench-\(number)-publisher",
+                filters: [],
+                goal: .subscribed,
+                keepsSession: false
+            )
+        } publishing: { number in
+            Publishing(topics: topics, first: number * 7919, window: window, payload: payload)
+        }
+        .handles
+    }
+
+    private func obey(_ line: String, _ fleet: Fleet, _ publishers: [Fleet.Handle]) async throws -> [String: Double] {
+        let words = line.split(separator: " ")
+        switch words.first {
+        case "begin":
+            fleet.statistics.begin()
+        case "end":
+            return fleet.statistics.end()
+        case "publish":
+            guard words.count == 2, let rate = Double(words[1]), rate >= 0 else {
+                throw LoadError(text: "not understood: \(line)")
             }
-            .connect(host: "127.0.0.1", port: port).get()
-        try await ready.futureResult.get()
+            let each = rate / Double(max(1, publishers.count))
+            let pace = rate > 0 ? Publishing.Pace.perSecond(each) : .asFastAsTheWindowAllows
+            try await fleet.publish(pace, on: publishers, awaited: false)
+        case "each":
+            // One of them: the topics are the same for all.
+            try await fleet.publish(.each, on: Array(publishers.prefix(1)), awaited: true)
+        case "rest":
+            try await fleet.publish(.resting, on: publishers, awaited: false)
+        default:
+            throw LoadError(text: "not understood: \(line)")
+        }
+        return [:]
     }
 
     private func say(_ values: [String: Double]) {

@@ -2,55 +2,91 @@ import HeraldWire
 import LoadKit
 import NIOCore
 
-/// One connection of the load: a device that acknowledges what it receives, or a publisher that keeps its window full.
+/// One connection of the load: a device that acknowledges what it receives, or a publisher.
 final class LoadClient: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    enum Role: Sendable {
-        case device
-        case publisher(start: MonotonicTime)
+    /// What a device waits for until it is ready.
+    enum Goal: Hashable, Sendable {
+        /// Its subscriptions.
+        case subscribed
+        /// So many device tokens.
+        case tokens(Int)
+        /// So many messages.
+        case messages(Int)
     }
 
     struct Settings: Sendable {
-        let number: Int
-        let role: Role
-        let subscribe: String
-        let publish: String
-        let devices: Int
-        let window: Int
-        let rate: Double
-        let payload: Int
-        /// Ready once a device token came, not with the acknowledged subscription.
-        let awaitsToken: Bool
+        let clientIdentifier: String
+        let filters: [String]
+        let goal: Goal
+        /// Whether the session outlives the connection; one that is there is not subscribed again.
+        let keepsSession: Bool
     }
 
     private let settings: Settings
     private let statistics: Statistics
+    private var publishing: Publishing?
     private var ready: EventLoopPromise<Void>?
+    private var published: EventLoopPromise<Void>?
     private var decoder = MQTTPacketDecoder(version: .v311, maximumPacketSize: 1 << 20)
     private var out = ByteBuffer()
-    private var inFlight = 0
-    private var sent = 0
     private var packet: UInt16 = 0
-    private var topics: [[UInt8]] = []
+    private var received = 0
+    private var isEnding = false
+    private var context: ChannelHandlerContext?
+    private var ticks: RepeatedTask?
 
-    init(_ settings: Settings, statistics: Statistics, ready: EventLoopPromise<Void>) {
+    init(
+        _ settings: Settings,
+        publishing: Publishing? = nil,
+        statistics: Statistics,
+        ready: EventLoopPromise<Void>
+    ) {
         self.settings = settings
+        self.publishing = publishing
         self.statistics = statistics
         self.ready = ready
     }
 
-    private var isPublisher: Bool {
-        if case .publisher = settings.role { true } else { false }
+    // What the load wants; on the event loop.
+
+    /// Publishes at a pace from now on; `done` succeeds once everything was sent, if the pace has an end.
+    func publish(_ pace: Publishing.Pace, done: EventLoopPromise<Void>?) {
+        publishing?.set(pace)
+        published = done
+        ticks?.cancel()
+        ticks = nil
+        guard let context else {
+            done?.fail(ChannelError.ioOnClosedChannel)
+            return
+        }
+        if publishing?.isPaced == true {
+            let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+            ticks = context.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(1)) { _ in
+                bound.value.publishDue()
+            }
+        } else {
+            publishDue()
+        }
     }
 
+    /// Says goodbye.
+    func end() {
+        isEnding = true
+        ticks?.cancel()
+        context?.close(promise: nil)
+    }
+
+    // What the connection does.
+
     func channelActive(context: ChannelHandlerContext) {
-        let suffix = isPublisher ? "-publisher" : ""
+        self.context = context
         let connect = MQTTConnect(
             version: .v311,
-            clientIdentifier: "bench-\(settings.number)\(suffix)",
-            isClean: true,
+            clientIdentifier: settings.clientIdentifier,
+            isClean: !settings.keepsSession,
             keepAlive: 600
         )
         send(.connect(connect), context)
@@ -70,7 +106,9 @@ final class LoadClient: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        if !isEnding, ready == nil { statistics.lost() }
         fail(ChannelError.eof, context)
+        self.context = nil
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -80,6 +118,9 @@ final class LoadClient: ChannelInboundHandler {
     private func fail(_ error: any Error, _ context: ChannelHandlerContext) {
         ready?.fail(error)
         ready = nil
+        published?.fail(error)
+        published = nil
+        ticks?.cancel()
         context.close(promise: nil)
     }
 
@@ -87,33 +128,40 @@ final class LoadClient: ChannelInboundHandler {
         switch packet {
         case .connack(let connack):
             guard connack.reasonCode == .success else { return fail(ChannelError.eof, context) }
-            if isPublisher {
-                beginPublishing(context)
-            } else if settings.subscribe.isEmpty {
-                isReady()
+            if settings.filters.isEmpty || connack.isSessionPresent {
+                if settings.goal == .subscribed { isReady() }
             } else {
-                let filter = settings.subscribe.replacing("{n}", with: "\(settings.number)")
-                let subscription = MQTTSubscription(filter: filter, maximumQoS: .atLeastOnce)
-                send(.subscribe(MQTTSubscribe(packetIdentifier: 1, subscriptions: [subscription])), context)
+                let subscriptions = settings.filters.map { MQTTSubscription(filter: $0, maximumQoS: .atLeastOnce) }
+                send(.subscribe(MQTTSubscribe(packetIdentifier: 1, subscriptions: subscriptions)), context)
             }
         case .suback:
-            if !settings.awaitsToken { isReady() }
+            if settings.goal == .subscribed { isReady() }
         case .publish(let publish):
-            if settings.awaitsToken, publish.topic.hasSuffix("/token") {
-                statistics.received(token: String(decoding: publish.payload, as: UTF8.self))
-                isReady()
-            } else {
-                statistics.received(publish.payload)
-            }
             if let identifier = publish.packetIdentifier {
                 out.writeInteger(0x4002 as UInt16)
                 out.writeInteger(identifier)
             }
+            take(publish)
         case .puback:
-            inFlight -= 1
-            if settings.rate == 0 { fill() }
+            publishing?.acknowledged()
+            statistics.published()
+            if publishing?.isPaced == false { publishDue() }
         default:
             break
+        }
+    }
+
+    private func take(_ publish: MQTTPublish) {
+        if publish.topic.hasSuffix("/token") {
+            guard case .tokens(let wanted) = settings.goal else { return }
+            statistics.received(token: "\(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))")
+            received += 1
+            if received == wanted { isReady() }
+        } else {
+            statistics.received(publish.payload)
+            guard case .messages(let wanted) = settings.goal else { return }
+            received += 1
+            if received == wanted { isReady() }
         }
     }
 
@@ -122,37 +170,16 @@ final class LoadClient: ChannelInboundHandler {
         ready = nil
     }
 
-    private func beginPublishing(_ context: ChannelHandlerContext) {
-        isReady()
-        topics = (0..<settings.devices).map { Array(settings.publish.replacing("{n}", with: "\($0)").utf8) }
-        // Publishers begin at different devices.
-        sent = settings.number * 7919
-        if settings.rate == 0 {
-            fill()
-        } else {
-            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-            let began = MonotonicTime.now
-            let first = sent
-            context.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(1)) { _ in
-                let (client, context) = bound.value
-                let due = first + Int(MonotonicTime.now.seconds(since: began) * client.settings.rate)
-                while client.sent < due { client.publishOne() }
-                client.flush(context)
-            }
+    private func publishDue() {
+        while let topic = publishing?.nextTopic(), let size = publishing?.payload {
+            packet = packet == .max ? 1 : packet + 1
+            let payload = LoadPayload.make(bytes: size)
+            _ = MQTTOutgoingPublish(topic: topic, packetIdentifier: packet).write(nil, payload: payload, into: &out)
         }
-    }
-
-    private func fill() {
-        while inFlight < settings.window { publishOne() }
-    }
-
-    private func publishOne() {
-        packet = packet == .max ? 1 : packet + 1
-        let topic = topics[sent % topics.count]
-        let payload = LoadPayload.make(bytes: settings.payload)
-        _ = MQTTOutgoingPublish(topic: topic, packetIdentifier: packet).write(nil, payload: payload, into: &out)
-        sent += 1
-        inFlight += 1
+        if let context { flush(context) }
+        guard publishing?.isDone == true else { return }
+        published?.succeed()
+        published = nil
     }
 
     private func send(_ packet: MQTTPacket, _ context: ChannelHandlerContext) {

@@ -1,24 +1,43 @@
 import LoadKit
 import Synchronization
 
-/// What the devices have received while it was measured.
+/// What the devices have received, and the publishers sent, while it was measured.
 final class Statistics: Sendable {
     private struct State {
-        var began: MonotonicTime?
+        /// While it is measured; processor time in seconds.
+        var began: (time: MonotonicTime, processor: Double)?
         var received = 0
+        var published = 0
         /// Nanoseconds from send to receipt.
         var latencies: [UInt64] = []
         var tokens: [String] = []
+        /// Connections that ended although nobody wanted it.
+        var lost = 0
     }
 
     private let state = Mutex(State())
 
     func begin() {
-        state.withLock { $0 = State(began: .now) }
+        state.withLock { state in
+            state.began = (.now, ProcessorTime.seconds)
+            state.received = 0
+            state.published = 0
+            state.latencies.removeAll(keepingCapacity: true)
+        }
     }
 
+    /// Notes a device token: the topic that it came by, and the token.
     func received(token: String) {
         state.withLock { $0.tokens.append(token) }
+    }
+
+    /// A message of a publisher was acknowledged.
+    func published() {
+        state.withLock { $0.published += 1 }
+    }
+
+    func lost() {
+        state.withLock { $0.lost += 1 }
     }
 
     var tokens: [String] { state.withLock { $0.tokens } }
@@ -32,11 +51,12 @@ final class Statistics: Sendable {
         }
     }
 
-    /// Ends the measurement.
+    /// Ends the measurement; nothing if none was begun.
     func end() -> [String: Double] {
         state.withLock { state in
             guard let began = state.began else { return [:] }
-            let seconds = MonotonicTime.now.seconds(since: began)
+            let seconds = MonotonicTime.now.seconds(since: began.time)
+            let processor = ProcessorTime.seconds - began.processor
             state.latencies.sort()
             func percentile(_ share: Double) -> Double {
                 guard !state.latencies.isEmpty else { return 0 }
@@ -45,10 +65,13 @@ final class Statistics: Sendable {
             state.began = nil
             return [
                 "received": Double(state.received),
+                "published": Double(state.published),
                 "seconds": seconds,
                 "rate": Double(state.received) / seconds,
                 "p50_ms": percentile(0.5),
                 "p99_ms": percentile(0.99),
+                "load_cpu": processor,
+                "lost": Double(state.lost),
             ]
         }
     }

@@ -14,27 +14,27 @@ import Synchronization
 /// The provider API alone, for measuring what accepting a notification costs: TLS, HTTP/2, provider token, device token,
 /// payload, hand-over and answer, without a store and without devices.
 ///
-/// It writes what h2load needs into a folder and prints the command:
-///
-///     HERALD_BENCHMARKS=1 swift build -c release --product GatewayBench
-///     taskset -c 0 .build/release/GatewayBench /tmp/gateway-bench
+/// It writes what a client needs into the folder (`tokens`, one device token a line; `bearer`, the provider token;
+/// `run/doors.json`, the port) and says `ready`.
 @main
 struct GatewayBench: AsyncParsableCommand {
-    @Argument(help: "A folder for the authority, the device tokens and the provider token.")
-    var folder: String
+    @Option(help: "A new folder for the authority, the device tokens and the provider token.")
+    var data: String
 
-    @Option(help: "The port.")
-    var port = 2297
+    @Option(help: "How many device tokens.")
+    var devices = 10_000
 
     func run() async throws {
         let clock = ServiceClock()
-        let trust = try TrustFolder.create(at: folder, hostnames: ["localhost"], now: clock.now())
+        let trust = try TrustFolder.create(at: data, hostnames: ["localhost"], now: clock.now())
         let team = "TEAM000001"
         let key = try trust.makeProviderKey(team: team, topics: [], environments: [.production], now: clock.now())
         let office = try TrustOffice(folder: trust)
-        let tokens = (1...1000).map { number in
-            office.seal.seal(TokenContents(slot: Slot(device: DeviceNumber(number), app: AppNumber(1)), generation: 1))
-                .hex
+        let tokens = (0..<max(1, devices)).map { number in
+            office.seal.seal(
+                TokenContents(slot: Slot(device: DeviceNumber(UInt64(number) + 1), app: AppNumber(1)), generation: 1)
+            )
+            .hex
         }
         let bearer = try ProviderToken.sign(
             key: P256.Signing.PrivateKey(pemRepresentation: key.pem),
@@ -42,10 +42,9 @@ struct GatewayBench: AsyncParsableCommand {
             team: team,
             issued: clock.now()
         )
-        let uris = tokens.map { "https://127.0.0.1:\(port)/3/device/\($0)\n" }.joined()
-        let body = #"{"aps":{"alert":{"title":"Bench","body":""# + String(repeating: "x", count: 240) + #""}}}"#
-        try Data(uris.utf8).write(to: URL(fileURLWithPath: folder + "/uris"))
-        try Data(body.utf8).write(to: URL(fileURLWithPath: folder + "/body"))
+        try FileManager.default.createDirectory(atPath: data + "/run", withIntermediateDirectories: true)
+        try write(tokens.joined(separator: "\n") + "\n", to: "tokens")
+        try write(bearer, to: "bearer")
         let server = try trust.serverCertificate()
         let tls = DoorTLS(
             certificateChain: server.chain,
@@ -55,7 +54,7 @@ struct GatewayBench: AsyncParsableCommand {
             applicationProtocols: ["h2"]
         )
         let gateway = Gateway(
-            configuration: GatewayConfiguration(host: "127.0.0.1", port: port, environment: .production),
+            configuration: GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production),
             group: MultiThreadedEventLoopGroup.singleton,
             context: try tls.makeContext(),
             admission: Admission(trust: office, apps: OneApp()),
@@ -63,16 +62,14 @@ struct GatewayBench: AsyncParsableCommand {
             clock: clock,
             logger: Logger(label: "bench")
         )
-        _ = try await gateway.open()
-        print(
-            """
-            taskset -c 1 h2load -n 100000 -c 10 -m 100 -t 1 -i \(folder)/uris -d \(folder)/body \
-            -H 'authorization: bearer \(bearer)' -H 'apns-topic: com.example.bench' -H 'apns-push-type: alert' \
-            -H 'apns-priority: 10' -H 'apns-expiration: 0' -H ':method: POST'
-            """
-        )
-        fflush(nil)
+        let port = try await gateway.open()
+        try write("{\"api\":\(port)}\n", to: "run/doors.json")
+        FileHandle.standardOutput.write(Data("ready\n".utf8))
         await gateway.run()
+    }
+
+    private func write(_ text: String, to name: String) throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: data + "/" + name))
     }
 }
 
@@ -97,5 +94,7 @@ private final class Acceptor: LetterBox {
         post(letter, generation: generation)
     }
 
-    func note(_ state: JournalState, about notification: Notification) {}
+    func note(_ state: JournalState, about notification: HeraldModel.Notification) {
+        // There is no journal.
+    }
 }

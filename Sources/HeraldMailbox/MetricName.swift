@@ -7,6 +7,8 @@ package enum MetricName {
     package static let notificationsReceived = "herald_notifications_received_total"
     package static let notificationsRefused = "herald_notifications_refused_total"
     package static let notificationsStored = "herald_notifications_stored_total"
+    /// Of the stored ones, those that something later in the same commit replaced: on record, and never written as rows.
+    package static let notificationsReplacedUnwritten = "herald_notifications_replaced_unwritten_total"
     package static let notificationsNotStored = "herald_notifications_not_stored_total"
     package static let deliveries = "herald_deliveries_total"
     package static let notificationsWaiting = "herald_notifications_waiting"
@@ -35,6 +37,7 @@ struct PostOfficeMetrics: Sendable {
     let received = Counter(label: MetricName.notificationsReceived)
     let refused = Counter(label: MetricName.notificationsRefused)
     let stored = Counter(label: MetricName.notificationsStored)
+    let replacedUnwritten = Counter(label: MetricName.notificationsReplacedUnwritten)
     let notStored = Counter(label: MetricName.notificationsNotStored)
     let waiting = Gauge(label: MetricName.notificationsWaiting)
     let held = Gauge(label: MetricName.notificationBytes)

@@ -343,7 +343,9 @@ package final class PostOffice: Sendable {
 
 extension PostOffice: MailboxStoreReporter {
     package func stored(_ puts: [StoredPut]) {
+        var replaced = 0
         for put in puts {
+            if put.isReplaced { replaced += 1 }
             let slot = put.letter.notification.slot
             let isHere = at(slot.device) { desk in
                 desk.stored(put)
@@ -352,6 +354,7 @@ extension PostOffice: MailboxStoreReporter {
             if !isHere { directory.ring(slot, sequence: put.sequence) }
         }
         metrics.stored.increment(by: puts.count)
+        if replaced > 0 { metrics.replacedUnwritten.increment(by: replaced) }
     }
 
     package func failed(_ letters: [Letter]) {

@@ -25,6 +25,10 @@ import Testing
         (.revocationGrace, { $0.revocationGrace = .seconds(9) }),
         (.revocationLists, { $0.revocationLists = .optional }),
         (.unmarkedCertificates, { $0.unmarkedCertificates = .both }),
+        (.appsPerDevice, { $0.appsPerDevice = 1 }), (.backgroundBurst, { $0.backgroundBurst = 1 }),
+        (.backgroundPerHour, { $0.backgroundPerHour = 1 }), (.tokenBurst, { $0.tokenBurst = 1 }),
+        (.tokenRate, { $0.tokenRate = 1 }), (.notificationMemory, { $0.notificationBytes = 1 }),
+        (.newsstandTopic, { $0.newsstandTopics = Set([Topic("com.example.magazine")].compactMap(\.self)) }),
         (.storageDays, { $0.longestStorage = .zero }), (.uniqueID, { $0.uniqueID = .always }),
     ]
 
@@ -36,7 +40,7 @@ import Testing
             #expect(ServerConfiguration().changes(to: changed) == [key])
         }
         // The store has one value only.
-        #expect(Set(Self.changes.map(\.0)).union([.store]) == Set(SettingKey.allCases))
+        #expect(Set(Self.changes.map(\.0)).union([.store]) == Set(SettingKey.allCases.filter { !$0.isOfClients }))
     }
 
     @Test func `all loggers follow the threshold, but for a level of their own`() {

@@ -1,0 +1,120 @@
+import Dispatch
+import HeraldMailbox
+import HeraldModel
+import Synchronization
+
+/// A store that keeps nothing but numbers: what the courier and the post office cost by themselves.
+///
+/// Journal lines are dropped, and a put is reported as stored as soon as a queue of its own gets to it.
+final class NoStore: MailboxStore, JournalStore, RegistryStore {
+    private struct Contents {
+        var reporter: (any MailboxStoreReporter)?
+        var sequence: UInt64 = 0
+        var devices: [DeviceID: DeviceNumber] = [:]
+        var apps: [App: AppNumber] = [:]
+        var registrations: [Slot: Registration] = [:]
+    }
+
+    private let contents = Mutex(Contents())
+    private let queue = DispatchQueue(label: "no-store")
+
+    // The mailbox.
+
+    var isAccepting: Bool { true }
+
+    var count: Int { 0 }
+
+    func report(to reporter: any MailboxStoreReporter) {
+        contents.withLock { $0.reporter = reporter }
+    }
+
+    func put(_ letter: Letter, reason: StoreReason, tag: PutTag?) {
+        let (reporter, sequence) = contents.withLock { contents in
+            contents.sequence += 1
+            return (contents.reporter, contents.sequence)
+        }
+        // Called under a desk's lock, which the report takes too.
+        queue.async { reporter?.stored([StoredPut(letter: letter, sequence: sequence, tag: tag)]) }
+    }
+
+    func remove(_ slot: Slot, sequence: UInt64, event: JournalEvent?) {
+        // There is nothing.
+    }
+
+    func waiting(in slots: [Slot]) async throws -> [StoredNotification] { [] }
+
+    func removeExpired(at moment: WallTime, limit: Int) async throws -> Int { 0 }
+
+    // The journal.
+
+    func record(_ events: [JournalEvent]) {
+        // Dropped.
+    }
+
+    func record(_ event: JournalEvent, settling receipt: Receipt?) {
+        guard let receipt else { return }
+        queue.async { receipt.settle(.accepted) }
+    }
+
+    func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent] { [] }
+
+    func trim(before moment: WallTime, maximumBytes: Int) async throws {
+        // There is nothing.
+    }
+
+    // The registry.
+
+    func loadRegistry() async throws -> RegistrySnapshot { RegistrySnapshot() }
+
+    func number(of device: DeviceID) async throws -> DeviceNumber {
+        contents.withLock { contents in
+            let number = contents.devices[device] ?? DeviceNumber(UInt64(contents.devices.count) + 1)
+            contents.devices[device] = number
+            return number
+        }
+    }
+
+    func number(of app: App) async throws -> AppNumber {
+        contents.withLock { contents in
+            let number = contents.apps[app] ?? AppNumber(UInt32(contents.apps.count) + 1)
+            contents.apps[app] = number
+            return number
+        }
+    }
+
+    func register(_ slot: Slot, at moment: WallTime) async throws -> Registration {
+        contents.withLock { contents in
+            let registration =
+                contents.registrations[slot]
+                ?? Registration(slot: slot, generation: 1, isLive: true, registered: moment)
+            contents.registrations[slot] = registration
+            return registration
+        }
+    }
+
+    func unregister(_ slot: Slot, at moment: WallTime) async throws {
+        contents.withLock { $0.registrations[slot] = nil }
+    }
+
+    func forgetEnded(_ device: DeviceNumber, keeping limit: Int) async throws -> [Slot] { [] }
+
+    func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+        // No device of the benchmark asks for it.
+    }
+
+    func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
+        // No device of the benchmark asks for it.
+    }
+
+    func deviceRecord(_ device: DeviceNumber) async throws -> DeviceRecord { DeviceRecord() }
+
+    func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
+        // Sessions end with their connection here.
+    }
+
+    func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] { [] }
+
+    func clearFeedback(_ records: [FeedbackRecord]) async throws {
+        // There are none.
+    }
+}

@@ -1,0 +1,128 @@
+import LoadKit
+import NIOCore
+import NIOPosix
+import NIOSSL
+
+/// Many connections to one server: all on one event loop, so that the load is one core.
+final class Fleet: Sendable {
+    private struct Member: Sendable {
+        let identity: Int
+        let settings: LoadClient.Settings
+        let publishing: Publishing?
+        let context: NIOSSLContext
+    }
+
+    /// How many connections are on their way at one time: enough to keep a server busy, and fewer than the shortest
+    /// queue of a listener (mosquitto's: 100), two fleets at once included.
+    static let storm = 48
+
+    let statistics: Statistics
+    private let group: any EventLoopGroup
+    private let port: Int
+    private let identities: String
+    private let roots: NIOSSLTrustRoots
+
+    init(port: Int, authority: String, identities: String, statistics: Statistics) throws {
+        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        self.port = port
+        self.identities = identities
+        self.statistics = statistics
+        roots = .certificates(try NIOSSLCertificate.fromPEMFile(authority))
+    }
+
+    /// A connection's handle: used on the event loop only.
+    typealias Handle = NIOLoopBound<LoadClient>
+
+    /// Connects as the devices of these numbers, once all their certificates and keys are read.
+    /// - Returns: The connections, once each has reached its goal; and the seconds and the processor time that this took,
+    ///   the reading of certificates left out.
+    func connect(
+        _ numbers: Range<Int>,
+        settings: (Int) -> LoadClient.Settings,
+        publishing: (Int) -> Publishing? = { _ in nil }
+    ) async throws -> (handles: [Handle], seconds: Double, processor: Double) {
+        let members = try numbers.map { number in
+            Member(
+                identity: number,
+                settings: settings(number),
+                publishing: publishing(number),
+                context: try context(number)
+            )
+        }
+        let began = MonotonicTime.now
+        let processor = ProcessorTime.seconds
+        let handles = try await withThrowingTaskGroup(of: Handle.self) { tasks in
+            var handles: [Handle] = []
+            for (place, member) in members.enumerated() {
+                if place >= Fleet.storm, let handle = try await tasks.next() { handles.append(handle) }
+                tasks.addTask { try await self.connect(member) }
+            }
+            while let handle = try await tasks.next() { handles.append(handle) }
+            return handles
+        }
+        return (handles, MonotonicTime.now.seconds(since: began), ProcessorTime.seconds - processor)
+    }
+
+    /// Publishes on every connection; a pace that has an end may be `awaited`.
+    func publish(_ pace: Publishing.Pace, on handles: [Handle], awaited: Bool) async throws {
+        let loop = group.next()
+        let ends = try await loop.submit {
+            handles.map { handle in
+                let done = awaited ? loop.makePromise(of: Void.self) : nil
+                handle.value.publish(pace, done: done)
+                return done?.futureResult
+            }
+        }.get()
+        for end in ends { try await end?.get() }
+    }
+
+    /// Closes the connections.
+    func end(_ handles: [Handle]) async throws {
+        try await group.next().submit { for handle in handles { handle.value.end() } }.get()
+    }
+
+    private func context(_ number: Int) throws -> NIOSSLContext {
+        let identity = "\(identities)/\(number).pem"
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.trustRoots = roots
+        tls.certificateVerification = .noHostnameVerification
+        tls.certificateChain = try NIOSSLCertificate.fromPEMFile(identity).map { .certificate($0) }
+        tls.privateKey = .privateKey(try NIOSSLPrivateKey(file: identity, format: .pem))
+        return try NIOSSLContext(configuration: tls)
+    }
+
+    private func connect(_ member: Member) async throws -> Handle {
+        let loop = group.next()
+        let ready = loop.makePromise(of: Void.self)
+        let statistics = statistics
+        let bootstrap = ClientBootstrap(group: loop).connectTimeout(.seconds(60))
+        do {
+            let channel = try await bootstrap.channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let client = LoadClient(
+                        member.settings,
+                        publishing: member.publishing,
+                        statistics: statistics,
+                        ready: ready
+                    )
+                    let handler = try NIOSSLClientHandler(context: member.context, serverHostname: "localhost")
+                    try channel.pipeline.syncOperations.addHandlers([handler, client])
+                }
+            }
+            .connect(host: "127.0.0.1", port: port).get()
+            try await ready.futureResult.get()
+            return try await channel.eventLoop.submit {
+                Handle(try channel.pipeline.syncOperations.handler(type: LoadClient.self), eventLoop: loop)
+            }.get()
+        } catch {
+            ready.fail(error)
+            throw LoadError(text: "bench-\(member.identity) could not connect to port \(port): \(error)")
+        }
+    }
+}
+
+struct LoadError: Error, CustomStringConvertible {
+    let text: String
+
+    var description: String { text }
+}

@@ -1,0 +1,68 @@
+import LoadKit
+
+/// What a publisher sends, and how fast: its topics in turn, as fast as its window of unacknowledged ones allows, at a
+/// rate, or each once.
+struct Publishing: Sendable {
+    enum Pace: Hashable, Sendable {
+        case resting
+        case asFastAsTheWindowAllows
+        /// Messages per second.
+        case perSecond(Double)
+        /// Each topic once, as fast as the window allows.
+        case each
+    }
+
+    let topics: [[UInt8]]
+    let window: Int
+    let payload: Int
+
+    private var pace = Pace.resting
+    private var began = MonotonicTime.now
+    private var next: Int
+    /// How many were sent at this pace.
+    private var sent = 0
+    private var inFlight = 0
+
+    /// Begins with the topic of number `first`, so that publishers begin at different ones.
+    init(topics: [[UInt8]], first: Int, window: Int, payload: Int) {
+        self.topics = topics
+        self.window = window
+        self.payload = payload
+        next = first
+    }
+
+    mutating func set(_ pace: Pace) {
+        self.pace = pace
+        began = .now
+        sent = 0
+        if pace == .each { next = 0 }
+    }
+
+    mutating func acknowledged() {
+        inFlight -= 1
+    }
+
+    /// Whether each topic was sent, and all are acknowledged.
+    var isDone: Bool { pace == .each && sent == topics.count && inFlight == 0 }
+
+    var isPaced: Bool {
+        if case .perSecond = pace { true } else { false }
+    }
+
+    /// The topic of the next message to send now; nil if it is not its time.
+    mutating func nextTopic() -> [UInt8]? {
+        guard !topics.isEmpty else { return nil }
+        switch pace {
+        case .resting: return nil
+        case .asFastAsTheWindowAllows: guard inFlight < window else { return nil }
+        case .perSecond(let rate):
+            guard Double(sent) < MonotonicTime.now.seconds(since: began) * rate else { return nil }
+        case .each: guard inFlight < window, sent < topics.count else { return nil }
+        }
+        let topic = topics[next % topics.count]
+        next += 1
+        sent += 1
+        inFlight += 1
+        return topic
+    }
+}

@@ -1,0 +1,267 @@
+"""The loads of the benchmarks, on the cores that no server has; each figure with the processor time that it took."""
+
+import json
+import math
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+from machine import ON_LOAD_CORES, RELEASE, cpu_seconds
+
+CONNECTIONS, STREAMS = 10, 100
+PAYLOAD_BYTES = 300
+# Before anything is measured, in seconds.
+WARM_UP = 1
+
+
+class Requests:
+    """What h2load sends: for every connection device tokens of its own, so that no two of them ever meet at one slot.
+
+    A connection comes back to a token once all of its own were sent; with more than it has streams, the answer to the one
+    before has long come by then.
+    """
+
+    def __init__(self, folder, tokens, bearer, topic, expiration):
+        if len(tokens) < CONNECTIONS * STREAMS:
+            raise RuntimeError(f"{len(tokens)} device tokens are too few: a connection would meet itself")
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.tokens = tokens
+        self.body = folder / "body.json"
+        empty = json.dumps({"aps": {"alert": ""}})
+        self.body.write_text(json.dumps({"aps": {"alert": "x" * (PAYLOAD_BYTES - len(empty))}}))
+        self.headers = {"authorization": f"bearer {bearer}", "apns-topic": topic, "apns-push-type": "alert",
+                        "apns-priority": "10", "apns-expiration": str(expiration)}
+
+    def commands(self, port, options):
+        """One h2load for each connection."""
+        share = len(self.tokens) // CONNECTIONS
+        return [self.command(port, self.tokens[place * share:(place + 1) * share], f"{port}-{place}", options)
+                for place in range(CONNECTIONS)]
+
+    def command(self, port, tokens, name, options):
+        uris = self.folder / f"uris-{name}"
+        if not uris.exists():
+            uris.write_text("".join(f"https://127.0.0.1:{port}/3/device/{token}\n" for token in tokens))
+        command = [*ON_LOAD_CORES, "h2load", "-c", "1", "-m", str(STREAMS), "-t", "1", "-d", str(self.body), "-i", str(uris)]
+        for name, value in self.headers.items():
+            command += ["-H", f"{name}: {value}"]
+        return command + options
+
+
+class Window:
+    """Processor time of a server and of its load between two moments, in seconds and as shares of one core."""
+
+    def __init__(self, server, load=()):
+        self._server, self.pids = server, list(load)
+        self._began = self._now()
+
+    def _now(self):
+        try:
+            return time.monotonic(), cpu_seconds(self._server), sum(cpu_seconds(pid) for pid in self.pids)
+        except FileNotFoundError as error:
+            raise RuntimeError(f"a server or a load ended while it was measured ({error.filename})") from error
+
+    def end(self):
+        moment, server, load = (now - then for now, then in zip(self._now(), self._began))
+        self.seconds, self.server, self.load = moment, server, load
+        return self
+
+    def outcome(self, rate):
+        """What is noted of a rate: CPU in microseconds for each unit, and how busy server and load were."""
+        per_second = self.server / self.seconds
+        return {"rate": rate, "cpu_us": per_second / rate * 1e6 if rate else math.nan, "busy": per_second,
+                "load_busy": self.load / self.seconds}
+
+
+def _start(commands):
+    return [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for command in commands]
+
+
+def _outputs(processes, timeout):
+    try:
+        return [process.communicate(timeout=timeout)[0] for process in processes]
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+class H2load:
+    """h2load for some seconds, as fast as it gets answers; `with` begins it, `end` gives the outcome."""
+
+    def __init__(self, server, port, requests, seconds):
+        self._seconds = seconds
+        self._server = server
+        self._processes = _start(
+            requests.commands(port, ["-D", str(seconds), "--warm-up-time", str(WARM_UP)]))
+        # All are warm, and none has ended, while the window lasts.
+        self._began = time.monotonic()
+        time.sleep(WARM_UP + 0.4)
+        self.window = Window(server.pid, [process.pid for process in self._processes])
+
+    def end(self):
+        time.sleep(max(0.0, self._began + WARM_UP + self._seconds - 0.3 - time.monotonic()))
+        self.window.end()
+        done = 0
+        for output in _outputs(self._processes, 60):
+            codes = re.search(r"status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx", output)
+            errors = re.search(r"(\d+) errored, (\d+) timeout", output)
+            if not codes:
+                raise RuntimeError(f"h2load said: {output.strip()[-300:]}")
+            if any(int(codes[place]) for place in (2, 3, 4)) or any(int(errors[place]) for place in (1, 2)):
+                self._server.fail(f"did not answer 200 to all: {codes[0]}; {errors[0]}")
+            done += int(codes[1])
+        return self.window.outcome(done / self._seconds)
+
+
+def h2load(server, port, requests, seconds):
+    return H2load(server, port, requests, seconds).end()
+
+
+def latencies(server, port, requests, rate, seconds):
+    """p50 and p99, in milliseconds, from request to answer at so many requests per second."""
+    each = rate // CONNECTIONS
+    logs = [requests.folder / f"log-{port}-{place}" for place in range(CONNECTIONS)]
+    commands = requests.commands(port, ["-n", str(each * seconds), "--rps", str(each)])
+    for command, log in zip(commands, logs):
+        log.unlink(missing_ok=True)
+        command.append(f"--log-file={log}")
+    _outputs(_start(commands), seconds + 60)
+    times = []
+    for log in logs:
+        for line in log.read_text().splitlines():
+            _, status, microseconds = line.split("\t")
+            if status != "200":
+                server.fail(f"answered {status} at {rate} a second")
+            times.append(int(microseconds) / 1000)
+    return percentile(times, 0.5), percentile(times, 0.99)
+
+
+def send_each(server, requests, port, tokens, name):
+    """One notification for each token; ends when all are answered."""
+    command = requests.command(port, tokens, name, ["-n", str(len(tokens))])
+    (output,) = _outputs(_start([command]), 120)
+    done = re.search(r"status codes: (\d+) 2xx", output)
+    if not done or int(done[1]) != len(tokens):
+        server.fail(f"did not take {len(tokens)} notifications: {output.strip()[-200:]}")
+
+
+def percentile(values, share):
+    if not values:
+        return math.nan
+    return sorted(values)[int((len(values) - 1) * share)]
+
+
+class DeviceLoad:
+    """Connected devices for as long as the `with` lasts; they obey `begin`, `end`, `publish`, `each` and `rest`."""
+
+    def __init__(self, port, ca, identities, devices, subscribe, first=0, publish="", publishers=0, topics=0, expect=0,
+                 keep_session=False):
+        self.command = _device_load(port, ca, identities, devices, subscribe, first, keep_session)
+        if publishers:
+            self.command += ["--publish", publish, "--publishers", str(publishers), "--topics", str(topics)]
+        self.command += ["--expect", str(expect)]
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True)
+        self._connected = None
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def connected(self):
+        """Waits until all have reached their goal: their number, and the seconds that it took."""
+        if self._connected is None:
+            self._connected = self._answer("connect")
+        return self._connected
+
+    def __enter__(self):
+        try:
+            _ = self.connected
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self._answer(line)
+
+    def _answer(self, what):
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.kill()
+            raise RuntimeError(f"the devices failed at '{what}': {self.process.stderr.read().strip()[-300:]}")
+        return json.loads(line)
+
+    def measure(self, server, seconds, load=(), counted="received"):
+        """What the devices receive within some seconds, or what was `published` and acknowledged."""
+        self.ask("begin")
+        window = Window(server.pid, [self.pid, *load])
+        time.sleep(seconds)
+        window.end()
+        outcome = self.ask("end")
+        if outcome["lost"]:
+            server.fail(f"lost {outcome['lost']:.0f} connections")
+        return {**outcome, **window.outcome(outcome[counted] / outcome["seconds"])}
+
+
+def _device_load(port, ca, identities, devices, subscribe, first=0, keep_session=False):
+    command = [*ON_LOAD_CORES, str(RELEASE / "DeviceLoad"), "--port", str(port), "--ca", str(ca), "--identities",
+               str(identities.pem), "--devices", str(devices), "--first", str(first), "--subscribe", subscribe]
+    return command + (["--keep-session"] if keep_session else [])
+
+
+def device_tokens(port, ca, identities, devices, topics, keep_session=False):
+    """Connects the devices once, registers them for the topics, and gives each topic's device tokens."""
+    subscribe = ",".join(f"apps/{topic}/#" for topic in topics)
+    command = [*_device_load(port, ca, identities, devices, subscribe, keep_session=keep_session), "--tokens"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    found = {topic: [] for topic in topics}
+    for topic, token in re.findall(r"^apps/(\S+)/token ([0-9a-f]{64})$", run.stdout, re.M):
+        found[topic].append(token)
+    if run.returncode or any(len(tokens) != devices for tokens in found.values()):
+        raise RuntimeError(f"not every device got its tokens: {run.stderr.strip()[-300:]}")
+    return found
+
+
+def handshakes(server, port, ca, identities, seconds, resumed, workers=8):
+    """TLS handshakes with a client certificate for some seconds, by Python's ssl (OpenSSL)."""
+    program = pathlib.Path(__file__).with_name("handshakes.py")
+    processes = [
+        subprocess.Popen([*ON_LOAD_CORES, sys.executable, str(program), str(port), str(ca),
+                          str(identities.pem / f"{place}.pem"), str(seconds), "resumed" if resumed else "full"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for place in range(workers)]
+    for process in processes:
+        if process.stdout.readline() != "ready\n":
+            server.fail(f"shook no hands: {process.stderr.read().strip()[-300:]}")
+    window = Window(server.pid, [process.pid for process in processes])
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        process.count = process.stdout.readline()
+    window.end()
+    _outputs(processes, 30)
+    counts = [json.loads(process.count or "{}").get("handshakes") for process in processes]
+    if None in counts:
+        server.fail("shook no hands after a while")
+    return window.outcome(sum(counts) / window.seconds)

@@ -1,0 +1,89 @@
+"""The figures of the provider API."""
+
+import contextlib
+import shutil
+import time
+
+import loads
+from loads import DeviceLoad, Requests, device_tokens, h2load, latencies
+from machine import WORK
+from servers import Accepting, Herald, Nghttpd, Nginx
+
+UNIT = "notifications/s"
+TOPIC = "com.example.bench"
+DAY = 86_400
+
+
+def _registered(settings, devices, folder):
+    """A data folder in which devices are registered, their tokens, and a provider's token."""
+    with Herald(folder, settings.identities.data) as herald:
+        tokens = device_tokens(herald.port("device"), herald.ca, settings.identities, devices, [TOPIC])[TOPIC]
+        return tokens, herald.provider_token()
+
+
+def _replaced(herald, before):
+    """The share of stored notifications that were replaced within their own commit, and never written as rows."""
+    now = herald.counters()
+    stored, unwritten = ("herald_notifications_stored_total", "herald_notifications_replaced_unwritten_total")
+    return (now.get(unwritten, 0) - before.get(unwritten, 0)) / max(1, now.get(stored, 0) - before.get(stored, 0))
+
+
+def gateway(settings, report):
+    """Devices away, every 200 durable; the peer answers 200 to the same requests. Also with a slower disk."""
+    devices = settings.gateway_devices
+    first = WORK / "gateway"
+    tokens, bearer = _registered(settings, devices, first)
+    requests = Requests(WORK / "gateway-requests", tokens, bearer, TOPIC, int(time.time()) + DAY)
+    with contextlib.ExitStack() as stack:
+        heralds = {delay: stack.enter_context(Herald(WORK / f"gateway-{delay}", first, delay)) for delay in (0, 1, 5)}
+        nginx = stack.enter_context(Nginx(WORK / "nginx"))
+        shutil.rmtree(first)
+        ours, peer, replaced = {delay: [] for delay in heralds}, [], {delay: [] for delay in heralds}
+        for _ in range(settings.rounds):
+            for delay, herald in heralds.items():
+                before = herald.counters()
+                ours[delay].append(h2load(herald, herald.port("api"), requests, settings.seconds))
+                replaced[delay].append(_replaced(herald, before))
+                if delay == 0:
+                    peer.append(h2load(nginx, nginx.port, requests, settings.seconds))
+        for delay, herald in heralds.items():
+            name = f"gateway_sync_{delay}ms" if delay else "gateway"
+            p50, p99 = latencies(herald, herald.port("api"), requests, 2000, 3)
+            report.rates(name, ours[delay], peer, UNIT, "nginx",
+                         f"{devices:,} devices, {max(replaced[delay]):.1%} replaced within a commit")
+            report.say(f"at 2,000/s, from request to 200: p50 {p50:.1f}, p99 {p99:.1f} ms")
+
+
+def gateway_connected(settings, report):
+    """The same with the devices connected and acknowledging."""
+    devices = max(settings.devices, loads.CONNECTIONS * loads.STREAMS)
+    first = WORK / "connected"
+    tokens, bearer = _registered(settings, devices, first)
+    requests = Requests(WORK / "connected-requests", tokens, bearer, TOPIC, int(time.time()) + DAY)
+    ours, peer = [], []
+    with Herald(WORK / "connected-0", first) as herald, Nginx(WORK / "nginx-connected") as nginx, \
+            DeviceLoad(herald.port("device"), herald.ca, settings.identities, devices, f"apps/{TOPIC}/#"):
+        before = herald.counters()
+        for _ in range(settings.rounds):
+            ours.append(h2load(herald, herald.port("api"), requests, settings.seconds))
+            peer.append(h2load(nginx, nginx.port, requests, settings.seconds))
+        now = herald.counters()
+        stored = now.get("herald_notifications_stored_total", 0) - before.get("herald_notifications_stored_total", 0)
+        accepted = now["herald_notifications_received_total"] - before.get("herald_notifications_received_total", 0)
+        report.rates("gateway_connected", ours, peer, UNIT, "nginx",
+                     f"{devices:,} devices connected (their own load not counted), {stored / accepted:.1%} stored because "
+                     "the acknowledgement took too long")
+
+
+def accept(settings, report):
+    """Accepting alone: no store and no devices, every notification is answered at once."""
+    ours, peer, other = [], [], []
+    with Accepting(WORK / "accept", settings.gateway_devices) as accepting:
+        requests = Requests(WORK / "accept-requests", accepting.tokens, accepting.bearer, TOPIC, 0)
+        with Nghttpd(WORK / "nghttpd", accepting.tokens) as nghttpd, Nginx(WORK / "nginx-accept") as nginx:
+            for _ in range(settings.rounds):
+                ours.append(h2load(accepting, accepting.port("api"), requests, settings.seconds))
+                peer.append(h2load(nghttpd, nghttpd.port, requests, settings.seconds))
+                other.append(h2load(nginx, nginx.port, requests, settings.seconds))
+    report.rates("accept", ours, peer, "requests/s", "nghttpd")
+    report.rates("accept_nginx", ours, other, "requests/s", "nginx")

@@ -1,0 +1,42 @@
+"""What the metrics count, as Prometheus would read it."""
+
+import re
+import urllib.request
+
+from provider import Provider, away_device
+from service import eventually
+
+STORED = "herald_notifications_stored_total"
+UNWRITTEN = "herald_notifications_replaced_unwritten_total"
+
+
+def counters(service):
+    url = f"http://127.0.0.1:{service.doors['console']}/metrics"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return {name: float(value) for name, value in re.findall(r"^(\w+) ([\d.]+)$", answer.read().decode(), re.M)}
+
+
+def test_what_is_replaced_within_one_commit_is_counted(parties):
+    """A burst for one app of a device that is away: all are on record as stored, and few are written as rows."""
+    device = away_device(parties.service)
+    before = counters(parties.service)
+
+    def counted(name):
+        return counters(parties.service).get(name, 0) - before.get(name, 0)
+
+    with parties.provider() as provider:
+        streams = [provider.send(device.token) for _ in range(300)]
+        assert {provider.answer(stream).status for stream in streams} == {200}
+    eventually(lambda: counted(STORED) == 300, what="300 stored notifications")
+    assert 0 < counted(UNWRITTEN) < 300
+
+
+def test_what_is_stored_alone_is_written(parties):
+    device = away_device(parties.service)
+    before = counters(parties.service)
+    with Provider(parties.service, certificate=parties.certificate) as provider:
+        for _ in range(3):
+            assert provider.push(device.token).status == 200
+    now = counters(parties.service)
+    assert now[STORED] - before.get(STORED, 0) == 3
+    assert now.get(UNWRITTEN, 0) == before.get(UNWRITTEN, 0)
