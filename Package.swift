@@ -123,7 +123,7 @@ let package = Package(
 
         .target(
             name: "HeraldTestSupport",
-            dependencies: ["HeraldModel", "HeraldTrust", "HeraldMailbox", x509, asn1, crypto],
+            dependencies: ["HeraldModel", "HeraldTrust", "HeraldMailbox", x509, asn1, crypto, logging],
             path: "Tests/HeraldTestSupport",
             swiftSettings: settings
         ),
@@ -166,8 +166,8 @@ let package = Package(
         tests(
             "HeraldCommandTests",
             [
-                "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldMailbox", "HeraldModel", "HeraldProvider",
-                "HeraldTestSupport", "HeraldTrust",
+                "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox", "HeraldModel",
+                "HeraldProvider", "HeraldTestSupport", "HeraldTrust",
                 argumentParser, httpClient, logging, nioCore,
             ]
         ),

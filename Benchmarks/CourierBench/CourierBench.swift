@@ -35,6 +35,7 @@ import NIOPosix
         store.report(to: postOffice)
         let registry = Registry(store: store, postOffice: postOffice, directory: directory, clock: clock)
         try await registry.load()
+        let channels = ChannelOffice(clock: clock, store: store, apps: registry, logger: logger)
         let server = try folder.serverCertificate()
         let tls = DoorTLS(
             certificateChain: server.chain,
@@ -51,6 +52,7 @@ import NIOPosix
             office: ServiceOffice(
                 postOffice: postOffice,
                 registry: registry,
+                channels: channels,
                 seal: trust.seal
             ),
             trust: ServiceTrust(trust),

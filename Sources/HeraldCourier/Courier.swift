@@ -1,7 +1,8 @@
 package import HeraldDoor
-import HeraldMailbox
+package import HeraldMailbox
 package import HeraldModel
 import HeraldTrust
+import HeraldWire
 package import Logging
 package import NIOCore
 package import NIOSSL
@@ -21,6 +22,7 @@ package final class Courier: Sendable {
     private let group: any EventLoopGroup
     private let clerk: SessionClerk
     private let door: TLSDoor
+    private let loops: PerLoop<CourierLoop>
 
     /// - Parameters:
     ///   - configuration: The limits of sessions.
@@ -49,6 +51,7 @@ package final class Courier: Sendable {
         let clerk = SessionClerk(office: office, limits: SessionLimits(configuration), clock: clock, logger: logger)
         let loops = PerLoop(group) { CourierLoop($0) }
         self.clerk = clerk
+        self.loops = loops
         var door = door
         door.expectsIdleConnections = true
         // A dozen acknowledgements; what is longer comes in pieces.
@@ -124,6 +127,16 @@ package final class Courier: Sendable {
             do { try await Task.sleep(for: configuration.expirySweep) } catch { return }
             recheck()
         }
+    }
+}
+
+extension Courier: BroadcastOutlet {
+    package func send(_ order: BroadcastOrder) {
+        // Written once for all loops and connections; each loop gets one order.
+        var properties = MQTTPropertyBlock()
+        let packets = BroadcastPackets(order.broadcast, topic: order.feed.topic, now: clock.now(), &properties)
+        order.expect(shares: loops.all.count)
+        for loop in loops.all { loop.broadcasts.leave(LoopBroadcast(order: order, packets: packets)) }
     }
 }
 

@@ -1,4 +1,5 @@
 import HeraldDoor
+package import HeraldMailbox
 package import HeraldModel
 package import Logging
 package import NIOCore
@@ -24,6 +25,7 @@ package final class Gateway: Sendable {
     ///   - context: TLS: a client certificate is asked for and not demanded, and `h2` is the protocol.
     ///   - admission: Lets providers in.
     ///   - letterBox: Takes their notifications: the post office.
+    ///   - channels: Makes channels, and takes broadcasts to them; nil for a gateway that does not broadcast.
     ///   - clock: The service's clock.
     ///   - logger: Gets nothing of payloads, tokens or keys.
     ///   - drills: Bad days on demand; none without.
@@ -33,6 +35,7 @@ package final class Gateway: Sendable {
         context: NIOSSLContext,
         admission: Admission,
         letterBox: any LetterBox,
+        channels: ChannelOffice? = nil,
         clock: any WallClock,
         logger: Logger,
         drills: DrillDesk? = nil
@@ -41,6 +44,7 @@ package final class Gateway: Sendable {
             configuration: configuration,
             admission: admission,
             letterBox: letterBox,
+            channels: channels,
             clock: clock,
             logger: logger,
             drills: drills ?? DrillDesk(clock: clock, logger: logger),

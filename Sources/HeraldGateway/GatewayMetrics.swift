@@ -5,7 +5,9 @@ import HeraldModel
 /// The provider API's counters.
 struct GatewayMetrics: Sendable {
     let connections = Counter(label: MetricName.providerConnections)
-    let accepted = Counter(label: MetricName.providerRequests, dimensions: [("status", "200")])
+    private let accepted = Counter(label: MetricName.providerRequests, dimensions: [("status", "200")])
+    private let created = Counter(label: MetricName.providerRequests, dimensions: [("status", "201")])
+    private let deleted = Counter(label: MetricName.providerRequests, dimensions: [("status", "204")])
     private let refused: [Int: Counter]
     private let ended: [String: Counter]
 
@@ -22,6 +24,15 @@ struct GatewayMetrics: Sendable {
                 (reason, Counter(label: MetricName.providerConnectionsCutOff, dimensions: [("reason", reason)]))
             }
         )
+    }
+
+    /// A request was accepted.
+    func count(_ status: ReplyStatus) {
+        switch status {
+        case .created: created.increment()
+        case .noContent: deleted.increment()
+        default: accepted.increment()
+        }
     }
 
     /// A request was refused.

@@ -129,6 +129,29 @@ struct ProviderStanding {
         return .success(granted)
     }
 
+    /// Whether the provider may broadcast for an app, and make channels for it.
+    mutating func checkBundle(
+        _ bundle: Topic,
+        _ environment: PushEnvironment,
+        _ admission: Admission
+    ) -> Refusal? {
+        let kind = TopicKind.kind(of: bundle)
+        guard kind.topicSuffix.isEmpty else {
+            return Refusal(.topicDisallowed, "the path has the bundle identifier alone, without \(kind.topicSuffix)")
+        }
+        var name = bundle.name
+        let granted = name.withUTF8 { grant(UnsafeRawBufferPointer($0), environment, admission) }
+        guard granted?.mayPush ?? false else {
+            return Refusal(
+                .topicMismatch,
+                certificate == nil
+                    ? "the key is not for \(bundle): it is scoped to others, or the app is another team's"
+                    : "the certificate does not name \(bundle)"
+            )
+        }
+        return nil
+    }
+
     private static let missingToken = Refusal(
         .missingProviderToken,
         "there is no provider certificate on the connection, and no authorization with the word bearer and a token"

@@ -8,5 +8,8 @@ package struct RequestRules: Sendable {
     /// Whether successes carry `apns-unique-id` in production too; APNs sends it in its development environment only.
     package var alwaysSendsUniqueID = false
 
+    /// For which apps there are channels and broadcasts; all other providers are answered `FeatureNotEnabled`.
+    package var broadcastApps = BroadcastApps.all
+
     package init() {}
 }

@@ -7,7 +7,8 @@ package struct JournalEvent: Hashable, Sendable {
     package let uniqueID: NotificationID
     package let slot: Slot
     package let state: JournalState
-    /// What took its place; only with ``JournalState/replaced``.
+    /// What took its place, with ``JournalState/replaced``; of a broadcast, how many devices it went to (see
+    /// ``subscribers``).
     package let replacement: NotificationID?
 
     package init(
@@ -41,6 +42,32 @@ package struct JournalEvent: Hashable, Sendable {
             state: state,
             replacement: replacement
         )
+    }
+}
+
+extension JournalEvent {
+    /// A line about a broadcast, which is about no device: its number is 0, which no device has.
+    package init(_ state: JournalState, _ broadcast: Broadcast, at time: WallTime, replacement: NotificationID? = nil) {
+        self.init(
+            time: time,
+            id: broadcast.id,
+            uniqueID: broadcast.uniqueID,
+            slot: Slot(device: DeviceNumber(0), app: broadcast.app),
+            state: state,
+            replacement: replacement
+        )
+    }
+
+    /// The line that says to how many devices a broadcast went.
+    package init(_ broadcast: Broadcast, subscribers: Int, at time: WallTime) {
+        let count = NotificationID(high: 0, low: UInt64(clamping: subscribers))
+        self.init(.sentToSubscribers, broadcast, at: time, replacement: count)
+    }
+
+    /// How many devices a broadcast went to; only with ``JournalState/sentToSubscribers``.
+    package var subscribers: Int? {
+        guard state == .sentToSubscribers, let replacement else { return nil }
+        return Int(clamping: replacement.low)
     }
 }
 
@@ -83,6 +110,12 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case discardedBacklog = 41
     /// Not to be stored, and the app has had as many background notifications as it may.
     case discardedBudget = 42
+    /// A broadcast went to the devices that were subscribed and connected; how many is with the line.
+    case sentToSubscribers = 50
+    /// A broadcast is kept for devices that subscribe later.
+    case storedForSubscribers = 51
+    /// The channel of a broadcast that was kept was deleted.
+    case discardedChannelDeleted = 52
     /// A drill answered the provider with a refusal; it went nowhere.
     case refusedByDrill = 60
     /// A drill lost it, and left the provider without an answer.
@@ -152,6 +185,9 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .discardedUndeliverable: "discarded (undeliverable payload)"
         case .discardedTooLarge: "discarded (larger than the device accepts)"
         case .discardedTooLargeFromStorage: "discarded from storage (larger than the device accepts)"
+        case .sentToSubscribers: "sent to the channel's subscribers"
+        case .storedForSubscribers: "stored (for devices that subscribe later)"
+        case .discardedChannelDeleted: "discarded from storage (channel deleted)"
         case .discardedDeviceOffline: "discarded (not to be stored, and the device was away)"
         case .discardedPower: "discarded (not to be stored, and the device saves power)"
         case .discardedBacklog: "discarded (not to be stored, and the device is behind)"

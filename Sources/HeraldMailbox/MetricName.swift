@@ -30,6 +30,10 @@ package enum MetricName {
     package static let revocationListSecondsLeft = "herald_revocation_list_seconds_left"
     package static let registrationsRefused = "herald_registrations_refused_total"
     package static let deviceTakeovers = "herald_device_takeovers_total"
+    package static let broadcastsPublished = "herald_broadcasts_published_total"
+    package static let broadcastDeliveries = "herald_broadcast_deliveries_total"
+    package static let channels = "herald_channels"
+    package static let channelSubscriptions = "herald_channel_subscriptions"
 }
 
 /// The post office's counters.

@@ -121,22 +121,12 @@ package final class Registry: Sendable {
     /// Of one device one at a time, as everything that changes its registrations.
     /// - Throws: ``RegistrationRefusal``, or if the store fails; nothing is registered then.
     package func register(_ device: DeviceNumber, _ app: App) async throws -> Registration {
-        let (number, live, apps) = numbers.withLock { ($0.apps[app], $0.counts[device]?.live ?? 0, $0.apps.count) }
+        let number = self.number(of: app)
         let known = number.flatMap { postOffice.registration(Slot(device: device, app: $0)) }
         if let known, known.isLive { return known }
+        let live = numbers.withLock { $0.counts[device]?.live ?? 0 }
         guard live < configuration.appsPerDevice else { throw RegistrationRefusal.tooManyAppsOnDevice }
-        let appNumber: AppNumber
-        if let number {
-            appNumber = number
-        } else {
-            guard apps < configuration.apps else { throw RegistrationRefusal.tooManyApps }
-            appNumber = try await store.number(of: app)
-            numbers.withLock { numbers in
-                numbers.apps[app] = appNumber
-                numbers.appNames[appNumber] = app
-            }
-            postOffice.know(app, as: appNumber)
-        }
+        let appNumber = try await makeNumber(of: app)
         let registration = try await store.register(Slot(device: device, app: appNumber), at: clock.now())
         postOffice.setRegistration(registration)
         numbers.withLock { numbers in
@@ -144,6 +134,20 @@ package final class Registry: Sendable {
             if known != nil { numbers.counts[device]?.ended -= 1 }
         }
         return registration
+    }
+
+    /// The number of an app; makes one for an app never seen before.
+    /// - Throws: ``RegistrationRefusal``, or if the store fails.
+    package func makeNumber(of app: App) async throws -> AppNumber {
+        if let known = number(of: app) { return known }
+        guard numbers.withLock({ $0.apps.count }) < configuration.apps else { throw RegistrationRefusal.tooManyApps }
+        let number = try await store.number(of: app)
+        numbers.withLock { numbers in
+            numbers.apps[app] = number
+            numbers.appNames[number] = app
+        }
+        postOffice.know(app, as: number)
+        return number
     }
 
     /// Removes an app from a device: its token is dead from now on.

@@ -115,6 +115,8 @@ package struct SessionRecord: Hashable, Sendable, Codable {
     package var environment: PushEnvironment
     /// Milliseconds of wall time at which the last connection ended; nil while one is there, or if the service died.
     package var disconnected: Int64?
+    /// What the session has had of its channels: topic filter → number of the newest broadcast; nil if nothing.
+    package var broadcasts: [String: UInt64]?
     /// The key under which the tokens are sealed that the device has surely been sent; nil if it is not known.
     package var tokenKey: UInt32?
 

@@ -54,6 +54,10 @@ extension Rejection {
             .invalidProviderToken, .missingProviderToken, .unrelatedKeyIDInToken, .badPath, .methodNotAllowed,
             .tooManyProviderTokenUpdates:
             .unknown
+        // Of channels, which this interface does not know.
+        case .badChannelID, .badRequestParams, .badRequestPayload, .cannotCreateChannelConfig, .channelNotRegistered,
+            .featureNotEnabled, .missingChannelID, .missingPushType, .topicMismatch:
+            .unknown
         }
     }
 }

@@ -4,6 +4,7 @@
 /// of the binary interface (Local and Remote Notification Programming Guide, "Binary Provider API") and with what a
 /// provider may do next.
 public enum Rejection: String, Hashable, Sendable, CaseIterable, Codable, Error {
+    case badChannelID = "BadChannelId"
     case badCollapseID = "BadCollapseId"
     case badDeviceToken = "BadDeviceToken"
     case badExpirationDate = "BadExpirationDate"
@@ -11,12 +12,19 @@ public enum Rejection: String, Hashable, Sendable, CaseIterable, Codable, Error 
     /// Herald's own: the payload is not a JSON object. APNs documents no reason for it and accepts such a payload.
     case badPayload = "BadPayload"
     case badPriority = "BadPriority"
+    case badRequestParams = "BadRequestParams"
+    case badRequestPayload = "BadRequestPayload"
     case badTopic = "BadTopic"
+    case cannotCreateChannelConfig = "CannotCreateChannelConfig"
+    case channelNotRegistered = "ChannelNotRegistered"
     case deviceTokenNotForTopic = "DeviceTokenNotForTopic"
     case duplicateHeaders = "DuplicateHeaders"
+    case featureNotEnabled = "FeatureNotEnabled"
     case idleTimeout = "IdleTimeout"
     case invalidPushType = "InvalidPushType"
+    case missingChannelID = "MissingChannelId"
     case missingDeviceToken = "MissingDeviceToken"
+    case missingPushType = "MissingPushType"
     case missingTopic = "MissingTopic"
     case payloadEmpty = "PayloadEmpty"
     case topicDisallowed = "TopicDisallowed"
@@ -28,6 +36,8 @@ public enum Rejection: String, Hashable, Sendable, CaseIterable, Codable, Error 
     case forbidden = "Forbidden"
     case invalidProviderToken = "InvalidProviderToken"
     case missingProviderToken = "MissingProviderToken"
+    /// The credential is not for the app of a broadcast or channel request.
+    case topicMismatch = "TopicMismatch"
     case unrelatedKeyIDInToken = "UnrelatedKeyIdInToken"
     case badPath = "BadPath"
     case methodNotAllowed = "MethodNotAllowed"
@@ -56,12 +66,14 @@ public enum Rejection: String, Hashable, Sendable, CaseIterable, Codable, Error 
     /// The status of the HTTP/2 answer.
     public var httpStatus: Int {
         switch self {
-        case .badCollapseID, .badDeviceToken, .badExpirationDate, .badMessageID, .badPayload, .badPriority, .badTopic,
-            .deviceTokenNotForTopic, .duplicateHeaders, .idleTimeout, .invalidPushType, .missingDeviceToken,
-            .missingTopic, .payloadEmpty, .topicDisallowed:
+        case .badChannelID, .badCollapseID, .badDeviceToken, .badExpirationDate, .badMessageID, .badPayload,
+            .badPriority, .badRequestParams, .badRequestPayload, .badTopic, .cannotCreateChannelConfig,
+            .channelNotRegistered, .deviceTokenNotForTopic, .duplicateHeaders, .featureNotEnabled, .idleTimeout,
+            .invalidPushType, .missingChannelID, .missingDeviceToken, .missingPushType, .missingTopic, .payloadEmpty,
+            .topicDisallowed:
             400
         case .badCertificate, .badCertificateEnvironment, .badEnvironmentKeyInToken, .expiredProviderToken, .forbidden,
-            .invalidProviderToken, .missingProviderToken, .unrelatedKeyIDInToken:
+            .invalidProviderToken, .missingProviderToken, .topicMismatch, .unrelatedKeyIDInToken:
             403
         case .badPath: 404
         case .methodNotAllowed: 405

@@ -20,6 +20,7 @@ private struct StandInService: Administration {
     }
 
     func journal(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry] { [] }
+    func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry] { [] }
     func credentials() async throws -> [CredentialEntry] { [] }
     func revokeCredential(_ id: String) async throws -> CredentialEntry { throw AdminError(.notFound, "not here") }
     func devices() async throws -> [DeviceEntry] { [] }

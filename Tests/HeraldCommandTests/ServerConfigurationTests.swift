@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldGateway
 import HeraldModel
 import Logging
 import Testing
@@ -56,6 +57,8 @@ import Testing
                 journal-size: 1
                 unique-id: always
                 accept-non-json: yes
+                broadcast-apps: [com.example.chat, com.example.mail]
+                channel-limit: 12
                 keep-alive: 5m
                 grace-period: 3s
                 provider-idle: 90s
@@ -80,6 +83,8 @@ import Testing
         expected.journalBytes = 1 << 20
         expected.uniqueID = .always
         expected.acceptsNonJSON = true
+        expected.broadcastApps = .only(Set(["com.example.chat", "com.example.mail"].compactMap { Topic($0) }))
+        expected.channelLimit = 12
         expected.longestKeepAlive = .seconds(300)
         expected.gracePeriod = .seconds(3)
         expected.providerIdle = .seconds(90)
@@ -112,6 +117,13 @@ import Testing
     @Test func `a list in the environment is separated by commas`() throws {
         let read = try configuration(environment: ["HERALD_HOSTNAME": "a.example, b.example"])
         #expect(read.hostnames == ["a.example", "b.example"])
+    }
+
+    @Test(arguments: [("all", BroadcastApps.all), ("none", .only([]))])
+    func `all apps, or none, may have channels`(word: String, apps: BroadcastApps) throws {
+        #expect(try configuration(file: "broadcast-apps: [\(word)]").broadcastApps == apps)
+        #expect(try configuration(["--broadcast-apps", word]).broadcastApps == apps)
+        #expect(try configuration(environment: ["HERALD_BROADCAST_APPS": word]).broadcastApps == apps)
     }
 
     @Test func `the environment may name the file`() throws {
@@ -187,6 +199,8 @@ import Testing
         ("keep-alive: 0s", "keep-alive"), ("keep-alive: 70000", "keep-alive"), ("grace-period: long", "grace-period"),
         ("log-level: loud", "log-level"), ("log-format: xml", "write text or json"), ("host: ''", "host cannot be"),
         ("hostname: ['a b']", "hostname cannot be"), ("hostname: ['https://a']", "hostname cannot be"),
+        ("broadcast-apps: [all, com.example.a]", "broadcast-apps cannot be"), ("broadcast-apps: ['a b']", "or `none`"),
+        ("channel-limit: -1", "channel-limit cannot be"), ("channel-limit: 1000001", "channel-limit"),
         ("unique-id: never", "write sandbox or always"), ("data: ''", "data cannot be"),
         ("background-burst: 0", "background-burst cannot be \"0\": write a number from 1 to 1000"),
         ("background-per-hour: 3601", "background-per-hour"), ("token-burst: 0", "token-burst"),

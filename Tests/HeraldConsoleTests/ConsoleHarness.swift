@@ -54,6 +54,24 @@ final class StandInAdministration: Administration {
         )
     }
 
+    static let channel = Topic("com.example.app").map { bundle in
+        ChannelEntry(
+            id: "dHN0LXNyY2gtY2hubA==",
+            topic: bundle,
+            environment: .sandbox,
+            policy: 1,
+            created: "2026-01-01T00:00:00.000Z",
+            subscribers: 3,
+            published: 2,
+            delivered: 5,
+            stored: true
+        )
+    }
+
+    func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry] {
+        [Self.channel].compactMap { $0 }.filter { bundle == nil || $0.topic == bundle }
+    }
+
     func journal(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry] {
         questions.withLock { $0.append(question) }
         return Array(repeating: Self.entry, count: min(limit, 2))

@@ -140,6 +140,21 @@ import Testing
         #expect(entry.replacement == nil)
     }
 
+    @Test(arguments: [("", 200, 1), ("?topic=com.example.app&limit=5", 200, 1), ("?topic=com.example.none", 200, 0)])
+    func `channels are listed, of one app or of all`(query: String, status: Int, count: Int) async throws {
+        let answer = try await harness.withSocket { try await harness.ask("GET", $0 + "/v1/channels" + query) }
+        #expect(Int(answer.status) == status)
+        let expected = [StandInAdministration.channel].compactMap { $0 }.prefix(count)
+        #expect(try answer.decode([ChannelEntry].self) == Array(expected))
+    }
+
+    @Test(arguments: ["topic=a..b", "limit=0", "limit=many"])
+    func `a request for channels that makes no sense is refused in words`(query: String) async throws {
+        let answer = try await harness.withSocket { try await harness.ask("GET", $0 + "/v1/channels?" + query) }
+        #expect(answer.status == 400)
+        #expect(try !answer.decode(AdminFailure.self).error.isEmpty)
+    }
+
     @Test func `credentials are listed and revoked`() async throws {
         let (list, revoked, unknown) = try await harness.withSocket { base in
             (

@@ -155,7 +155,7 @@ extension DeliveryWindow.Message {
     var notification: UInt64 {
         switch self {
         case .delivery(let delivery): delivery.letter.notification.id.low
-        case .token: 0
+        case .token, .broadcast: 0
         }
     }
 }

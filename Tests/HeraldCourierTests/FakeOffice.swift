@@ -1,5 +1,6 @@
 import HeraldMailbox
 import HeraldModel
+import HeraldTestSupport
 import HeraldTrust
 import Synchronization
 
@@ -26,6 +27,11 @@ final class FakeOffice: DeviceOffice {
     }
 
     let state = Mutex(State())
+    let channels: ChannelOffice
+
+    init(channels: ChannelOffice = ChannelScene().office) {
+        self.channels = channels
+    }
 
     var link: (any DeviceLink)? { state.withLock { $0.link } }
     var detached: [UInt64] { state.withLock { $0.detached } }
@@ -90,6 +96,14 @@ final class FakeOffice: DeviceOffice {
             slot: Slot(device: DeviceNumber(token.words.1), app: AppNumber(UInt32(truncatingIfNeeded: token.words.2))),
             generation: UInt32(truncatingIfNeeded: token.words.3)
         )
+    }
+
+    func feed(_ channel: ChannelID, of app: App) -> ChannelFeed? {
+        channels.feed(channel, of: app)
+    }
+
+    func newest(_ channel: ChannelID, of app: App) -> Broadcast? {
+        channels.newest(channel, of: app)
     }
 
     func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64) {

@@ -16,6 +16,9 @@ struct SessionBench {
     var numbers: [Topic: AppNumber] = [:]
     var record = DeviceRecord()
     var disabled: Set<Topic> = []
+    /// The channels that there are, by their filters, and those that are open.
+    var channels: Set<String> = []
+    private(set) var openChannels: [String: UInt8] = [:]
     /// Requests that fail.
     var isRegistryDown = false
     var hasTooManyTakeovers = false
@@ -193,6 +196,12 @@ struct SessionBench {
             case .forget(let app):
                 open[app] = nil
                 log.append("forget")
+            case .openChannel(let filter, let qualityOfService, let acknowledged):
+                openChannels[filter.name] = qualityOfService
+                log.append("channel after \(acknowledged)")
+            case .closeChannel(let filter):
+                openChannels[filter.name] = nil
+                log.append("no channel")
             case .setSavingPower(let saving): savesPower = saving
             case .end:
                 hasEnded = true
@@ -240,6 +249,8 @@ struct SessionBench {
             return .registered(topics.map { app($0) }, refused: tooMany)
         case .unregister(let topics):
             return .unregistered(topics.map { registered.removeValue(forKey: $0) != nil })
+        case .findChannels(let filters):
+            return .foundChannels(Set(filters.filter { channels.contains($0.name) }))
         case .keep(let session):
             record.session = session
             return .done

@@ -15,8 +15,9 @@ final class HandlerBench {
     let clock = FakeClock()
     let clerk: SessionClerk
     let channel = NIOAsyncTestingChannel()
+    let loop: CourierLoop
     private var decoder: MQTTPacketDecoder
-    private let version: MQTTVersion
+    let version: MQTTVersion
 
     init(
         _ version: MQTTVersion = .v5,
@@ -39,10 +40,11 @@ final class HandlerBench {
         let id = try #require(DeviceID(SessionBench.name))
         let identity = DeviceIdentity(id: id, serial: "01", expires: WallTime(milliseconds: .max))
         let channel = channel
-        try await channel.testingEventLoop.executeInContext {
+        loop = try await channel.testingEventLoop.executeInContext {
             let loop = CourierLoop(channel.eventLoop)
             let handler = SessionHandler(identity: identity, environment: .production, clerk: clerk, loop: loop)
             try channel.pipeline.syncOperations.addHandler(handler)
+            return loop
         }
         try await channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1)).get()
     }

@@ -94,7 +94,7 @@ struct SessionSubscribeTests {
                 [
                     .grantedQoS1, .notAuthorized, .notAuthorized, .topicFilterInvalid, .sharedSubscriptionsNotSupported,
                     .notAuthorized,
-                    .notAuthorized, .grantedQoS1, .notAuthorized,
+                    .notAuthorized, .notAuthorized, .notAuthorized,
                 ]
             ]
         )
@@ -120,6 +120,7 @@ struct SessionSubscribeTests {
         var configuration = CourierConfiguration()
         configuration.subscriptionsPerSession = 2
         var bench = try SessionBench(configuration: configuration)
+        bench.channels = ["channels/a/x"]
         bench.receive(SessionBench.connect())
         bench.receive(SessionBench.subscribe("apps/a", "apps/a/token", "apps/b", "apps/c", "channels/a/x"))
         #expect(bench.sent.last?.suback == [.grantedQoS1, .grantedQoS1, .grantedQoS1, .quotaExceeded, .quotaExceeded])

@@ -92,6 +92,8 @@ final class Fixture {
     let apps = KnownApps()
     let post = ScriptedPostOffice()
     let key: TestProviderKey
+    /// With the channels that a test makes.
+    var channels: ChannelOffice?
     let drills: DrillDesk
     var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
 
@@ -110,6 +112,7 @@ final class Fixture {
             configuration: configuration,
             admission: admission,
             letterBox: post,
+            channels: channels,
             clock: trust.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             drills: drills,

@@ -40,7 +40,7 @@ struct OpeningTests {
 
     @Test(arguments: [
         ("journal_mode", "wal"), ("synchronous", "2"), ("wal_autocheckpoint", "0"), ("mmap_size", "0"),
-        ("application_id", "1213353028"), ("user_version", "1"), ("page_size", "4096"),
+        ("application_id", "1213353028"), ("user_version", "2"), ("page_size", "4096"),
     ])
     func `the writer's settings are those on which durability rests`(
         setting: (name: String, value: String)
@@ -129,10 +129,40 @@ struct OpeningTests {
 
     @Test func `a store of a newer version is left alone`() async throws {
         await (try SQLiteFixture.open(folder)).close()
-        try makeDatabase("PRAGMA user_version = 2")
+        try makeDatabase("PRAGMA user_version = \(Schema.version + 1)")
         let error = try failure()
         #expect(error.code == .newerVersion)
         #expect(error.message.contains("newer"))
+    }
+
+    @Test func `a store of before there were channels is brought up to date, with all that it holds`() async throws {
+        let queue = try DatabaseQueue(path: path)
+        try await queue.writeWithoutTransaction { database in
+            try database.execute(
+                sql: "PRAGMA application_id = \(DatabaseFile.applicationID); PRAGMA journal_mode = WAL"
+            )
+        }
+        try Schema.migrator.migrate(queue, upTo: "1: mailbox, journal, registry")
+        let device = try #require(DeviceID("phone"))
+        try await queue.write { database in
+            try database.execute(sql: "INSERT INTO device (number, id) VALUES (77, ?)", arguments: [device.name])
+        }
+        #expect(try await queue.read { try Int.fetchOne($0, sql: "PRAGMA user_version") } == 1)
+        try queue.close()
+        let store = try SQLiteFixture.open(folder)
+        #expect(try await store.number(of: device) == DeviceNumber(77))
+        #expect(try await store.loadChannels() == [])
+        let channel = BroadcastChannel(
+            id: ChannelID(high: 1, low: 2),
+            app: AppNumber(1),
+            storage: .none,
+            created: WallTime(seconds: 1)
+        )
+        try await store.createChannel(channel)
+        #expect(try await store.loadChannels().map(\.channel) == [channel])
+        let version = try await store.change { database, _ in try Int.fetchOne(database, sql: "PRAGMA user_version") }
+        #expect(version == Int(Schema.version))
+        await store.close()
     }
 
     @Test func `a folder in the file's place is refused`() throws {

@@ -1,13 +1,13 @@
 import Dispatch
 package import HeraldMailbox
 package import HeraldModel
-import Synchronization
+package import Synchronization
 
 /// A store in memory that forgets everything at its end, for tests: the contracts in their simplest form.
 ///
 /// In manual mode nothing is durable until ``flush()``, which reports on the caller's thread, so that a test decides
 /// what happens between a put and its report. Otherwise a queue of the store's own reports soon.
-package final class MemoryStore: MailboxStore, JournalStore, RegistryStore {
+package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
     /// What was ordered and is not durable.
     enum Order: Sendable {
         case put(Letter, StoreReason, PutTag?)
@@ -29,6 +29,8 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore {
         var registrations: [Slot: Registration] = [:]
         var records: [DeviceNumber: DeviceRecord] = [:]
         var feedback: [FeedbackRecord] = []
+        var channels: [BroadcastChannel] = []
+        var broadcasts: [ChannelID: Broadcast] = [:]
         /// The generation with which a registration begins of which nothing is known.
         var generationFloor: UInt32 = 0
         var isAccepting = true
@@ -45,6 +47,8 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore {
 
     let contents = Mutex(Contents())
     private let reporter = Mutex(Weak())
+    /// Whether broadcasts cannot be kept, while all else can.
+    package let failsKeeping = Mutex(false)
     let clock: any WallClock
     private let isManual: Bool
     private let queue = DispatchQueue(label: "memory-store")

@@ -23,7 +23,7 @@ package enum StoreConformance {
         package var testDescription: String { name }
     }
 
-    package static let rules = mailboxRules + journalRules + registryRules + troubleRules
+    package static let rules = mailboxRules + journalRules + registryRules + channelRules + troubleRules
 
     /// Runs a rule on a new store of an engine.
     package static func check(_ rule: Rule, on engine: StoreEngine) async throws {

@@ -3,7 +3,7 @@ package import HeraldModel
 import Testing
 
 /// All that one engine does.
-package typealias AnyStore = any MailboxStore & JournalStore & RegistryStore
+package typealias AnyStore = any MailboxStore & JournalStore & RegistryStore & ChannelStore
 
 /// An engine as the conformance suite drives it.
 package protocol StoreFixture: AnyObject, Sendable {

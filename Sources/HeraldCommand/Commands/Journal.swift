@@ -96,6 +96,7 @@ enum JournalText {
         for entry in entries {
             var what = entry.state
             if let reason = entry.reason { what += " (\(reason))" }
+            if let devices = entry.devices { what += " (\(devices) devices)" }
             if let replacement = entry.replacement { what += " by \(replacement)" }
             let topic = entry.environment == .sandbox ? "\(entry.topic) (sandbox)" : entry.topic
             table.add([entry.time, what, entry.id, entry.device, topic])

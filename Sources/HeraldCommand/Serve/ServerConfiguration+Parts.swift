@@ -39,6 +39,13 @@ extension ServerConfiguration {
         return settings
     }
 
+    var channels: ChannelOfficeConfiguration {
+        var settings = ChannelOfficeConfiguration()
+        settings.channelsPerApp = channelLimit
+        settings.channelsInAll = max(settings.channelsInAll, channelLimit)
+        return settings
+    }
+
     var gateway: GatewayConfiguration {
         var settings = GatewayConfiguration(host: host, port: apiPort, environment: environment)
         // What the gateway itself adds: a second of notice, and one to close what is left.
@@ -46,6 +53,7 @@ extension ServerConfiguration {
         settings.timeouts.idle = providerIdle
         settings.timeouts.idleUnknown = min(settings.timeouts.idleUnknown, providerIdle)
         settings.rules.takesUnreadablePayloads = acceptsNonJSON
+        settings.rules.broadcastApps = broadcastApps
         settings.rules.alwaysSendsUniqueID = uniqueID == .always
         return settings
     }

@@ -42,6 +42,14 @@ struct ServiceAdministration: Administration {
         try await JournalReader(store: assembly.store, registry: assembly.registry).entries(question, limit: limit)
     }
 
+    func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry] {
+        guard let bundle else { return assembly.channels.summaries(of: nil, limit: limit).map { ChannelEntry($0) } }
+        return PushEnvironment.allCases
+            .flatMap { assembly.channels.summaries(of: App(topic: bundle, environment: $0), limit: limit) }
+            .prefix(limit)
+            .map { ChannelEntry($0) }
+    }
+
     func credentials() async throws -> [CredentialEntry] {
         try asked { try assembly.trust.folder.credentials().map { CredentialEntry($0) } }
     }
@@ -104,6 +112,22 @@ struct ServiceAdministration: Administration {
                 }
             throw AdminError(code, error.message)
         }
+    }
+}
+
+extension ChannelEntry {
+    init(_ summary: ChannelOffice.Summary) {
+        self.init(
+            id: summary.channel.id.base64,
+            topic: summary.app.topic,
+            environment: summary.app.environment,
+            policy: summary.channel.storage.rawValue,
+            created: summary.channel.created.rfc3339,
+            subscribers: summary.feed.subscribers,
+            published: summary.feed.published,
+            delivered: summary.feed.delivered,
+            stored: summary.hasStoredMessage
+        )
     }
 }
 

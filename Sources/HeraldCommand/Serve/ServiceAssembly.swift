@@ -22,6 +22,7 @@ struct ServiceAssembly: Sendable {
     let store: SQLiteStore
     let postOffice: PostOffice
     let registry: Registry
+    let channels: ChannelOffice
     let gateway: Gateway
     let drills: DrillDesk
     let binaryGateway: BinaryGateway
@@ -80,6 +81,14 @@ struct ServiceAssembly: Sendable {
             clock: clock
         )
         try await registry.load()
+        let channels = ChannelOffice(
+            configuration: configuration.channels,
+            clock: clock,
+            store: store,
+            apps: registry,
+            logger: logger
+        )
+        try await channels.load()
         let contexts = try DoorContexts(trustFolder)
         let admission = Admission(trust: trust, apps: registry)
         let drills = DrillDesk(clock: clock, logger: logger)
@@ -89,6 +98,7 @@ struct ServiceAssembly: Sendable {
             context: contexts.providers,
             admission: admission,
             letterBox: postOffice,
+            channels: channels,
             clock: clock,
             logger: logger,
             drills: drills
@@ -108,6 +118,7 @@ struct ServiceAssembly: Sendable {
         let office = ServiceOffice(
             postOffice: postOffice,
             registry: registry,
+            channels: channels,
             seal: trust.seal
         )
         let courier = Courier(
@@ -120,6 +131,7 @@ struct ServiceAssembly: Sendable {
             clock: clock,
             logger: logger
         )
+        channels.deliver(through: courier)
         return ServiceAssembly(
             configuration: configuration,
             folder: folder,
@@ -128,6 +140,7 @@ struct ServiceAssembly: Sendable {
             store: store,
             postOffice: postOffice,
             registry: registry,
+            channels: channels,
             gateway: gateway,
             drills: drills,
             binaryGateway: binaryGateway,

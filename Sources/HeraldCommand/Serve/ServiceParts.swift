@@ -44,6 +44,14 @@ struct PostOfficeService: Service {
     }
 }
 
+struct ChannelService: Service {
+    let channels: ChannelOffice
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { await channels.run() }
+    }
+}
+
 struct CourierService: Service {
     let courier: Courier
 

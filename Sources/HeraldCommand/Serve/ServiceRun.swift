@@ -87,6 +87,7 @@ struct ServiceRun {
         var services: [any Service] = [
             StoreService(store: assembly.store, failure: assembly.storeFailure),
             PostOfficeService(postOffice: assembly.postOffice),
+            ChannelService(channels: assembly.channels),
             CourierService(courier: assembly.courier),
             GatewayService(gateway: assembly.gateway, binaryGateway: assembly.binaryGateway),
             watch,

@@ -115,6 +115,19 @@ struct ServeOptions: ParsableArguments {
     )
     var acceptNonJSON: Bool?
 
+    @Option(
+        help: ArgumentHelp(
+            "An app that may have broadcast channels; may be repeated; all or none. (default: all)",
+            valueName: "bundle id"
+        )
+    )
+    var broadcastApps: [String] = []
+
+    @Option(
+        help: ArgumentHelp("How many channels an app may have in one environment. (default: 10000)", valueName: "count")
+    )
+    var channelLimit: Int?
+
     @Option(help: ArgumentHelp("The longest keep alive of a device. (default: 30m)", valueName: "time"))
     var keepAlive: String?
 
@@ -198,13 +211,14 @@ struct ServeOptions: ParsableArguments {
             (.activationPort, activationPort), (.consolePort, consolePort), (.storageDays, storageDays),
             (.journalDays, journalDays), (.journalSize, journalSize), (.appsPerDevice, appsPerDevice),
             (.backgroundBurst, backgroundBurst), (.backgroundPerHour, backgroundPerHour), (.tokenBurst, tokenBurst),
-            (.tokenRate, tokenRate), (.notificationMemory, notificationMemory),
+            (.tokenRate, tokenRate), (.notificationMemory, notificationMemory), (.channelLimit, channelLimit),
         ]
         let flags: [(SettingKey, Bool?)] = [
             (.demo, demo), (.acceptNonJSON, acceptNonJSON), (.payloadDrills, payloadDrills),
             (.payloadDrillsInPublic, payloadDrillsInPublic),
         ]
         var typed: [SettingKey: ConfigContent] = hostname.isEmpty ? [:] : [.hostname: .stringArray(hostname)]
+        if !broadcastApps.isEmpty { typed[.broadcastApps] = .stringArray(broadcastApps) }
         if !drill.isEmpty { typed[.drill] = .stringArray(drill) }
         if !newsstandTopic.isEmpty { typed[.newsstandTopic] = .stringArray(newsstandTopic) }
         for case (let key, let text?) in texts { typed[key] = .string(text) }

@@ -75,6 +75,10 @@ struct ServerConfiguration: Hashable, Sendable {
     var revocationGrace = Duration.zero
     var revocationLists = RevocationLists.required
     var unmarkedCertificates = UnmarkedCertificates.refused
+    /// For which apps there are broadcast channels.
+    var broadcastApps = BroadcastApps.all
+    /// How many channels an app may have in one environment.
+    var channelLimit = 10_000
     /// How many apps may be registered on a device at a time.
     var appsPerDevice = 500
     /// The longest payload at the binary interface, in bytes: 2,048 since iOS 8, 256 before.
@@ -154,6 +158,8 @@ extension ServerConfiguration {
         binaryPayloadBytes = try settings.number(.binaryPayloadSize, in: 256...2048) ?? binaryPayloadBytes
         binaryInHand = try settings.number(.binaryInHand, in: 1...100_000) ?? binaryInHand
         feedbackRecords = try settings.number(.feedbackSize, in: 1...1_000_000) ?? feedbackRecords
+        if let names = try settings.texts(.broadcastApps) { broadcastApps = try ServerConfiguration.apps(names) }
+        channelLimit = try settings.number(.channelLimit, in: 0...1_000_000) ?? channelLimit
         // MQTT counts keep alive in 16 bits of seconds (MQTT 5 §3.1.2.10).
         longestKeepAlive = try settings.duration(.keepAlive, in: .seconds(1) ... .seconds(65_535)) ?? longestKeepAlive
         gracePeriod = try settings.duration(.gracePeriod, in: .zero ... .seconds(600)) ?? gracePeriod
@@ -188,6 +194,18 @@ extension ServerConfiguration {
         revocationGrace = grace ?? revocationGrace
         revocationLists = try settings.choice(.revocationLists) ?? revocationLists
         unmarkedCertificates = try settings.choice(.unmarkedCertificates) ?? unmarkedCertificates
+    }
+
+    private static func apps(_ names: [String]) throws -> BroadcastApps {
+        guard names != ["all"] else { return .all }
+        guard names != ["none"] else { return .only([]) }
+        let bundles = try names.map { name in
+            guard let bundle = Topic(name), name != "all", name != "none" else {
+                throw SettingKey.broadcastApps.refusal(name, "bundle identifiers, or `all` or `none` alone")
+            }
+            return bundle
+        }
+        return .only(Set(bundles))
     }
 
     private mutating func readFairness(_ settings: Settings) throws {

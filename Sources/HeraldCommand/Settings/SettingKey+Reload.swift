@@ -3,7 +3,7 @@ extension SettingKey {
     /// Whether a change holds at once; if not, from the next start.
     var isLive: Bool {
         switch self {
-        case .acceptNonJSON, .drill, .journalDays, .journalSize, .keepAlive, .logLevel, .payloadDrills,
+        case .acceptNonJSON, .broadcastApps, .drill, .journalDays, .journalSize, .keepAlive, .logLevel, .payloadDrills,
             .payloadDrillsInPublic, .storageDays, .uniqueID:
             true
         default: false
@@ -32,6 +32,8 @@ extension ServerConfiguration {
         case .binaryInHand: binaryInHand
         case .binaryPayloadSize: binaryPayloadBytes
         case .binaryPort: binaryPort
+        case .broadcastApps: broadcastApps
+        case .channelLimit: channelLimit
         case .clock: clock
         case .consoleHost: consoleHost
         case .consolePort: consolePort

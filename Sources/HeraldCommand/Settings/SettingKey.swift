@@ -16,6 +16,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     case binaryPort = "binary-port"
     case ca
     case certificate
+    case broadcastApps = "broadcast-apps"
+    case channelLimit = "channel-limit"
     case clock
     case collapseID = "collapse-id"
     case consoleHost = "console-host"
@@ -83,11 +85,11 @@ enum SettingKey: String, CaseIterable, Sendable {
 
     var shape: Shape {
         switch self {
-        case .app, .drill, .hostname, .newsstandTopic: .texts
+        case .app, .broadcastApps, .drill, .hostname, .newsstandTopic: .texts
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
         case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryInHand,
-            .binaryPayloadSize, .binaryPort, .consolePort, .devicePort, .feedbackPort, .feedbackSize, .journalDays,
-            .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst, .tokenRate:
+            .binaryPayloadSize, .binaryPort, .channelLimit, .consolePort, .devicePort, .feedbackPort, .feedbackSize,
+            .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst, .tokenRate:
             .number
         case .alert, .ca, .certificate, .clock, .collapseID, .consoleHost, .data, .environment, .expiration,
             .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
@@ -131,6 +133,8 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .binaryInHand: "1000"
         case .binaryPayloadSize: "2048"
         case .binaryPort: "2195"
+        case .broadcastApps: "[com.example.app]"
+        case .channelLimit: "10000"
         case .clock: "system"
         case .consoleHost, .host: "127.0.0.1"
         case .consolePort: "2190"

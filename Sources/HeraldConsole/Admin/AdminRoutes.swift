@@ -20,6 +20,10 @@ package struct AdminRoutes: Sendable {
             let (question, limit) = try journalQuestion(request)
             return try AdminReply.json(await administration.journal(question, limit: limit))
         }
+        routes.get("channels") { request, _ in
+            let bundle = try bundle(request)
+            return try AdminReply.json(await administration.channels(of: bundle, limit: try limit(request)))
+        }
         routes.get("credentials") { _, _ in try AdminReply.json(await administration.credentials()) }
         routes.post("credentials/:id/revoke") { _, context in
             try AdminReply.json(await administration.revokeCredential(try context.parameters.require("id")))
@@ -56,13 +60,7 @@ package struct AdminRoutes: Sendable {
     /// `?notification=ID`, `?device=ID` or `?topic=ID`, and `&limit=N`.
     private func journalQuestion(_ request: Request) throws -> (JournalQuestion, Int) {
         let parameters = request.uri.queryParameters
-        var limit = AdminRoutes.journalDefault
-        if let text = parameters["limit"] {
-            guard let number = Int(text), AdminRoutes.journalLimit.contains(number) else {
-                throw AdminError(.badRequest, "limit must be a number from 1 to \(AdminRoutes.journalLimit.upperBound)")
-            }
-            limit = number
-        }
+        let limit = try limit(request)
         var questions: [JournalQuestion] = []
         if let text = parameters["notification"] {
             guard let id = NotificationID(text) else {
@@ -86,6 +84,24 @@ package struct AdminRoutes: Sendable {
             throw AdminError(.badRequest, "ask by one of notification, device and topic")
         }
         return (question, limit)
+    }
+
+    /// `&limit=N`: how many entries the answer has at most.
+    private func limit(_ request: Request) throws -> Int {
+        guard let text = request.uri.queryParameters["limit"] else { return AdminRoutes.journalDefault }
+        guard let number = Int(text), AdminRoutes.journalLimit.contains(number) else {
+            throw AdminError(.badRequest, "limit must be a number from 1 to \(AdminRoutes.journalLimit.upperBound)")
+        }
+        return number
+    }
+
+    /// `?topic=ID`: a bundle identifier.
+    private func bundle(_ request: Request) throws -> Topic? {
+        guard let text = request.uri.queryParameters["topic"] else { return nil }
+        guard let bundle = Topic(text) else {
+            throw AdminError(.badRequest, "topic must be a bundle identifier like com.example.app")
+        }
+        return bundle
     }
 
     static func bytes(of request: Request) async throws -> [UInt8] {

@@ -77,6 +77,8 @@ package struct JournalEntry: Codable, Hashable, Sendable {
     package let reason: String?
     /// What took its place, where something did.
     package let replacement: String?
+    /// How many devices a broadcast went to, in the line that says that it did.
+    package let devices: Int?
 
     private enum CodingKeys: String, CodingKey {
         case time
@@ -88,6 +90,7 @@ package struct JournalEntry: Codable, Hashable, Sendable {
         case state
         case reason
         case replacement
+        case devices
     }
 
     /// Makes an entry of an event; the names of device and app are the caller's to find.
@@ -95,14 +98,16 @@ package struct JournalEntry: Codable, Hashable, Sendable {
         time = event.time.rfc3339
         id = event.id.description
         uniqueID = event.uniqueID.description
-        self.device = device?.name ?? "#\(event.slot.device.value)"
+        // A line about a broadcast is about no device.
+        self.device = device?.name ?? (event.slot.device.value == 0 ? "" : "#\(event.slot.device.value)")
         topic = app?.topic.name ?? "#\(event.slot.app.value)"
         environment = app?.environment ?? .production
         // The words are a state, and where there is a reason, that in brackets.
         let parts = event.state.words.split(separator: " (", maxSplits: 1)
         state = parts.first.map(String.init) ?? event.state.words
         reason = parts.count == 2 ? String(parts[1].dropLast()) : nil
-        replacement = event.replacement?.description
+        devices = event.subscribers
+        replacement = devices == nil ? event.replacement?.description : nil
     }
 }
 
@@ -144,6 +149,47 @@ package struct CredentialEntry: Codable, Hashable, Sendable {
         self.created = created
         self.expires = expires
         self.revoked = revoked
+    }
+}
+
+/// A broadcast channel.
+package struct ChannelEntry: Codable, Hashable, Sendable {
+    /// In base64, as providers name it.
+    package let id: String
+    package let topic: Topic
+    package let environment: PushEnvironment
+    /// 0: no message is stored; 1: the newest is.
+    package let policy: UInt8
+    package let created: String
+    /// Connected devices that are subscribed.
+    package let subscribers: Int
+    /// Broadcasts since the service started.
+    package let published: Int
+    /// Copies that devices took since the service started.
+    package let delivered: Int
+    /// Whether a message waits for those who subscribe later.
+    package let stored: Bool
+
+    package init(
+        id: String,
+        topic: Topic,
+        environment: PushEnvironment,
+        policy: UInt8,
+        created: String,
+        subscribers: Int,
+        published: Int,
+        delivered: Int,
+        stored: Bool
+    ) {
+        self.id = id
+        self.topic = topic
+        self.environment = environment
+        self.policy = policy
+        self.created = created
+        self.subscribers = subscribers
+        self.published = published
+        self.delivered = delivered
+        self.stored = stored
     }
 }
 

@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// What operators may ask of a running service: the admin API, the control socket and health stand on it.
 ///
 /// Each throws ``AdminError`` where the operator can do something about it.
@@ -9,6 +11,9 @@ package protocol Administration: Sendable {
 
     /// The journal's lines that match, oldest first; the newest are kept if there are more than `limit`.
     func journal(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry]
+
+    /// Broadcast channels, of one app in both environments or of all; at most `limit`.
+    func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry]
 
     func credentials() async throws -> [CredentialEntry]
 

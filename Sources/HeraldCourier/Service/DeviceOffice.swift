@@ -36,6 +36,13 @@ package protocol DeviceOffice: AnyObject, Sendable {
     var tokenKey: UInt32 { get }
     func open(_ token: DeviceToken) -> TokenContents?
 
+    // Broadcast channels; called from event loops, and never waits.
+
+    /// What a device subscribes to; nil if the app has no such channel.
+    func feed(_ channel: ChannelID, of app: App) -> ChannelFeed?
+    /// The message that a device gets which subscribes now.
+    func newest(_ channel: ChannelID, of app: App) -> Broadcast?
+
     // The post office; called from event loops, and never waits.
 
     func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64)

@@ -6,11 +6,13 @@ package import HeraldTrust
 package final class ServiceOffice: DeviceOffice {
     private let postOffice: PostOffice
     private let registry: Registry
+    private let channels: ChannelOffice
     private let seal: TokenSeal
 
-    package init(postOffice: PostOffice, registry: Registry, seal: TokenSeal) {
+    package init(postOffice: PostOffice, registry: Registry, channels: ChannelOffice, seal: TokenSeal) {
         self.postOffice = postOffice
         self.registry = registry
+        self.channels = channels
         self.seal = seal
     }
 
@@ -58,6 +60,14 @@ package final class ServiceOffice: DeviceOffice {
 
     package func open(_ token: DeviceToken) -> TokenContents? {
         seal.open(token)
+    }
+
+    package func feed(_ channel: ChannelID, of app: App) -> ChannelFeed? {
+        channels.feed(channel, of: app)
+    }
+
+    package func newest(_ channel: ChannelID, of app: App) -> Broadcast? {
+        channels.newest(channel, of: app)
     }
 
     package func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64) {

@@ -86,6 +86,8 @@ final class SessionClerk: Sendable {
                 guard let device = client.device else { return .failed }
                 try await office.setSession(record, for: device)
                 return .done
+            case .findChannels(let filters):
+                return .foundChannels(Set(filters.filter { exists($0, client) }))
             case .setEnabled(let isEnabled, let topic):
                 guard let slot = slot(topic, client), office.registration(slot)?.isLive == true else {
                     return .notRegistered
@@ -103,6 +105,11 @@ final class SessionClerk: Sendable {
             logger.error("could not do what a device asked for", metadata: ["device": "\(id)", "error": "\(error)"])
             return .failed
         }
+    }
+
+    private func exists(_ filter: CourierFilter, _ client: Client) -> Bool {
+        guard let channel = ChannelFilter(filter) else { return false }
+        return office.feed(channel.id, of: App(topic: channel.bundle, environment: client.environment)) != nil
     }
 
     private func arrive(_ client: Client) async throws -> SessionResult {

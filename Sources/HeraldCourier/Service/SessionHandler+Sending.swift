@@ -35,6 +35,7 @@ extension SessionHandler {
             switch message {
             case .delivery(let delivery): send(delivery)
             case .token(let app, let token, _): send(token, for: app)
+            case .broadcast(let subscription): send(subscription)
             }
             if (output?.readableBytes ?? 0) >= limit { flush() }
         }
@@ -90,7 +91,7 @@ extension SessionHandler {
         write { _ = publish.write(properties, payload: payload, into: &$0) }
     }
 
-    private func write(_ body: (inout ByteBuffer) -> Void) {
+    func write(_ body: (inout ByteBuffer) -> Void) {
         guard let context else { return }
         // Taken out while it is written to, so that it is not copied.
         var buffer = output.take() ?? context.channel.allocator.buffer(capacity: 512)
@@ -118,13 +119,17 @@ extension SessionHandler {
 }
 
 extension MQTTPropertyBlock {
+    /// [MQTT-3.3.2-6]: what is left; at least a second, since 0 would mean that it is over.
+    mutating func appendRemainingTime(until storedUntil: WallTime, now: WallTime) {
+        let left = ((storedUntil - now).wholeMilliseconds + 999) / 1000
+        appendMessageExpiryInterval(UInt32(clamping: max(1, left)))
+    }
+
     /// What MQTT 5 says of a notification beside its payload.
     fileprivate mutating func describe(_ notification: Notification, now: WallTime) {
         clear()
         if let storedUntil = notification.storedUntil {
-            // [MQTT-3.3.2-6]: what is left; at least a second, since 0 would mean that it is over.
-            let left = ((storedUntil - now).wholeMilliseconds + 999) / 1000
-            appendMessageExpiryInterval(UInt32(clamping: max(1, left)))
+            appendRemainingTime(until: storedUntil, now: now)
         }
         appendContentType("application/json")
         appendUserProperty("apns-id", notification.id.canonicalBytes)

@@ -26,6 +26,9 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
     private var machine: SessionMachine
     private var decoder: MQTTPacketDecoder
     var window = DeliveryWindow(limit: 1)
+    /// The channels that the device is subscribed to.
+    var channels: [ChannelSubscription] = []
+    var savesPower = false
     private(set) var context: ChannelHandlerContext?
     private var link: CourierLink?
     private(set) var device = DeviceNumber(0)
@@ -51,6 +54,11 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         machine = SessionMachine(device: identity.id, environment: environment, limits: clerk.limits)
         decoder = MQTTPacketDecoder(awaitingConnectUpTo: clerk.limits.configuration.maximumConnectBytes)
     }
+
+    var environment: PushEnvironment { machine.environment }
+
+    /// Whether anything may still be said to the device.
+    var isOpen: Bool { machine.isOpen }
 
     /// The version that is spoken; before CONNECT is accepted, the one in which it can be refused.
     var version: MQTTVersion { decoder.version ?? decoder.refusalVersion ?? .v5 }
@@ -93,6 +101,7 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
 
     func channelInactive(context: ChannelHandlerContext) {
         perform(machine.disconnected(now: clerk.clock.now()))
+        closeChannels()
         stall?.deadline = nil
         if let link { clerk.table.remove(link) }
         self.context = nil
@@ -178,7 +187,13 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
 
     private func acknowledged(_ packetIdentifier: UInt16, _ result: DeliveryResult) {
         guard let message = window.acknowledge(packetIdentifier) else { return }
-        if case .delivery(let delivery) = message { report(delivery, result) }
+        switch message {
+        case .delivery(let delivery): report(delivery, result)
+        case .broadcast(let subscription):
+            subscription.haveAcknowledgement()
+            subscription.feed.count(result == .refused ? .refused : .acknowledged)
+        case .token: break
+        }
         if window.queuedCount > 0 { sendWaiting() }
     }
 
@@ -221,7 +236,11 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         case .forget(let app):
             clerk.office.close(Slot(device: device, app: app), fence: fence)
             window.drop(app)
+        case .openChannel(let filter, let qualityOfService, let acknowledged):
+            openChannel(filter, qualityOfService: qualityOfService, acknowledged: acknowledged)
+        case .closeChannel(let filter): closeChannel(filter)
         case .setSavingPower(let isSaving):
+            setSavingPower(isSaving)
             clerk.office.setSavingPower(isSaving, device: device, fence: fence)
         case .end: end()
         case .depart(var departure):
@@ -230,7 +249,7 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
                 record.tokenKey = nil
                 departure.record = .keep(record)
             }
-            clerk.depart(departure, link, remnants: window.remnants)
+            clerk.depart(note(in: departure), link, remnants: window.remnants)
         case .log(let note): log(note)
         }
     }
@@ -240,6 +259,7 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         device = terms.device
         fence = terms.fence
         maximumPacketSize = terms.maximumPacketSize
+        savesPower = terms.isSavingPower
         longestSilence = .milliseconds(Int64(terms.longestSilence * 1000))
         window = DeliveryWindow(limit: terms.window)
         if terms.isResumed {

@@ -14,11 +14,14 @@ struct DeliveryWindow {
         case delivery(Delivery)
         /// A device token for the app; out of line, since it is rare and larger.
         indirect case token(AppNumber, DeviceToken, qualityOfService: UInt8)
+        /// The newest of a channel, as it is when its turn comes.
+        case broadcast(ChannelSubscription)
 
         var qualityOfService: UInt8 {
             switch self {
             case .delivery(let delivery): delivery.qualityOfService
             case .token(_, _, let qualityOfService): qualityOfService
+            case .broadcast(let subscription): subscription.qualityOfService
             }
         }
     }
@@ -125,6 +128,7 @@ struct DeliveryWindow {
             switch message {
             case .delivery(let delivery): delivery.app != app
             case .token(let other, _, _): other != app
+            case .broadcast: true
             }
         }
         queueHead = 0
@@ -140,7 +144,7 @@ struct DeliveryWindow {
                 remnants.append(Remnant(notification: notification, packetIdentifier: UInt16(index + 1)))
             case .reserved(let notification):
                 remnants.append(Remnant(notification: notification, packetIdentifier: UInt16(index + 1)))
-            case .free, .inFlight(.token):
+            case .free, .inFlight(.token), .inFlight(.broadcast):
                 break
             }
         }

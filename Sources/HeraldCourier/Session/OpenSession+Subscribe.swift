@@ -6,7 +6,7 @@ import HeraldWire
 extension OpenSession {
     mutating func beginSubscribe(_ subscribe: MQTTSubscribe, _ limits: CourierConfiguration) -> Reaction {
         let presented = subscribe.properties.userProperties(named: "token")
-        guard !presented.isEmpty else { return beginRegistering(subscribe, stale: [], limits) }
+        guard !presented.isEmpty else { return beginFindingChannels(subscribe, stale: [], limits) }
         let tokens = presented.compactMap { DeviceToken($0) }
         guard tokens.count == presented.count else { return .end(.notAuthorized, note: .foreignToken) }
         return request(.examine(tokens, for: nil), .examining(subscribe))
@@ -29,6 +29,28 @@ extension OpenSession {
             case .current, .foreign: nil
             }
         }
+        return beginFindingChannels(subscribe, stale: stale, limits)
+    }
+
+    private mutating func beginFindingChannels(
+        _ subscribe: MQTTSubscribe,
+        stale: [AppNumber],
+        _ limits: CourierConfiguration
+    ) -> Reaction {
+        let channels = subscribe.subscriptions.compactMap { subscription in
+            CourierFilter(subscription.filter).flatMap { $0.app == nil ? $0 : nil }
+        }
+        guard !channels.isEmpty else { return beginRegistering(subscribe, stale: stale, limits) }
+        return request(.findChannels(channels), .findingChannels(subscribe, stale: stale))
+    }
+
+    mutating func haveFoundChannels(
+        _ subscribe: MQTTSubscribe,
+        _ stale: [AppNumber],
+        _ result: SessionResult,
+        _ limits: CourierConfiguration
+    ) -> Reaction {
+        if case .foundChannels(let channels) = result { knownChannels = channels }
         return beginRegistering(subscribe, stale: stale, limits)
     }
 
@@ -72,7 +94,9 @@ extension OpenSession {
             (apps, refused) = (registered, overQuota)
         }
         let before = subscriptions
+        defer { knownChannels = [] }
         var codes: [MQTTReasonCode] = []
+        var channels: [ChannelFilter] = []
         var touched: [RegisteredApp] = []
         var wantToken: [RegisteredApp] = []
         for subscription in subscribe.subscriptions {
@@ -81,6 +105,9 @@ extension OpenSession {
             let isTried = index.map { !refused.contains(topics[$0]) } ?? false
             let code = grant(subscription, filter, index.flatMap { apps[$0] }, isTried: isTried, subscribe, limits)
             codes.append(code)
+            if !code.isFailure, let channel = ChannelFilter(filter), !channels.contains(channel) {
+                channels.append(channel)
+            }
             guard !code.isFailure, let filter, let index, let app = apps[index] else { continue }
             if filter.matchesNotifications, !touched.contains(app) { touched.append(app) }
             if filter.matchesToken, !wantToken.contains(app) { wantToken.append(app) }
@@ -96,11 +123,25 @@ extension OpenSession {
             if !wantToken.contains(app) { wantToken.append(app) }
         }
         return keep(
-            MQTTSuback(packetIdentifier: subscribe.packetIdentifier, reasonCodes: codes),
+            MQTTSuback(
+                packetIdentifier: subscribe.packetIdentifier,
+                properties: wordsOfChannels(subscribe),
+                reasonCodes: codes
+            ),
             before,
             touched,
-            wantToken
+            wantToken,
+            channels
         )
+    }
+
+    /// What a refused channel is refused for, where the device takes words.
+    private func wordsOfChannels(_ subscribe: MQTTSubscribe) -> MQTTProperties {
+        let isUnknown = subscribe.subscriptions.contains { subscription in
+            CourierFilter(subscription.filter).map { $0.app == nil && !knownChannels.contains($0) } ?? false
+        }
+        guard isUnknown, version == .v5, reportsProblems else { return [] }
+        return [.reasonString("the app has no such channel in \(environment.rawValue)")]
     }
 
     /// One filter's reason code; a granted one is subscribed to, at QoS 1 at the most ([MQTT-3.2.2-9], [MQTT-3.8.4-8]).
@@ -122,6 +163,9 @@ extension OpenSession {
         }
         let qualityOfService = min(subscription.maximumQoS.rawValue, 1)
         if filter.app == nil {
+            // Refused, and not granted in silence: who mistypes an identifier, or comes by the name of the other
+            // environment, is told. Which channels there are is no secret to be kept by that: nobody guesses 128 bits.
+            guard knownChannels.contains(filter) else { return .notAuthorized }
             guard subscriptions.contains(filter) || roomForApps(limits) > 0 else { return .quotaExceeded }
             subscriptions.add(channel: filter, qualityOfService: qualityOfService)
         } else {
@@ -137,7 +181,8 @@ extension OpenSession {
         _ suback: MQTTSuback,
         _ before: SessionSubscriptions,
         _ touched: [RegisteredApp],
-        _ wantToken: [RegisteredApp]
+        _ wantToken: [RegisteredApp],
+        _ channels: [ChannelFilter]
     ) -> Reaction {
         var then: [SessionAction] = []
         // The token first: it is small, and what waits may be much.
@@ -148,6 +193,10 @@ extension OpenSession {
         for app in touched {
             guard let qualityOfService = subscriptions.entry(app.number)?.notificationQoS else { continue }
             then.append(.open(app.number, qualityOfService: qualityOfService))
+        }
+        for channel in channels {
+            guard let qualityOfService = subscriptions.channels[channel.name] else { continue }
+            then.append(.openChannel(channel, qualityOfService: qualityOfService, acknowledged: 0))
         }
         guard isStored, subscriptions != before else {
             return Reaction(actions: [.send(.suback(suback))] + then)

@@ -60,10 +60,15 @@ extension OpenSession {
     ///
     /// Told before UNSUBACK is written, after which nothing new may be sent for them ([MQTT-3.10.4-3]).
     private func changes(from before: SessionSubscriptions) -> [SessionAction] {
-        before.entries.compactMap { entry in
+        let apps = before.entries.compactMap { entry -> SessionAction? in
             guard let now = subscriptions.entry(entry.number) else { return .forget(entry.number) }
             guard entry.notificationQoS != now.notificationQoS else { return nil }
             return now.notificationQoS.map { .open(entry.number, qualityOfService: $0) } ?? .close(entry.number)
         }
+        let channels = before.channels.keys.compactMap { name -> SessionAction? in
+            guard subscriptions.channels[name] == nil else { return nil }
+            return ChannelFilter(CourierFilter(name)).map { .closeChannel($0) }
+        }
+        return apps + channels
     }
 }

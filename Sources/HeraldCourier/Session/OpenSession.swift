@@ -51,6 +51,7 @@ struct OpenSession {
     /// Where the operation at hand stands.
     indirect enum Step {
         case examining(MQTTSubscribe)
+        case findingChannels(MQTTSubscribe, stale: [AppNumber])
         case registering(MQTTSubscribe, [Topic], stale: [AppNumber])
         case keepingSubscriptions(MQTTSuback, then: [SessionAction], before: SessionSubscriptions)
         case unregistering(MQTTUnsubscribe, [Topic])
@@ -90,6 +91,8 @@ struct OpenSession {
     /// What is to be done after the operation at hand.
     var waiting: [Operation] = []
     var step: Step?
+    /// Those of the SUBSCRIBE at hand that there are.
+    var knownChannels: Set<CourierFilter> = []
 
     init(
         version: MQTTVersion,
@@ -224,6 +227,7 @@ struct OpenSession {
     private mutating func finish(_ current: Step, _ result: SessionResult, _ limits: CourierConfiguration) -> Reaction {
         switch current {
         case .examining(let subscribe): haveExamined(subscribe, result, limits)
+        case .findingChannels(let subscribe, let stale): haveFoundChannels(subscribe, stale, result, limits)
         case .registering(let subscribe, let topics, let stale):
             haveRegistered(subscribe, topics, stale, result, limits)
         case .keepingSubscriptions(let suback, let then, let before): haveKept(suback, then, before, result)

@@ -17,6 +17,10 @@ enum SessionAction: Hashable, Sendable {
     case close(AppNumber)
     /// The app is removed: what waits for it does not go out.
     case forget(AppNumber)
+    /// The device wants the channel's broadcasts on this connection; `acknowledged` is the number of the newest that the
+    /// session has had.
+    case openChannel(ChannelFilter, qualityOfService: UInt8, acknowledged: UInt64)
+    case closeChannel(ChannelFilter)
     case setSavingPower(Bool)
     /// The connection is over: send what is written, and close it.
     case end
@@ -36,6 +40,8 @@ enum SessionRequest: Hashable, Sendable {
     case unregister([Topic])
     /// Keep the session, or drop it.
     case keep(SessionRecord?)
+    /// Which of these channels there are.
+    case findChannels([CourierFilter])
     case setEnabled(Bool, Topic)
     case setSavingPower(Bool)
     /// Look at tokens that the device presents; those for an app other than the topic's, where one is given, are stale.
@@ -49,6 +55,7 @@ enum SessionResult: Hashable, Sendable {
     case registered([RegisteredApp?], refused: Set<Topic> = [])
     /// For each app in its order, whether a registration stood; nil where the registry failed.
     case unregistered([Bool?])
+    case foundChannels(Set<CourierFilter>)
     case done
     /// Nothing to do it to: the app is not registered.
     case notRegistered
@@ -103,6 +110,8 @@ struct SessionTerms: Hashable, Sendable {
     var longestSilence: Double
     /// Whether the device resumes a session: what it did not acknowledge on its last connection is marked as sent again.
     var isResumed: Bool
+    /// What the session has had of its channels: filter → number.
+    var broadcasts: [String: UInt64] = [:]
 }
 
 /// What is left to do once a connection of a device that was let in is gone.

@@ -71,7 +71,8 @@ extension SessionMachine {
             window: window(connect),
             maximumPacketSize: connect.properties.maximumPacketSize.map { Int($0) } ?? .max,
             longestSilence: 1.5 * keepAlive(connect),
-            isResumed: isResumed
+            isResumed: isResumed,
+            broadcasts: isResumed ? stored?.broadcasts ?? [:] : [:]
         )
         let record = session.record
         let tokens = isResumed && session.tokenKey != arrival.tokenKey ? arrival.apps : []
@@ -109,6 +110,11 @@ extension SessionMachine {
             if let qualityOfService = entry.notificationQoS {
                 actions.append(.open(entry.number, qualityOfService: qualityOfService))
             }
+        }
+        for (name, qualityOfService) in session.subscriptions.channels {
+            guard let channel = ChannelFilter(CourierFilter(name)) else { continue }
+            let acknowledged = terms.broadcasts[name] ?? 0
+            actions.append(.openChannel(channel, qualityOfService: qualityOfService, acknowledged: acknowledged))
         }
         return actions
     }

@@ -276,7 +276,7 @@ final class HTTP2Session {
 
     // How the library is spoken to.
 
-    private static let fieldCapacity = 6
+    private static let fieldCapacity = 7
 
     private func note(failure code: Int32) {
         guard end == nil else { return }
@@ -313,22 +313,21 @@ final class HTTP2Session {
             }
         }
         add(":status", reply.status.digits)
-        return adding("apns-id", slot.replyID) {
+        return adding(slot.isAboutChannels ? "apns-request-id" : "apns-id", slot.replyID) {
             adding("apns-unique-id", slot.replyUniqueID) {
                 if !reply.body.isEmpty { add("content-type", "application/json") }
-                return reply.retryAfter.withUnsafeBytes { seconds in
+                return reply.withWords { seconds, words, channel in
                     if !seconds.isEmpty { add("retry-after", seconds, NGHTTP2_NV_FLAG_NONE) }
-                    return reply.explanation.withUnsafeBytes { words in
-                        if !words.isEmpty { add("herald-explanation", words, NGHTTP2_NV_FLAG_NONE) }
-                        guard !reply.body.isEmpty else {
-                            return nghttp2_submit_response(library, slot.streamID, fields, count, nil)
-                        }
-                        var body = nghttp2_data_provider(
-                            source: nghttp2_data_source(ptr: UnsafeMutableRawPointer(bitPattern: slot.index + 1)),
-                            read_callback: Self.readReplyBody
-                        )
-                        return nghttp2_submit_response(library, slot.streamID, fields, count, &body)
+                    if !words.isEmpty { add("herald-explanation", words, NGHTTP2_NV_FLAG_NONE) }
+                    if !channel.isEmpty { add("apns-channel-id", channel, NGHTTP2_NV_FLAG_NO_INDEX) }
+                    guard !reply.body.isEmpty else {
+                        return nghttp2_submit_response(library, slot.streamID, fields, count, nil)
                     }
+                    var body = nghttp2_data_provider(
+                        source: nghttp2_data_source(ptr: UnsafeMutableRawPointer(bitPattern: slot.index + 1)),
+                        read_callback: Self.readReplyBody
+                    )
+                    return nghttp2_submit_response(library, slot.streamID, fields, count, &body)
                 }
             }
         }

@@ -22,21 +22,22 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
     typealias OutboundOut = ByteBuffer
 
     let service: ProviderService
-    private var intake: RequestIntake
+    private(set) var intake: RequestIntake
+    private(set) var channelIntake: ChannelIntake
     private var rulesGeneration: UInt64
     private let loop: HTTP2Loop
     let session: HTTP2Session
-    private(set) var standing: ProviderStanding
+    var standing: ProviderStanding
     private var environment: NamedEnvironment
     var lifetime: ConnectionLifetime
-    private var ids = IdentifierSource()
+    var ids = IdentifierSource()
     private var refusedTokens: TokenBucket
     private var refusedTokenCount = 0
     /// Why the certificate is not taken; said once the client has begun to speak.
     private var certificateRefusal: Rejection?
 
     private(set) var context: ChannelHandlerContext?
-    private var membership: (number: UInt64, desk: any ReceiptDesk)?
+    private(set) var membership: (number: UInt64, desk: any ReceiptDesk)?
     var output = ByteBuffer()
     private var isReadHeld = false
     private var blockedSince: NIODeadline?
@@ -56,6 +57,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         let configuration = service.configuration
         rulesGeneration = service.rules.generation
         intake = service.intake
+        channelIntake = service.channelIntake
         environment = NamedEnvironment(serverName: peer.serverName, door: configuration.environment)
         lifetime = ConnectionLifetime(timeouts: configuration.timeouts, now: now)
         refusedTokens = TokenBucket(
@@ -188,7 +190,10 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
 
     private func serve(_ context: ChannelHandlerContext, _ now: NIODeadline) {
         guard var slot = session.nextRequest() else { return }
-        if service.rules.isNewer(than: &rulesGeneration) { intake = service.intake }
+        if service.rules.isNewer(than: &rulesGeneration) {
+            intake = service.intake
+            channelIntake = service.channelIntake
+        }
         let wallTime = service.clock.now()
         standing.refresh(intake.admission, now: wallTime)
         while true {
@@ -206,8 +211,10 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
     private func answer(_ slot: RequestSlot, _ now: WallTime) {
         highestStream = max(highestStream, slot.streamID)
         slot.explains = slot.fields.value(of: .heraldExplain, is: "1")
+        slot.isAboutChannels = RequestRoute.isAboutChannels(slot.fields)
         guard !lifetime.isStopping else { return refuse(slot, stopRefusal) }
         let asked = environment.environment(of: slot.fields)
+        guard !slot.isAboutChannels else { return answerAboutChannels(slot, asked, now) }
         switch intake.decide(slot, &standing, environment: asked, ids: &ids, now: now) {
         case .refused(let refusal):
             refuse(slot, refusal)
@@ -219,47 +226,6 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
                 service.letterBox.discard($0, generation: generation, as: .discardedUndeliverable)
             }
         }
-    }
-
-    /// Takes a notification to the post office.
-    func post(
-        _ notification: Notification,
-        _ generation: UInt32,
-        _ slot: RequestSlot,
-        _ environment: PushEnvironment
-    ) {
-        post(notification, slot, environment) { service.letterBox.post($0, generation: generation) }
-    }
-
-    private func post(
-        _ notification: Notification,
-        _ slot: RequestSlot,
-        _ environment: PushEnvironment,
-        _ post: (Letter) -> PostDecision
-    ) {
-        guard let desk = membership?.desk else { return }
-        slot.replyID = givenID(slot) ?? IdentifierText(notification.id, upperCase: true)
-        if environment == .sandbox || intake.rules.alwaysSendsUniqueID {
-            slot.replyUniqueID = IdentifierText(notification.uniqueID, upperCase: false)
-        }
-        session.keepInHand(slot)
-        let letter = Letter(notification, receipt: Receipt(desk: desk, number: slot.number))
-        if slot.explains { slot.letter = letter }
-        switch post(letter) {
-        case .accepted: accept(slot)
-        case .pending: break
-        case .refused(let rejection, let since):
-            refuse(slot, Refusal(rejection, PostRefusal.words(rejection), since: since))
-        }
-    }
-
-    private func accept(_ slot: RequestSlot) {
-        service.metrics.accepted.increment()
-        guard slot.explains, let letter = slot.letter else { return give(.accepted, to: slot) }
-        let asksForPast = slot.fields.has(.apnsExpiration) && !slot.fields.value(of: .apnsExpiration, is: "0")
-        var reply = Reply.accepted
-        reply.explanation = Array(Explanation.words(for: letter, asksForPast: asksForPast).utf8)
-        give(reply, to: slot)
     }
 
     /// Refuses a request; `retryAfter` is in seconds, and nil for what is usual.
@@ -274,14 +240,14 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         give(reply, to: slot)
     }
 
-    private func give(_ reply: Reply, to slot: RequestSlot) {
+    func give(_ reply: Reply, to slot: RequestSlot) {
         if let drill = slot.drill { return give(reply, to: slot, drill) }
         session.reply(to: slot, reply)
     }
 
     /// The provider's own identifier, if it is one.
-    private func givenID(_ slot: RequestSlot) -> IdentifierText? {
-        slot.fields.withValue(of: .apnsID) { text in
+    func givenID(_ slot: RequestSlot) -> IdentifierText? {
+        slot.fields.withValue(of: slot.isAboutChannels ? .apnsRequestID : .apnsID) { text in
             NotificationID(utf8: text) == nil ? nil : IdentifierText(copying: text)
         } ?? nil
     }

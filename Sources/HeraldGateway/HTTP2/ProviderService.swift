@@ -1,3 +1,4 @@
+import HeraldMailbox
 import HeraldModel
 import HeraldTrust
 import Logging
@@ -7,11 +8,17 @@ struct ProviderService: Sendable {
     let configuration: GatewayConfiguration
     let admission: Admission
     let letterBox: any LetterBox
+    /// nil for a gateway that does not broadcast.
+    let channels: ChannelOffice?
     let clock: any WallClock
     let logger: Logger
     let drills: DrillDesk
     let rules: LiveRules
     let metrics = GatewayMetrics()
+
+    var channelIntake: ChannelIntake {
+        ChannelIntake(admission: admission, rules: rules.current, office: channels)
+    }
 
     /// How many streams are welcome on a connection that has shown who it is.
     var welcomeStreams: Int { drills.streams ?? configuration.http2.concurrentStreams }

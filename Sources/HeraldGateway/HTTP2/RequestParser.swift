@@ -35,10 +35,13 @@ enum RequestParser {
         guard pathHasOneToken(fields) else {
             return Refusal(.badPath, "the path is /3/device/ and the device token in hexadecimal digits")
         }
-        guard !fields.hasDuplicates else {
-            return Refusal(.duplicateHeaders, "an apns- field or authorization stands there twice")
-        }
-        return nil
+        return duplicates(fields)
+    }
+
+    /// Whether a field stands there twice.
+    static func duplicates(_ fields: RequestFields) -> Refusal? {
+        fields.hasDuplicates
+            ? Refusal(.duplicateHeaders, "an apns- field or authorization stands there twice") : nil
     }
 
     private static func pathHasOneToken(_ fields: RequestFields) -> Bool {

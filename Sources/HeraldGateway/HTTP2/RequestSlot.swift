@@ -44,6 +44,10 @@ final class RequestSlot {
     var replyID: IdentifierText?
     var replyUniqueID: IdentifierText?
     var explains = false
+    /// Whether it is about channels: its identifier is `apns-request-id`.
+    var isAboutChannels = false
+    /// The answer once the receipt says so, where it is another than ``Reply/accepted``.
+    var acceptance: Reply?
     /// What a drill makes of it.
     var drill: RequestDrill?
     /// What the request came to; kept only where the provider asks what became of it.
@@ -78,6 +82,8 @@ final class RequestSlot {
         replyID = nil
         replyUniqueID = nil
         explains = false
+        isAboutChannels = false
+        acceptance = nil
         drill = nil
         letter = nil
         replyBody = []

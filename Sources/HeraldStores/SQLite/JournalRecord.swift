@@ -12,7 +12,7 @@ import HeraldModel
 /// | 3, 4 | the service's identifier |
 /// | 5 | device number |
 /// | 6 | app number × 2³², plus state × 2⁸, plus 1 if there is a replacement |
-/// | 7, 8 | the replacement's identifier, or zero |
+/// | 7, 8 | the replacement's identifier, or zero; in the line of a broadcast that was sent, to how many devices |
 enum JournalRecord {
     static let wordCount = 9
     static let byteCount = wordCount * 8

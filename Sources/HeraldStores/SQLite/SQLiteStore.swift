@@ -3,7 +3,7 @@ import GRDB
 package import HeraldModel
 package import Logging
 
-/// Mailbox, journal and registry in one SQLite file.
+/// Mailbox, journal, registry and broadcast channels in one SQLite file.
 ///
 /// One thread owns the one connection that writes and copies the write-ahead log (``Writer``); it commits what all event
 /// loops have left in the meantime as one transaction (``WriteQueue``, ``WriteBatch``), and tells once per commit. Reads

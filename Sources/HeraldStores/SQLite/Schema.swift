@@ -3,12 +3,15 @@ import GRDB
 /// The tables, as a list of steps that only ever grows: a step that was released is never changed.
 enum Schema {
     /// How many steps there are; in the file as `user_version`, so that an older Herald refuses a newer file.
-    static let version: UInt32 = 1
+    static let version: UInt32 = 2
 
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1: mailbox, journal, registry", foreignKeyChecks: .immediate) { database in
             try database.execute(sql: mailbox + journal + registry + settings + "PRAGMA user_version = 1;")
+        }
+        migrator.registerMigration("2: channels", foreignKeyChecks: .immediate) { database in
+            try database.execute(sql: channels + "PRAGMA user_version = 2;")
         }
         return migrator
     }
@@ -82,6 +85,28 @@ enum Schema {
             PRIMARY KEY (app, time, device)
         ) WITHOUT ROWID;
         CREATE UNIQUE INDEX feedback_of_registration ON feedback (device, app);
+
+        """
+
+    /// Broadcast channels, numbered in the order in which they were made, and the newest message of each that stores one.
+    private static let channels = """
+        CREATE TABLE channel (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            id BLOB NOT NULL UNIQUE,
+            app INTEGER NOT NULL,
+            storage INTEGER NOT NULL,
+            created INTEGER NOT NULL
+        );
+        CREATE TABLE broadcast (
+            channel INTEGER PRIMARY KEY,
+            number INTEGER NOT NULL,
+            id BLOB NOT NULL,
+            unique_id BLOB NOT NULL,
+            received INTEGER NOT NULL,
+            stored_until INTEGER NOT NULL,
+            priority INTEGER NOT NULL,
+            payload BLOB NOT NULL
+        );
 
         """
 

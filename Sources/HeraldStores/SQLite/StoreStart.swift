@@ -5,7 +5,9 @@ import Logging
 /// What is done with the store's file before anything is served from it.
 struct StoreStart {
     /// Tables that are small and matter most: checked from end to end after every unclean stop.
-    private static let vitalTables = ["device", "app", "registration", "feedback", "setting"]
+    private static let vitalTables = [
+        "device", "app", "registration", "feedback", "setting", "channel", "broadcast",
+    ]
 
     let file: DatabaseFile
     let configuration: SQLiteStoreConfiguration

@@ -1,0 +1,34 @@
+package import HeraldModel
+
+/// A broadcast as a door has checked it.
+package struct BroadcastPost: Sendable {
+    package let channel: ChannelID
+    package let app: App
+    package let id: NotificationID
+    package let uniqueID: NotificationID
+    package let received: WallTime
+    /// Until when it may be stored; nil for one attempt and no storage.
+    package let storedUntil: WallTime?
+    package let priority: Priority
+    package let payload: [UInt8]
+
+    package init(
+        channel: ChannelID,
+        app: App,
+        id: NotificationID,
+        uniqueID: NotificationID,
+        received: WallTime,
+        storedUntil: WallTime?,
+        priority: Priority,
+        payload: [UInt8]
+    ) {
+        self.channel = channel
+        self.app = app
+        self.id = id
+        self.uniqueID = uniqueID
+        self.received = received
+        self.storedUntil = storedUntil
+        self.priority = priority
+        self.payload = payload
+    }
+}
