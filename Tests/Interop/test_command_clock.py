@@ -6,8 +6,9 @@ import time
 
 import pytest
 
+from binary import feedback
 from commands import one_line
-from parties import assert_accepted, assert_refused, new_id
+from parties import assert_accepted, assert_refused, new_id, remove_app
 from provider import Disconnected, Provider, away_device, connect_tls, listening_device, provider_token, tls_context
 from service import eventually, herald
 
@@ -128,6 +129,18 @@ class TestWhatFollows:
         device = away_device(service)
         with Provider(service, service.provider_certificate()) as provider:
             assert_accepted(provider.push(device.token))
+
+    def test_the_feedback_list_has_the_services_own_times(self, service):
+        """And a list that nobody reads for most of a year is there in the end."""
+        certificate = service.provider_certificate()
+        first, second = away_device(service), away_device(service)
+        remove_app(first)
+        move(service, "7d")
+        remove_app(second)
+        move(service, "300d")
+        (early, token), (late, later) = feedback(service, certificate)
+        assert (token, later) == (first.token, second.token)
+        assert 7 * DAY <= late - early < 7 * DAY + 60
 
 
 class TestJumps:
