@@ -12,6 +12,7 @@ import sys
 import time
 
 import machine
+from broadcast_figures import broadcast
 from device_figures import courier, courier_many, handshakes, idle_memory, reconnect
 from identities import Identities
 from provider_figures import accept, gateway, gateway_connected
@@ -25,6 +26,7 @@ GROUPS = {
     accept: ["accept", "accept_nginx"],
     courier: ["courier", "courier_api", "courier_alone", "courier_p99"],
     courier_many: ["courier_9000"],
+    broadcast: ["broadcast"],
     handshakes: ["handshake_full", "handshake_resumed"],
     reconnect: ["reconnect"],
     idle_memory: ["idle_memory", "idle_memory_churn"],
@@ -41,6 +43,7 @@ class Settings:
     devices: int = machine.number("DEVICES", 1000, least=1000)
     many: int = machine.number("MANY", 9000, least=1000)
     gateway_devices: int = machine.number("GATEWAY_DEVICES", 10_000, least=1000)
+    broadcast: int = machine.number("BROADCAST", 10_000, least=1000)
     idle: int = machine.number("IDLE", 10_000, least=100)
     idle_rounds: int = machine.number("IDLE_ROUNDS", 2)
     reconnect: int = machine.number("RECONNECT", 2000, least=100)
@@ -53,6 +56,9 @@ class Settings:
             identities = max(identities, self.gateway_devices)
         if courier_many in groups:
             identities, connections = max(identities, self.many), max(connections, self.many)
+        if broadcast in groups:
+            # One more is the peer's publisher.
+            identities, connections = max(identities, self.broadcast + 1), max(connections, self.broadcast)
         if idle_memory in groups:
             identities, connections = max(identities, self.idle // 2 * 3), max(connections, self.idle)
         return max(identities, self.reconnect), connections

@@ -63,7 +63,9 @@ enum Explanation {
         case .discardedBudget:
             let next = fate.next.map { ", next at \($0.rfc3339)" } ?? ""
             return "discarded: it was not to be stored, and the background budget is spent\(next)"
-        case .received, .refusedByDrill, .lostByDrill, .answerWithheldByDrill:
+        case .received, .refusedByDrill, .lostByDrill, .answerWithheldByDrill, .sentToSubscribers,
+            .storedForSubscribers,
+            .discardedChannelDeleted:
             // Fates that an accepted and answered notification has not.
             return fate.state.words
         }

@@ -1,4 +1,5 @@
 import HeraldConsole
+import HeraldGateway
 import HeraldMailbox
 import HeraldModel
 import Logging
@@ -11,6 +12,7 @@ import Testing
     private static let changes: [(SettingKey, @Sendable (inout ServerConfiguration) -> Void)] = [
         (.acceptNonJSON, { $0.acceptsNonJSON = true }), (.activationPort, { $0.activationPort = 1 }),
         (.apiPort, { $0.apiPort = 1 }), (.binaryPort, { $0.binaryPort = 1 }),
+        (.broadcastApps, { $0.broadcastApps = .only([]) }), (.channelLimit, { $0.channelLimit = 1 }),
         (.clock, { $0.clock = .shifted(by: .zero) }),
         (.consoleHost, { $0.consoleHost = "::1" }), (.consolePort, { $0.consolePort = 1 }), (.data, { $0.data = "x" }),
         (.demo, { $0.demo = true }), (.devicePort, { $0.devicePort = 1 }),

@@ -121,6 +121,29 @@ enum APIDescription {
                         items: {$ref: "#/components/schemas/JournalLine"}
                 "400": {$ref: "#/components/responses/Failure"}
                 "401": {$ref: "#/components/responses/Failure"}
+          /v1/channels:
+            get:
+              tags: [service]
+              operationId: channels
+              summary: Broadcast channels, what they are and what has been sent to them.
+              parameters:
+                - name: topic
+                  in: query
+                  description: A bundle identifier, in both environments; without it, channels of all apps.
+                  schema: {type: string}
+                - name: limit
+                  in: query
+                  schema: {type: integer, minimum: 1, maximum: 10000, default: 1000}
+              responses:
+                "200":
+                  description: The channels; those of one app oldest first.
+                  content:
+                    application/json:
+                      schema:
+                        type: array
+                        items: {$ref: "#/components/schemas/Channel"}
+                "400": {$ref: "#/components/responses/Failure"}
+                "401": {$ref: "#/components/responses/Failure"}
           /v1/credentials:
             get:
               tags: [trust]
@@ -286,15 +309,30 @@ enum APIDescription {
                 time: {type: string, format: date-time}
                 id: {type: string, format: uuid, description: "`apns-id`."}
                 unique_id: {type: string, format: uuid, description: "`apns-unique-id`."}
-                device: {type: string}
+                device: {type: string, description: Empty in a line about a broadcast.}
                 topic: {type: string}
                 environment: {$ref: "#/components/schemas/Environment"}
                 state: {type: string, examples: [stored, delivered from storage]}
                 reason: {type: string, examples: [device offline]}
                 replacement: {type: string, format: uuid, description: The `apns-id` of what took its place.}
+                devices: {type: integer, minimum: 0, description: How many devices a broadcast went to.}
               additionalProperties: false
             Environment:
               enum: [production, sandbox]
+            Channel:
+              type: object
+              required: [id, topic, environment, policy, created, subscribers, published, delivered, stored]
+              properties:
+                id: {type: string, description: "`apns-channel-id`."}
+                topic: {type: string}
+                environment: {$ref: "#/components/schemas/Environment"}
+                policy: {enum: [0, 1], description: "`message-storage-policy`."}
+                created: {type: string, format: date-time}
+                subscribers: {type: integer, minimum: 0, description: Connected devices that are subscribed.}
+                published: {type: integer, minimum: 0, description: Broadcasts since the service started.}
+                delivered: {type: integer, minimum: 0, description: Copies that devices took since the service started.}
+                stored: {type: boolean, description: Whether a message waits for devices that subscribe later.}
+              additionalProperties: false
             Credential:
               type: object
               required: [id, kind, topics, environments, created]
