@@ -105,7 +105,7 @@ let package = Package(
         ),
         herald(
             "HeraldProvider",
-            ["HeraldModel", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioPosix, nioSSL]
+            ["HeraldModel", "HeraldWire", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioPosix, nioSSL]
         ),
         herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, x509]),
         .executableTarget(
@@ -138,8 +138,8 @@ let package = Package(
         tests(
             "HeraldGatewayTests",
             [
-                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldTestSupport",
-                "CNghttp2",
+                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldWire",
+                "HeraldTestSupport", "CNghttp2",
                 nioCore, nioEmbedded, nioPosix, nioSSL, logging,
             ]
         ),

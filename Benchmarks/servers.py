@@ -105,7 +105,10 @@ class Herald(Ours):
 
     def serve(self):
         self.start_ours(
-            [RELEASE / "herald", "serve", "--api-port", 0, "--device-port", 0, "--console-port", 0, "--data", self.folder],
+            [
+                RELEASE / "herald", "serve", "--data", self.folder,
+                *(part for door in ("api", "binary", "feedback", "device", "console") for part in (f"--{door}-port", 0)),
+            ],
             slow_sync(self.sync_delay))
         self.ca = self.folder / "ca.pem"
         # The loader only warns of a library that it cannot preload.

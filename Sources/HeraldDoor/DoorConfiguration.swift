@@ -51,19 +51,27 @@ package struct DoorTLS: Sendable {
     package var clientCertificate: ClientCertificate
     /// ALPN names offered, most wanted first; a client that negotiates none gets in all the same.
     package var applicationProtocols: [String]
+    /// The newest version of TLS that is spoken; nil for the newest that there is.
+    ///
+    /// With TLS 1.3 a server's session tickets lie unread at a client that only writes, and when such a client closes,
+    /// its system resets the connection and takes what it wrote last with it. In TLS 1.2 tickets are part of the
+    /// handshake, and so is the refusal of a client's certificate.
+    package var newestVersion: TLSVersion?
 
     package init(
         certificateChain: [[UInt8]],
         privateKeyPEM: String,
         clientAuthority: [UInt8],
         clientCertificate: ClientCertificate,
-        applicationProtocols: [String]
+        applicationProtocols: [String],
+        newestVersion: TLSVersion? = nil
     ) {
         self.certificateChain = certificateChain
         self.privateKeyPEM = privateKeyPEM
         self.clientAuthority = clientAuthority
         self.clientCertificate = clientCertificate
         self.applicationProtocols = applicationProtocols
+        self.newestVersion = newestVersion
     }
 
     /// A fresh context, with ticket keys of its own: sessions of an earlier context, or of another door, do not resume.
@@ -78,6 +86,7 @@ package struct DoorTLS: Sendable {
         let key = try NIOSSLPrivateKey(bytes: Array(privateKeyPEM.utf8), format: .pem)
         var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(key))
         tls.minimumTLSVersion = .tlsv12
+        tls.maximumTLSVersion = newestVersion
         tls.applicationProtocols = applicationProtocols
         tls.trustRoots = .certificates([try NIOSSLCertificate(bytes: clientAuthority, format: .der)])
         tls.sendCANameList = true

@@ -82,4 +82,9 @@ package struct Admission: Sendable {
     func number(of app: App) -> AppNumber? {
         apps.number(of: app)
     }
+
+    /// The tokens that a provider may hold of a registration: one for each key that is not retired, the newest first.
+    func tokens(of contents: TokenContents) -> [DeviceToken] {
+        trust.seal.sealings(of: contents)
+    }
 }

@@ -15,7 +15,7 @@ package final class Gateway: Sendable {
     private let service: ProviderService
     private let door: TLSDoor
     private let group: any EventLoopGroup
-    private let loops: PerLoop<ProviderLoop>
+    private let loops: PerLoop<ProviderLoop<ProviderConnection>>
     private let stopSignal: AsyncStream<Void>
     private let stop: AsyncStream<Void>.Continuation
 
@@ -50,14 +50,12 @@ package final class Gateway: Sendable {
             drills: drills ?? DrillDesk(clock: clock, logger: logger),
             rules: LiveRules(configuration.rules)
         )
-        let loops = PerLoop(group) { ProviderLoop(on: $0) }
+        let loops = PerLoop(group) { ProviderLoop<ProviderConnection>(on: $0) }
         self.service = service
         self.group = group
         self.loops = loops
         door = TLSDoor(configuration: configuration.door, context: context, logger: logger) { channel, peer in
-            guard let loop = loops[channel.eventLoop] else { throw GatewayError.foreignLoop }
-            let now = channel.eventLoop.now
-            let connection = try ProviderConnection(service: service, loop: loop, peer: peer, now: now)
+            let connection = try Self.connection(service, loops, channel, peer)
             try channel.pipeline.syncOperations.addHandler(connection)
         }
         (stopSignal, stop) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -112,6 +110,28 @@ package final class Gateway: Sendable {
 
     /// How many connections there are.
     package var connectionCount: Int { door.connectionCount }
+
+    /// The rules of all doors for providers.
+    var rules: LiveRules { service.rules }
+
+    /// A connection for a peer that came by another door and speaks HTTP/2; stopped and reviewed as those of this one.
+    ///
+    /// On the channel's event loop; the caller puts it into the channel's pipeline.
+    ///
+    /// - Throws: ``GatewayError``.
+    func connection(for peer: HandshakePeer, on channel: any Channel) throws -> ProviderConnection {
+        try Self.connection(service, loops, channel, peer)
+    }
+
+    private static func connection(
+        _ service: ProviderService,
+        _ loops: PerLoop<ProviderLoop<ProviderConnection>>,
+        _ channel: any Channel,
+        _ peer: HandshakePeer
+    ) throws -> ProviderConnection {
+        guard let loop = loops[channel.eventLoop] else { throw GatewayError.foreignLoop }
+        return try ProviderConnection(service: service, loop: loop, peer: peer, now: channel.eventLoop.now)
+    }
 
     private func waitForConnections() async {
         for loop in loops.all { await loop.empty() }

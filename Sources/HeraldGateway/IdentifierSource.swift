@@ -38,4 +38,14 @@ struct IdentifierSource: RandomNumberGenerator {
     mutating func identifier() -> NotificationID {
         NotificationID(random: next(), next())
     }
+
+    /// A new identifier whose last eight digits are the provider's own of the binary interface (version 8, RFC 9562
+    /// §5.8); 90 bits of it are random.
+    mutating func identifier(ending identifier: UInt32) -> NotificationID {
+        let random = NotificationID(random: next(), next())
+        return NotificationID(
+            high: random.high & ~0xF000 | 0x8000,
+            low: random.low & ~0xFFFF_FFFF | UInt64(identifier)
+        )
+    }
 }

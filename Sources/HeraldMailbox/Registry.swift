@@ -196,4 +196,23 @@ package final class Registry: Sendable {
     package func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
         try await store.setSession(session, for: device)
     }
+
+    // For the feedback service.
+
+    /// Tokens of an app that died and were not registered again, oldest first.
+    /// - Throws: If the store cannot be read.
+    package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {
+        try await store.feedback(for: app, limit: limit)
+    }
+
+    /// Forgets exactly these, since their provider has them.
+    /// - Throws: If the store fails; they are reported again then.
+    package func clearFeedback(_ records: [FeedbackRecord]) async throws {
+        try await store.clearFeedback(records)
+    }
+
+    /// Whether an app has been registered again since its token died.
+    package func isBack(_ record: FeedbackRecord) -> Bool {
+        postOffice.registration(record.slot)?.isLive ?? false
+    }
 }

@@ -41,22 +41,12 @@ public final class ProviderClient: Sendable {
     /// - Throws: ``ProviderError/Code/badCredential``, ``ProviderError/Code/badAuthority``.
     public init(_ configuration: ProviderConfiguration) throws {
         self.configuration = configuration
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        if let pem = configuration.authorities {
-            guard let authorities = try? NIOSSLCertificate.fromPEMBytes(pem), !authorities.isEmpty else {
-                throw ProviderError(.badAuthority, "the authority's file holds no certificate in PEM")
-            }
-            tls.trustRoots = .certificates(authorities)
-        }
-        switch configuration.credential.kind {
-        case .certificate(let pem):
-            tls.certificateChain = try ProviderClient.chain(pem)
-            tls.privateKey = .privateKey(try ProviderClient.privateKey(pem))
-            tokens = nil
-        case .key(let pem, let id, let team):
+        if case .key(let pem, let id, let team) = configuration.credential.kind {
             tokens = try ProviderTokenSource(pem: pem, keyID: id, team: team)
+        } else {
+            tokens = nil
         }
+        let tls = try ProviderClient.tlsConfiguration(configuration)
         var http = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
         http.connectionPool.retryConnectionEstablishment = false
         http.connectionPool.idleTimeout = .minutes(10)
@@ -114,6 +104,23 @@ public final class ProviderClient: Sendable {
         )
     }
 
+    /// TLS as a provider speaks it: the service verified by name and chain, the certificate shown where there is one.
+    static func tlsConfiguration(_ configuration: ProviderConfiguration) throws -> TLSConfiguration {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        if let pem = configuration.authorities {
+            guard let authorities = try? NIOSSLCertificate.fromPEMBytes(pem), !authorities.isEmpty else {
+                throw ProviderError(.badAuthority, "the authority's file holds no certificate in PEM")
+            }
+            tls.trustRoots = .certificates(authorities)
+        }
+        if case .certificate(let pem) = configuration.credential.kind {
+            tls.certificateChain = try ProviderClient.chain(pem)
+            tls.privateKey = .privateKey(try ProviderClient.privateKey(pem))
+        }
+        return tls
+    }
+
     private static func chain(_ pem: [UInt8]) throws -> [NIOSSLCertificateSource] {
         guard let chain = try? NIOSSLCertificate.fromPEMBytes(pem), !chain.isEmpty else {
             throw ProviderError(.badCredential, "the certificate's file holds no certificate in PEM")
@@ -134,6 +141,12 @@ public final class ProviderClient: Sendable {
 }
 
 extension ProviderError {
+    /// Whether an error is one of the connection, and so one that ``init(connecting:host:port:)`` knows words for.
+    static func isOfNetwork(_ error: any Error) -> Bool {
+        error is NIOSSLError || error is NIOSSLExtraError || error is NIOConnectionError || error is IOError
+            || error is ChannelError
+    }
+
     /// Says in words what the network libraries say in types.
     init(connecting error: any Error, host: String, port: Int) {
         let place = "\(host):\(port)"

@@ -12,6 +12,10 @@ package struct ProviderCertificateIdentity: Hashable, Sendable {
     package let topics: Set<Topic>
     /// The topic of a request that names none; nil where the certificate carries several (`MissingTopic`).
     package let defaultTopic: Topic?
+    /// The topic of the subject's UID; nil where that names none of ``topics``.
+    ///
+    /// The binary interface, which has no place for a topic, sends to it however many there are.
+    package let subjectTopic: Topic?
     package let environments: Set<PushEnvironment>
     package let expires: WallTime
 
@@ -20,6 +24,7 @@ package struct ProviderCertificateIdentity: Hashable, Sendable {
         team: String?,
         topics: Set<Topic>,
         defaultTopic: Topic?,
+        subjectTopic: Topic?,
         environments: Set<PushEnvironment>,
         expires: WallTime
     ) {
@@ -27,6 +32,7 @@ package struct ProviderCertificateIdentity: Hashable, Sendable {
         self.team = team
         self.topics = topics
         self.defaultTopic = defaultTopic
+        self.subjectTopic = subjectTopic
         self.environments = environments
         self.expires = expires
     }

@@ -142,14 +142,14 @@ final class Connected {
     let fixture: Fixture
     let channel: EmbeddedChannel
     let peer = RawPeer()
-    let loop: ProviderLoop
+    let loop: ProviderLoop<ProviderConnection>
     private var nextStream: UInt32 = 1
     private(set) var connection: ProviderConnection?
 
     init(_ fixture: Fixture, certificate: [UInt8]? = nil, serverName: String? = nil) throws {
         self.fixture = fixture
         channel = EmbeddedChannel()
-        loop = ProviderLoop(on: channel.eventLoop)
+        loop = ProviderLoop<ProviderConnection>(on: channel.eventLoop)
         let connection = try ProviderConnection(
             service: fixture.service,
             loop: loop,

@@ -81,7 +81,19 @@ struct `a flood ends the session` {
         let count = flood(exchange) { index in
             RawPeer.request(stream(index)) + RawFrame(RawFrame.reset, stream: stream(index), RawFrame.big(8)).bytes
         }
-        #expect(count < 1100)
+        #expect(count == 1000)
+        #expect(exchange.session.end == .resetFlood)
+    }
+
+    @Test func `but not of a hundred resets a second, for minutes`() throws {
+        let exchange = try Exchange()
+        exchange.open()
+        let count = flood(exchange) { index in
+            exchange.now = exchange.now + .milliseconds(10)
+            return RawPeer.request(stream(index))
+                + RawFrame(RawFrame.reset, stream: stream(index), RawFrame.big(8)).bytes
+        }
+        #expect(count == 20_000)
     }
 
     @Test func `of streams that the client makes us reset`() throws {

@@ -6,7 +6,9 @@ import subprocess
 
 from service import HERALD
 
-PORTS = ["--api-port", "0", "--device-port", "0", "--console-port", "0"]
+PORTS = [
+    "--api-port", "0", "--binary-port", "0", "--feedback-port", "0", "--device-port", "0", "--console-port", "0"
+]
 
 
 def one_line(result):

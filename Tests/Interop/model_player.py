@@ -5,6 +5,7 @@ Steps are plain data that a seed makes; whether one means anything in the state 
 """
 
 import datetime
+import itertools
 import json
 import random
 import ssl
@@ -29,6 +30,8 @@ WEIGHTS = {
 #: Connections of one device: the eleventh takeover within a minute is refused.
 CONNECTIONS = 10
 STEPS = 60
+#: Seconds in which an app gets back one background notification on a device (three an hour), and one more.
+BUDGET_INTERVAL = 1201
 
 
 def steps(seed, count=STEPS):
@@ -484,10 +487,26 @@ class Player:
             if topics:
                 device.subscribe(topics, 1, "#")
         eventually(self.is_settled, what="the end of deliveries")
-        for device in self.devices:
-            for entry in self.ask(f"/v1/journal?device={device.id}&limit=10000"):
-                self.history.journal.append(_line(entry))
+        if self.waiting_for_budget():
+            # Of each app one waits at most, and what that costs has come back by then.
+            self.advance(BUDGET_INTERVAL)
+            eventually(lambda: self.is_settled() and not self.waiting_for_budget(), what="the budgets' notifications")
+        self.history.journal = self.read_journal()
         self.history.now = self.now()
+
+    def read_journal(self):
+        entries = (self.ask(f"/v1/journal?device={device.id}&limit=10000") for device in self.devices)
+        return [_line(entry) for entry in itertools.chain(*entries)]
+
+    def waiting_for_budget(self):
+        """What is stored since its app has spent its background budget on the device, and has not ended in the journal."""
+        last = {line.id: line for line in self.read_journal()}
+        return [line.id for line in last.values() if line.reason == "background budget" and self.must_end(line.id)]
+
+    def must_end(self, id):
+        """Whether the journal cannot lack the line, and time has not ended it."""
+        post = self.history.posts[id]
+        return not post.uncertain and not (post.expires and post.expires <= self.now())
 
     def is_settled(self):
         """Whether nothing came for some while; what is missing then, the oracle says."""

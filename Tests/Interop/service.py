@@ -41,7 +41,8 @@ class Service:
     def start(self, *more):
         command = [
             *self.prefix, str(HERALD), "serve", "--data", str(self.data),
-            "--api-port", "0", "--device-port", "0", "--console-port", "0",
+            "--api-port", "0", "--binary-port", "0", "--feedback-port", "0", "--device-port", "0",
+            "--console-port", "0",
             *self.options, *more,
         ]
         self.process = subprocess.Popen(

@@ -14,6 +14,7 @@ import urllib.request
 
 import pytest
 
+from binary import BAD_TOKEN, Binary, framed
 from parties import assert_refused, new_id
 from private_mounts import in_private_mounts, mount
 from provider import Disconnected, Provider, away_device, listening_device
@@ -126,6 +127,40 @@ def test_what_was_accepted_before_and_during_survives_a_kill_on_a_full_disk(disk
 
 
 @in_private_mounts
+def test_the_binary_interface_says_what_it_could_not_store(disk):
+    mount(disk, "tmpfs", size="96m")
+    service = Service(disk / "data").start()
+    try:
+        device, certificate = away_device(service), service.provider_certificate()
+        payload = b'{"aps":{"alert":"%s"},"n":%d}'
+        vouched, refused = 0, 0
+        for batch in range(200):
+            if batch == 1:
+                fill(disk / "filler")
+            numbers = range(batch * 100, batch * 100 + 100)
+            with Binary(service, certificate) as connection:
+                connection.send(b"".join(framed(n, device.token, payload % (b"x" * 1900, n)) for n in numbers))
+                connection.send(framed(numbers[-1], BAD_TOKEN))
+                status, identifier = connection.answer()
+            assert status in (1, 8)
+            # An answer speaks for its own connection only.
+            last = identifier if status == 8 else identifier - 1
+            if last in numbers:
+                vouched = last
+            refused += status == 1
+            if refused == 3:
+                break
+        assert refused == 3, "the disk is full, and nothing was refused"
+        service.kill()
+        os.truncate(disk / "filler", 0)
+        service.start()
+        with device.start():
+            assert device.next().json["n"] >= vouched
+    finally:
+        service.close()
+
+
+@in_private_mounts
 def test_a_connected_device_is_served_although_nothing_can_be_stored(disk):
     """What the device acknowledges needs no disk; a provider is told 200 for nothing else."""
     mount(disk, "tmpfs", size="96m")
@@ -160,7 +195,8 @@ def test_a_start_on_a_full_disk_says_so(disk):
     mount(disk, "tmpfs", size="8m")
     fill(disk / "filler")
     result = herald(
-        "serve", "--data", disk / "data", "--api-port", 0, "--device-port", 0, "--console-port", 0, check=False
+        "serve", "--data", disk / "data", "--api-port", 0, "--binary-port", 0, "--feedback-port", 0,
+        "--device-port", 0, "--console-port", 0, check=False
     )
     assert result.returncode == 1
     assert str(disk) in result.stderr and len(result.stderr.strip().splitlines()) == 1

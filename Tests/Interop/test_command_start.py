@@ -58,6 +58,8 @@ class TestDoors:
         doors = service.doors
         expected = [
             f"provider API   https://127.0.0.1:{doors['api']}",
+            f"binary         tls://127.0.0.1:{doors['binary']}",
+            f"feedback       tls://127.0.0.1:{doors['feedback']}",
             f"devices        mqtts://127.0.0.1:{doors['device']}",
             f"console        http://127.0.0.1:{doors['console']}",
             "ready",
@@ -65,9 +67,9 @@ class TestDoors:
         assert [line for line in printed if line in expected] == expected
         text = (service.data / "run" / "doors.json").read_text()
         assert text.startswith('{"api":') and json.loads(text) == doors
-        assert set(doors) == {"api", "device", "console", "pid"}
+        assert list(doors) == ["api", "binary", "feedback", "device", "console", "pid"]
         assert doors["pid"] == service.process.pid
-        assert len({doors["api"], doors["device"], doors["console"]}) == 3
+        assert len(set(doors.values())) == len(doors)
 
     def test_a_clean_stop_leaves_no_doors_and_exits_0(self, fresh):
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -85,19 +87,20 @@ class TestDoors:
         assert service.doors["pid"] == service.process.pid
 
     def test_doors_that_are_not_built_are_neither_opened_nor_refused(self, fresh):
-        service = fresh("--binary-port", "0", "--feedback-port", "0", "--activation-port", "0").start()
-        assert set(service.doors) >= {"api", "device", "console", "pid"}
+        service = fresh("--activation-port", "0").start()
+        assert "activation" not in service.doors
 
     def test_all_doors_but_the_console_listen_where_they_are_told(self, fresh):
         service = fresh("--host", "127.0.0.2").start()
-        with socket.create_connection(("127.0.0.2", service.doors["api"])):
-            pass
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", service.doors["api"]))
+        for door in "api", "binary", "feedback", "device":
+            with socket.create_connection(("127.0.0.2", service.doors[door])):
+                pass
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", service.doors[door]))
         with socket.create_connection(("127.0.0.1", service.doors["console"])):
             pass
 
-    @pytest.mark.parametrize("door", ["api", "device", "console"])
+    @pytest.mark.parametrize("door", ["api", "binary", "feedback", "device", "console"])
     def test_an_occupied_port_is_told(self, tmp_path, door):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
@@ -139,7 +142,7 @@ class TestSettings:
             ("a: 1\n", ["a"]),
             ("api-port: many\n", ["api-port"]),
             ("api-port: [1]\n", ["api-port"]),
-            ("binary-port: 70000\n", ["binary-port"]),
+            ("binary-payload-size: 70000\n", ["binary-payload-size", "2048"]),
             ("environment: moon\n", ["environment", "sandbox"]),
             ("log-level: loud\n", ["log-level"]),
             ("hostname: {a: b}\n", ["hostname"]),

@@ -5,16 +5,22 @@ A kill cannot tell a service that syncs from one that does not: the page cache o
 
 import dataclasses
 import re
+import uuid
 
 import pytest
 
 from parties import assert_accepted
 from provider import Provider, away_device
 
-CALLS = "trace=read,recvfrom,recvmsg,readv,write,writev,sendto,sendmsg,pwrite64,pwritev,fsync,fdatasync"
+CALLS = "trace=write,writev,sendto,sendmsg,pwrite64,pwritev,fsync,fdatasync"
+# A sync takes this long at the least (microseconds), so that an answer that does not wait for it is surely before its end.
+SLOW_SYNC = "inject=fsync,fdatasync:delay_enter=2000"
+# A sync says that it has succeeded, and has done nothing.
+NO_SYNC = "inject=fsync,fdatasync:retval=0"
 LINE = re.compile(r"^(?P<thread>\d+) +(?P<text>.*)$")
 ENTRY = re.compile(r"^(?P<call>\w+)\((?P<file>\d+)<(?P<path>.*?)>(?=[,)]| <unfinished)")
-RESULT = re.compile(r"\) += (?P<result>-?\d+)")
+# The last one in its line: what is written may look like anything.
+RESULT = re.compile(r".*\) += (?P<result>-?\d+)(?P<injected>.*\(INJECTED\))?")
 REQUEST_COUNT = 60
 
 
@@ -24,8 +30,11 @@ class Call:
 
     name: str
     path: str
+    #: The arguments, as strace writes them.
+    text: str
     entered: int
     returned: int
+    #: What it returned; -1 for one that strace kept from being carried out.
     result: int
 
 
@@ -44,15 +53,12 @@ def read_trace(text):
             if text.endswith("<unfinished ...>"):
                 begun[thread] = start
                 continue
-        result = RESULT.search(text)
+        result = RESULT.match(text)
         if start and result:
             entered, entry = start
-            calls.append(Call(entry["call"], entry["path"], entered, number, int(result["result"])))
+            value = -1 if result["injected"] else int(result["result"])
+            calls.append(Call(entry["call"], entry["path"], entry.string, entered, number, value))
     return calls
-
-
-def is_reading(call, port):
-    return call.name in ("read", "recvfrom", "recvmsg", "readv") and f":{port}->" in call.path and call.result > 0
 
 
 def is_answer(call, port):
@@ -68,83 +74,122 @@ def is_log_sync(call):
     return call.name in ("fsync", "fdatasync") and call.path.endswith("-wal") and call.result == 0
 
 
-def verdicts(calls, port):
-    """For each answer whether, since its request was read, the log was written and that write synced before it left.
+def verdicts(calls, port, marks):
+    """For each mark, in the order of the requests, whether what carried it was written to the log and synced before the
+    answer left.
 
-    Only one request is under way at a time, so what is read from the socket last before an answer is its request.
+    Nothing is concluded from when a request was read, since the client sends other things as well (the acknowledgement of
+    our SETTINGS, which comes at any time), nor from other writes to the log, since others have things stored as well. A
+    commit is written in one go and synced once, at its end, so a sync that begins after the write covers the commit.
+    The answers are the last writes to the provider; that each is the answer to its own request shows in that the next
+    request, which the client sends only then, is written after it.
     """
-    results = []
-    request = None
-    for call in calls:
-        if is_reading(call, port):
-            request = call
-        elif is_answer(call, port) and request:
-            between = [c for c in calls if c.entered > request.entered and c.returned < call.entered]
-            writes = [c for c in between if is_log_write(c)]
-            syncs = [c for c in between if is_log_sync(c)]
-            results.append(bool(writes and syncs and any(sync.entered > writes[-1].returned for sync in syncs)))
-            request = None
-    return results
+    answers = [call for call in calls if is_answer(call, port)][-len(marks):]
+    writes = [next((call for call in calls if is_log_write(call) and mark in call.text), None) for mark in marks]
+    syncs = [call for call in calls if is_log_sync(call)]
+    if len(answers) < len(marks):
+        return [False] * len(marks)
+    return [
+        write is not None
+        and (number == 0 or write.entered > answers[number - 1].entered)
+        and any(sync.entered > write.returned and sync.returned < answers[number].entered for sync in syncs)
+        for number, write in enumerate(writes)
+    ]
 
 
 @pytest.fixture
 def witness(fresh, tmp_path):
     """Pushes to an absent device, one request at a time, and says of each what `verdicts` says."""
     trace = tmp_path / "trace"
-    service = fresh(prefix=["strace", "-f", "-yy", "-s", "0", "-o", str(trace), "-e", CALLS]).start()
-    device = away_device(service)
 
-    def push(**options):
+    def push(syncs, **options):
+        # Long enough for a page of the log.
+        strace = ["strace", "-f", "-yy", "-s", "4096", "-o", str(trace), "-e", CALLS, "-e", syncs]
+        service = fresh(prefix=strace).start()
+        device = away_device(service)
+        marks = [uuid.uuid4().hex for _ in range(REQUEST_COUNT)]
         with Provider(service, service.provider_certificate()) as provider:
-            for _ in range(REQUEST_COUNT):
-                assert_accepted(provider.push(device.token, **options))
+            for mark in marks:
+                stream = provider.send(device.token, {"aps": {"alert": "hello"}, "mark": mark}, **options)
+                # What else a client sends, and what is answered to that, is none of the witness's business.
+                provider.h2.ping(b"herald-1")
+                provider.flush()
+                assert_accepted(provider.answer(stream))
         service.stop()
-        # What is before the requests is the handshake.
-        return verdicts(read_trace(trace.read_text(errors="replace")), service.doors["api"])[-REQUEST_COUNT:]
+        return verdicts(read_trace(trace.read_text(errors="replace")), service.doors["api"], marks)
 
     return push
 
 
 def test_every_success_leaves_after_the_sync_that_covers_it(witness):
-    results = witness()
-    assert len(results) == REQUEST_COUNT
-    assert all(results), f"{results.count(False)} answers left before the sync"
+    results = witness(SLOW_SYNC)
+    early = [number for number, result in enumerate(results) if not result]
+    assert not early, f"answers that left before the sync: {early} of {REQUEST_COUNT}"
 
 
-def test_the_witness_can_tell(witness):
-    """Control: what is not to be stored is answered without waiting for any sync, and the witness says so."""
-    # The journal's own writes come now and then, in between.
-    assert witness(expiration=0).count(True) < REQUEST_COUNT / 4
+def test_the_witness_can_tell_what_is_not_stored(witness):
+    """Control: what is not to be stored is answered without waiting for any sync."""
+    assert witness(SLOW_SYNC, expiration=0).count(True) == 0
+
+
+def test_the_witness_can_tell_what_is_not_synced(witness):
+    """Control: the service asks for its syncs and waits for them, and there are none."""
+    assert witness(NO_SYNC).count(True) == 0
 
 
 TRACE = """\
-7 read(9<TCP:[127.0.0.1:2197->127.0.0.1:5000]>, ""..., 65536) = 120
-8 pwrite64(12</d/store/herald.db-wal>, ""..., 4120, 32) = 4120
+7 write(9<TCP:[127.0.0.1:2197->127.0.0.1:5000]>, "\\27\\3"..., 91) = 91
+8 pwrite64(12</d/store/herald.db-wal>, "\\0\\0) = 7 mark-1 \\0", 4096, 32) = 4096
+8 pwrite64(12</d/store/herald.db-wal>, "\\0\\0 rest of the commit", 4096, 4152) = 4096
 8 fdatasync(12</d/store/herald.db-wal> <unfinished ...>
-7 read(9<TCP:[127.0.0.1:2197->127.0.0.1:5000]>, 0x7f, 65536) = -1 EAGAIN (Resource temporarily unavailable)
-8 <... fdatasync resumed>) = 0
-7 write(9<TCP:[127.0.0.1:2197->127.0.0.1:5000]>, ""..., 90) = 90
+7 write(9<TCP:[127.0.0.1:2197->127.0.0.1:5000]>, "\\27\\3", 31) = 31
+8 <... fdatasync resumed>)          = 0
+8 pwrite64(12</d/store/herald.db-wal>, "somebody else's", 4096, 8272) = 4096
+7 write(9<TCP:[127.0.0.1:2197->127.0.0.1:5000]>, "\\27\\3", 90) = 90
 """
 
 
+def judge(lines, *marks):
+    return verdicts(read_trace("\n".join(lines)), 2197, marks or ["mark-1"])
+
+
 class TestTheWitnessItself:
+    lines = TRACE.splitlines()
+
     def test_it_reads_a_trace(self):
         calls = read_trace(TRACE)
-        assert [call.name for call in calls] == ["read", "pwrite64", "read", "fdatasync", "write"]
-        assert verdicts(calls, 2197) == [True]
+        assert [call.name for call in calls] == ["write", "pwrite64", "pwrite64", "write", "fdatasync", "pwrite64", "write"]
+        assert [call.result for call in calls] == [91, 4096, 4096, 31, 0, 4096, 90]
+        assert (calls[4].entered, calls[4].returned) == (3, 5)
+
+    def test_a_commit_of_somebody_else_before_the_answer_does_not_matter(self):
+        assert judge(self.lines) == [True]
 
     def test_a_sync_that_returns_after_the_answer_does_not_count(self):
-        lines = TRACE.splitlines()
-        assert verdicts(read_trace("\n".join([*lines[:4], lines[5], lines[4]])), 2197) == [False]
+        lines = self.lines
+        assert judge([*lines[:5], lines[7], lines[5]]) == [False]
 
     def test_a_sync_before_the_write_does_not_count(self):
-        lines = TRACE.splitlines()
-        early = "8 fdatasync(12</d/store/herald.db-wal>) = 0"
-        assert verdicts(read_trace("\n".join([lines[0], early, lines[1], lines[5]])), 2197) == [False]
+        lines = self.lines
+        assert judge([lines[0], "8 fdatasync(12</d/store/herald.db-wal>) = 0", *lines[1:3], lines[7]]) == [False]
 
     def test_a_sync_of_another_file_does_not_count(self):
-        assert verdicts(read_trace(TRACE.replace("fdatasync(12</d/store/herald.db-wal>", "fdatasync(13</d/x>")), 2197) == [False]
+        assert judge([line.replace("fdatasync(12</d/store/herald.db-wal>", "fdatasync(13</d/x>") for line in self.lines]) == [False]
 
     def test_a_failed_sync_does_not_count(self):
-        failed = TRACE.replace("resumed>) = 0", "resumed>) = -1 EIO (Input/output error)")
-        assert verdicts(read_trace(failed), 2197) == [False]
+        failed = [line.replace("resumed>)          = 0", "resumed>) = -1 EIO (Input/output error)") for line in self.lines]
+        assert judge(failed) == [False]
+
+    def test_a_sync_that_was_not_carried_out_does_not_count(self):
+        assert judge([line.replace("        = 0", "        = 0 (INJECTED)") for line in self.lines]) == [False]
+        assert judge([line.replace("        = 0", "        = 0 (DELAYED)") for line in self.lines]) == [True]
+
+    def test_a_request_that_was_never_written_does_not_count(self):
+        assert judge(self.lines, "mark-2") == [False]
+
+    def test_the_write_of_a_later_request_is_not_taken_for_that_of_an_earlier(self):
+        # Two writes to the provider, of which the first was no answer: the second request cannot have come before it.
+        lines = self.lines
+        second = [line.replace("mark-1", "mark-2") for line in lines[1:6]]
+        assert judge([*lines[1:6], lines[7], *second, lines[7]], "mark-1", "mark-2") == [True, True]
+        assert judge([*lines[1:6], *second, lines[7], lines[7]], "mark-1", "mark-2") == [True, False]

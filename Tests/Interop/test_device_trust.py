@@ -328,7 +328,8 @@ NOISE = {
 @pytest.mark.parametrize("noise", NOISE.values(), ids=NOISE)
 def test_noise_before_the_handshake_ends_the_connection(shared, steady, noise):
     plain = dial(shared)
-    with contextlib.suppress(ConnectionError):
+    # The service may have ended the connection before the last byte of it.
+    with contextlib.suppress(OSError):
         plain.sendall(noise)
         # No more comes: what was sent decides.
         plain.shutdown(socket.SHUT_WR)

@@ -60,7 +60,7 @@ def send_to_end(connection, data):
         return read_to_end(connection)
 
 
-@pytest.fixture(params=["api", "console"])
+@pytest.fixture(params=["api", "binary", "feedback", "console"])
 def door(request, parties):
     return parties.service.doors[request.param]
 

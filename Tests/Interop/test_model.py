@@ -77,7 +77,8 @@ def test_every_history_keeps_the_promises(fresh):
         stage.clock, played = player.clock, played + 1
         posts, arrivals = posts + len(history.posts), arrivals + len(history.arrivals)
     print(f"{played} histories, {posts} notifications, {arrivals} arrivals")
-    assert arrivals > 10 * played
+    # One history alone, played again, may be a quiet one.
+    assert arrivals > 10 * played or played < 5
     assert stage.service.stop() == 0
 
 

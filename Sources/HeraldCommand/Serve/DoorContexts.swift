@@ -1,4 +1,5 @@
 import HeraldDoor
+import HeraldGateway
 import HeraldTrust
 import NIOSSL
 
@@ -8,6 +9,7 @@ import NIOSSL
 struct DoorContexts {
     let providers: NIOSSLContext
     let devices: NIOSSLContext
+    let binary: BinaryGateway.Contexts
 
     /// - Throws: If a certificate or key in the folder cannot be read.
     init(_ folder: TrustFolder) throws {
@@ -15,17 +17,23 @@ struct DoorContexts {
         func context(
             _ authority: CertificateAuthority,
             _ demand: DoorTLS.ClientCertificate,
-            _ names: [String]
+            _ names: [String],
+            newest: TLSVersion? = nil
         ) throws -> NIOSSLContext {
             try DoorTLS(
                 certificateChain: server.chain,
                 privateKeyPEM: server.keyPEM,
                 clientAuthority: PEMBundle.der(authority.certificate),
                 clientCertificate: demand,
-                applicationProtocols: names
+                applicationProtocols: names,
+                newestVersion: newest
             ).makeContext()
         }
         providers = try context(folder.providerAuthority, .optional, ["h2"])
         devices = try context(folder.deviceAuthority, .required, ["mqtt"])
+        binary = BinaryGateway.Contexts(
+            binary: try context(folder.providerAuthority, .optional, ["h2"], newest: .tlsv12),
+            feedback: try context(folder.providerAuthority, .optional, ["h2"], newest: .tlsv12)
+        )
     }
 }

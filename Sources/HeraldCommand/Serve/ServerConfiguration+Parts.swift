@@ -58,6 +58,21 @@ extension ServerConfiguration {
         return settings
     }
 
+    var binary: BinaryConfiguration {
+        var settings = BinaryConfiguration(host: host, port: binaryPort, environment: environment)
+        settings.payloadBytes = binaryPayloadBytes
+        settings.notificationsInHand = binaryInHand
+        settings.shutdown = max(.zero, gracePeriod - .seconds(2))
+        settings.idle = providerIdle
+        return settings
+    }
+
+    var feedback: FeedbackConfiguration {
+        var settings = FeedbackConfiguration(host: host, port: feedbackPort, environment: environment)
+        settings.recordsPerConnection = feedbackRecords
+        return settings
+    }
+
     var courier: CourierConfiguration {
         var settings = CourierConfiguration()
         settings.environment = environment

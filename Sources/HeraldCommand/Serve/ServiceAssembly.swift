@@ -25,6 +25,7 @@ struct ServiceAssembly: Sendable {
     let channels: ChannelOffice
     let gateway: Gateway
     let drills: DrillDesk
+    let binaryGateway: BinaryGateway
     let courier: Courier
     /// Told when the store has failed for good.
     let storeFailure: AsyncStream<StoreError>
@@ -102,6 +103,18 @@ struct ServiceAssembly: Sendable {
             logger: logger,
             drills: drills
         )
+        let binaryGateway = BinaryGateway(
+            binary: configuration.binary,
+            feedback: configuration.feedback,
+            group: MultiThreadedEventLoopGroup.singleton,
+            contexts: contexts.binary,
+            admission: admission,
+            letterBox: postOffice,
+            book: registry,
+            gateway: gateway,
+            clock: clock,
+            logger: logger
+        )
         let office = ServiceOffice(
             postOffice: postOffice,
             registry: registry,
@@ -130,6 +143,7 @@ struct ServiceAssembly: Sendable {
             channels: channels,
             gateway: gateway,
             drills: drills,
+            binaryGateway: binaryGateway,
             courier: courier,
             storeFailure: failures,
             demo: demo,
@@ -152,3 +166,4 @@ extension ServiceAssembly {
 
 extension PostOffice: LetterBox {}
 extension Registry: AppDirectory {}
+extension Registry: FeedbackBook {}

@@ -65,14 +65,22 @@ struct CourierService: Service {
     }
 }
 
+/// All doors for providers; they stop together, since the binary doors hand connections over to the gateway.
 struct GatewayService: Service {
     let gateway: Gateway
+    let binaryGateway: BinaryGateway
 
     func run() async throws {
         await withGracefulShutdownHandler {
-            await gateway.run()
+            await withTaskGroup { tasks in
+                tasks.addTask { await gateway.run() }
+                tasks.addTask { await binaryGateway.run() }
+                await tasks.waitForAll()
+            }
+            await binaryGateway.close()
         } onGracefulShutdown: {
             gateway.beginShutdown()
+            binaryGateway.beginShutdown()
         }
     }
 }
@@ -81,6 +89,7 @@ struct GatewayService: Service {
 struct TrustWatch: Service {
     let trust: TrustOffice
     let gateway: Gateway
+    let binaryGateway: BinaryGateway
     let courier: Courier
     let alarm: RevocationAlarm
     let clock: any WallClock
@@ -124,11 +133,13 @@ struct TrustWatch: Service {
             // New contexts have new ticket keys: no session from before a revocation resumes.
             let contexts = try DoorContexts(trust.folder)
             gateway.replaceContext(contexts.providers)
+            binaryGateway.replaceContexts(contexts.binary)
             courier.replaceContext(contexts.devices)
         } catch {
             logger.error("the server certificate cannot be read again", metadata: ["error": "\(error)"])
         }
         gateway.reviewCertificates()
+        binaryGateway.reviewCertificates()
         courier.recheck()
     }
 }

@@ -24,6 +24,7 @@ struct ServiceRun {
         let watch = TrustWatch(
             trust: assembly.trust,
             gateway: assembly.gateway,
+            binaryGateway: assembly.binaryGateway,
             courier: assembly.courier,
             alarm: RevocationAlarm(trust: assembly.trust, clock: assembly.clock, logger: assembly.logger),
             clock: assembly.clock,
@@ -52,9 +53,11 @@ struct ServiceRun {
         unlink(folder.controlSocketPath)
         let api: Int
         let device: Int
+        let binary: (binary: Int, feedback: Int)
         do {
             device = try await assembly.courier.open()
             api = try await assembly.gateway.open()
+            binary = try await assembly.binaryGateway.open()
         } catch {
             await assembly.store.close()
             throw error
@@ -73,6 +76,7 @@ struct ServiceRun {
             folder: folder,
             configuration: configuration,
             api: api,
+            binary: binary,
             device: device,
             console: {
                 guard let port = await ports.first(where: { _ in true }) else { return nil }
@@ -85,7 +89,7 @@ struct ServiceRun {
             PostOfficeService(postOffice: assembly.postOffice),
             ChannelService(channels: assembly.channels),
             CourierService(courier: assembly.courier),
-            GatewayService(gateway: assembly.gateway),
+            GatewayService(gateway: assembly.gateway, binaryGateway: assembly.binaryGateway),
             watch,
             console.port { port.yield($0) },
             console.socket { socket.yield() },
@@ -127,6 +131,7 @@ struct Announcement: Service {
     let folder: DataFolder
     let configuration: ServerConfiguration
     let api: Int
+    let binary: (binary: Int, feedback: Int)
     let device: Int
     /// The console's port, once both of its doors are open; nil if it never opens.
     let console: @Sendable () async -> Int?
@@ -135,7 +140,14 @@ struct Announcement: Service {
 
     func run() async throws {
         guard let console = await console() else { return }
-        let doors = Doors(api: api, device: device, console: console, pid: getpid())
+        let doors = Doors(
+            api: api,
+            binary: binary.binary,
+            feedback: binary.feedback,
+            device: device,
+            console: console,
+            pid: getpid()
+        )
         for line in doors.lines(host: configuration.host, consoleHost: configuration.consoleHost) {
             Terminal.say(line)
         }

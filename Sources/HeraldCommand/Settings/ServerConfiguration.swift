@@ -81,6 +81,12 @@ struct ServerConfiguration: Hashable, Sendable {
     var channelLimit = 10_000
     /// How many apps may be registered on a device at a time.
     var appsPerDevice = 500
+    /// The longest payload at the binary interface, in bytes: 2,048 since iOS 8, 256 before.
+    var binaryPayloadBytes = 2048
+    /// Notifications of one binary connection that may be in hand at one time.
+    var binaryInHand = 1000
+    /// The most dead registrations that one connection to the feedback service is told of.
+    var feedbackRecords = 100_000
     /// The longest keep alive that a device may ask for.
     var longestKeepAlive = Duration.seconds(1800)
     /// How long the service finishes what it accepted when it is told to stop.
@@ -149,6 +155,9 @@ extension ServerConfiguration {
         uniqueID = try settings.choice(.uniqueID) ?? uniqueID
         appsPerDevice = try settings.number(.appsPerDevice, in: 1...10_000) ?? appsPerDevice
         acceptsNonJSON = try settings.flag(.acceptNonJSON) ?? acceptsNonJSON
+        binaryPayloadBytes = try settings.number(.binaryPayloadSize, in: 256...2048) ?? binaryPayloadBytes
+        binaryInHand = try settings.number(.binaryInHand, in: 1...100_000) ?? binaryInHand
+        feedbackRecords = try settings.number(.feedbackSize, in: 1...1_000_000) ?? feedbackRecords
         if let names = try settings.texts(.broadcastApps) { broadcastApps = try ServerConfiguration.apps(names) }
         channelLimit = try settings.number(.channelLimit, in: 0...1_000_000) ?? channelLimit
         // MQTT counts keep alive in 16 bits of seconds (MQTT 5 §3.1.2.10).

@@ -29,6 +29,8 @@ extension ServerConfiguration {
         case .appsPerDevice: appsPerDevice
         case .backgroundBurst: backgroundBurst
         case .backgroundPerHour: backgroundPerHour
+        case .binaryInHand: binaryInHand
+        case .binaryPayloadSize: binaryPayloadBytes
         case .binaryPort: binaryPort
         case .broadcastApps: broadcastApps
         case .channelLimit: channelLimit
@@ -41,6 +43,7 @@ extension ServerConfiguration {
         case .drill: drills
         case .environment: environment
         case .feedbackPort: feedbackPort
+        case .feedbackSize: feedbackRecords
         case .gracePeriod: gracePeriod
         case .host: host
         case .hostname: hostnames

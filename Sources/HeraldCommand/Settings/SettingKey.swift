@@ -11,6 +11,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     case badge
     case backgroundBurst = "background-burst"
     case backgroundPerHour = "background-per-hour"
+    case binaryInHand = "binary-in-hand"
+    case binaryPayloadSize = "binary-payload-size"
     case binaryPort = "binary-port"
     case ca
     case certificate
@@ -27,6 +29,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case environment
     case expiration
     case feedbackPort = "feedback-port"
+    case feedbackSize = "feedback-size"
     case gracePeriod = "grace-period"
     case host
     case hostname
@@ -84,9 +87,9 @@ enum SettingKey: String, CaseIterable, Sendable {
         switch self {
         case .app, .broadcastApps, .drill, .hostname, .newsstandTopic: .texts
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
-        case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryPort,
-            .channelLimit, .consolePort, .devicePort, .feedbackPort, .journalDays, .journalSize, .notificationMemory,
-            .priority, .storageDays, .tokenBurst, .tokenRate:
+        case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryInHand,
+            .binaryPayloadSize, .binaryPort, .channelLimit, .consolePort, .devicePort, .feedbackPort, .feedbackSize,
+            .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst, .tokenRate:
             .number
         case .alert, .ca, .certificate, .clock, .collapseID, .consoleHost, .data, .environment, .expiration,
             .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
@@ -127,6 +130,8 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .appsPerDevice: "500"
         case .backgroundBurst: "3"
         case .backgroundPerHour: "3"
+        case .binaryInHand: "1000"
+        case .binaryPayloadSize: "2048"
         case .binaryPort: "2195"
         case .broadcastApps: "[com.example.app]"
         case .channelLimit: "10000"
@@ -138,6 +143,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .drill: "[refuse --reason Unregistered --share 5% --for 10m]"
         case .environment: "production"
         case .feedbackPort: "2196"
+        case .feedbackSize: "100000"
         case .gracePeriod: "10s"
         case .hostname: "[push.example.com]"
         case .journalDays: "7"

@@ -23,8 +23,9 @@ struct AppleRecipe {
             "    Node.js         NODE_EXTRA_CA_CERTS=\(authority)",
             "    Python, Go      SSL_CERT_FILE=\(authority)",
             "",
-            "Clients use port 443 or 2197: serve with --api-port 443 for the former. As long as the lines stand, these",
-            "machines do not reach Apple's own services. Take them out, and the authority, when you are done.",
+            "Clients use port 443 or 2197 (serve with --api-port 443 for the former), and 2195 and 2196 for the binary",
+            "interface and its feedback. As long as the lines stand, these machines do not reach Apple's own services.",
+            "Take them out, and the authority, when you are done.",
         ]
     }
 }

@@ -31,11 +31,8 @@ extension HTTP2Session {
         nghttp2_option_set_no_closed_streams(option, 1)
         nghttp2_option_set_max_outbound_ack(option, limits.unsentAcknowledgements)
         nghttp2_option_set_max_continuations(option, limits.continuations)
-        nghttp2_option_set_stream_reset_rate_limit(
-            option,
-            UInt64(limits.resetsReceived),
-            UInt64(limits.resetsReceivedPerSecond)
-        )
+        // The library's own limit counts by whole seconds of a clock of its own; ours counts by the session's.
+        nghttp2_option_set_stream_reset_rate_limit(option, UInt64(UInt32.max), UInt64(UInt32.max))
         // Frames of unknown kinds are ignored either way (RFC 9113 §4.1); only those that are asked for are told of.
         for kind in (UInt8(NGHTTP2_CONTINUATION.rawValue) + 1)...UInt8.max {
             nghttp2_option_set_user_recv_extension_type(option, kind)
@@ -159,6 +156,12 @@ extension HTTP2Session {
             blockCharge = charge
         case NGHTTP2_CONTINUATION.rawValue:
             break
+        case NGHTTP2_RST_STREAM.rawValue:
+            charge = 1
+            guard resetsReceived.take(1, now: now) else {
+                end = end ?? .resetFlood
+                return false
+            }
         default:
             charge = 1
         }

@@ -11,7 +11,8 @@ enum SessionEnd: Equatable {
     case headerBlockTooLarge
     /// More frames that are not requests than ``HTTP2Limits/controlFrames`` allows.
     case controlFlood
-    /// The peer makes us reset more streams than ``HTTP2Limits/resetsSent`` allows.
+    /// The peer resets more streams than ``HTTP2Limits/resetsReceived`` allows, or makes us reset more than
+    /// ``HTTP2Limits/resetsSent``.
     case resetFlood
     /// The peer sends what it may not, or the library has no memory; its own error code.
     case failed(Int32)
@@ -53,6 +54,7 @@ final class HTTP2Session {
     var end: SessionEnd?
     var control: TokenBucket
     var resets: TokenBucket
+    var resetsReceived: TokenBucket
     var streams: StreamLimit
     /// The slot whose header block is being read; nil between blocks and in blocks that are ignored.
     var block: RequestSlot?
@@ -80,6 +82,11 @@ final class HTTP2Session {
         table = RequestTable(limit: limits.requestsInHand)
         control = TokenBucket(capacity: limits.controlFrames, perSecond: limits.controlFramesPerSecond, now: now)
         resets = TokenBucket(capacity: limits.resetsSent, perSecond: limits.resetsSentPerSecond, now: now)
+        resetsReceived = TokenBucket(
+            capacity: limits.resetsReceived,
+            perSecond: limits.resetsReceivedPerSecond,
+            now: now
+        )
         self.streams = StreamLimit(ceiling: limits.concurrentStreams)
         fields = .allocate(capacity: Self.fieldCapacity)
         fields.initialize(repeating: nghttp2_nv(), count: Self.fieldCapacity)

@@ -16,7 +16,7 @@ import NIOCore
 ///    does not, nothing more is read from it.
 ///
 /// It stays on its event loop; only its ``ProviderLoop`` is known to others.
-final class ProviderConnection: ChannelDuplexHandler {
+final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
@@ -25,7 +25,7 @@ final class ProviderConnection: ChannelDuplexHandler {
     private(set) var intake: RequestIntake
     private(set) var channelIntake: ChannelIntake
     private var rulesGeneration: UInt64
-    private let loop: ProviderLoop
+    private let loop: HTTP2Loop
     let session: HTTP2Session
     var standing: ProviderStanding
     private var environment: NamedEnvironment
@@ -51,7 +51,7 @@ final class ProviderConnection: ChannelDuplexHandler {
     /// Begins a session for a peer whose handshake is over; `now` is by the event loop's clock.
     ///
     /// - Throws: ``GatewayError`` if there is no memory for another session.
-    init(service: ProviderService, loop: ProviderLoop, peer: HandshakePeer, now: NIODeadline) throws {
+    init(service: ProviderService, loop: HTTP2Loop, peer: HandshakePeer, now: NIODeadline) throws {
         self.service = service
         self.loop = loop
         let configuration = service.configuration
@@ -344,7 +344,7 @@ final class ProviderConnection: ChannelDuplexHandler {
     private static let tick = TimeAmount.seconds(1)
 }
 
-extension ProviderConnection: DeadlineHolder {
+extension ProviderConnection {
     func deadlinePassed() {
         guard let context, !isClosing else {
             deadline = nil

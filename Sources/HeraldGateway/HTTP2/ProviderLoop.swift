@@ -2,43 +2,32 @@ import HeraldDoor
 import HeraldMailbox
 import NIOCore
 
+/// A provider's connection, whatever it speaks, as its event loop needs it.
+protocol LoopConnection: DeadlineHolder, SendableMetatype {
+    /// A receipt was settled.
+    func settled(_ number: UInt64, _ outcome: ReceiptOutcome)
+    /// Notes that receipts are being settled.
+    ///
+    /// - Returns: Whether this is the first since the last ``flushTouched()``.
+    func noteTouched() -> Bool
+    /// Does what the receipts that were settled call for.
+    func flushTouched()
+}
+
 /// The provider connections of one event loop, and what they share: one inbox for receipts, one wheel for deadlines.
 ///
-/// Usable from any thread where it says so; everything else happens on the loop.
-final class ProviderLoop: Sendable {
-    /// A receipt that was settled on some thread.
-    private struct Settled: Sendable {
-        let connection: UInt64
-        let number: UInt64
-        let outcome: ReceiptOutcome
-    }
-
-    /// Where the receipts of one connection are settled.
-    ///
-    /// It outlives the connection as long as letters name it.
-    private final class Tray: ReceiptDesk {
-        private let inbox: LoopInbox<Settled>
-        private let connection: UInt64
-
-        init(inbox: LoopInbox<Settled>, connection: UInt64) {
-            self.inbox = inbox
-            self.connection = connection
-        }
-
-        func settle(_ number: UInt64, _ outcome: ReceiptOutcome) {
-            inbox.leave(Settled(connection: connection, number: number, outcome: outcome))
-        }
-    }
-
+/// Usable from any thread where it says so; everything else happens on the loop. Generic, so that what is done for each
+/// receipt is a direct call.
+final class ProviderLoop<Connection: LoopConnection>: Sendable {
     private struct State {
         let wheel: DeadlineWheel
-        var connections: [UInt64: ProviderConnection] = [:]
+        var connections: [UInt64: Connection] = [:]
         var lastNumber: UInt64 = 0
         var whenEmpty: EventLoopPromise<Void>?
     }
 
     private let eventLoop: any EventLoop
-    private let inbox: LoopInbox<Settled>
+    private let inbox: LoopInbox<SettledReceipt>
     private let state: NIOLoopBoundBox<State>
 
     init(on eventLoop: any EventLoop) {
@@ -56,12 +45,12 @@ final class ProviderLoop: Sendable {
     /// On the loop.
     ///
     /// - Returns: The connection's number, and the desk where its receipts are settled.
-    func add(_ connection: ProviderConnection) -> (number: UInt64, desk: any ReceiptDesk) {
+    func add(_ connection: Connection) -> (number: UInt64, desk: any ReceiptDesk) {
         state.value.lastNumber += 1
         let number = state.value.lastNumber
         state.value.connections[number] = connection
         state.value.wheel.add(connection)
-        return (number, Tray(inbox: inbox, connection: number))
+        return (number, ReceiptTray(inbox: inbox, connection: number))
     }
 
     /// Forgets a connection; what is settled for it from now on goes nowhere.
@@ -77,7 +66,7 @@ final class ProviderLoop: Sendable {
     /// Does something with every connection.
     ///
     /// From any thread.
-    func toEach(_ act: @escaping @Sendable (ProviderConnection) -> Void) {
+    func toEach(_ act: @escaping @Sendable (Connection) -> Void) {
         let state = state
         eventLoop.execute {
             for connection in Array(state.value.connections.values) { act(connection) }
@@ -97,9 +86,9 @@ final class ProviderLoop: Sendable {
         try? await promise.futureResult.get()
     }
 
-    private static func deliver(_ receipts: [Settled], to connections: [UInt64: ProviderConnection]) {
-        var touched: [ProviderConnection] = []
-        var last: (number: UInt64, connection: ProviderConnection)?
+    private static func deliver(_ receipts: [SettledReceipt], to connections: [UInt64: Connection]) {
+        var touched: [Connection] = []
+        var last: (number: UInt64, connection: Connection)?
         for receipt in receipts {
             if last?.number != receipt.connection {
                 guard let connection = connections[receipt.connection] else { continue }
@@ -109,5 +98,32 @@ final class ProviderLoop: Sendable {
             last?.connection.settled(receipt.number, receipt.outcome)
         }
         for connection in touched { connection.flushTouched() }
+    }
+}
+
+/// The HTTP/2 connections of one event loop.
+typealias HTTP2Loop = ProviderLoop<ProviderConnection>
+
+/// A receipt that was settled on some thread.
+private struct SettledReceipt: Sendable {
+    let connection: UInt64
+    let number: UInt64
+    let outcome: ReceiptOutcome
+}
+
+/// Where the receipts of one connection are settled.
+///
+/// It outlives the connection as long as letters name it.
+private final class ReceiptTray: ReceiptDesk {
+    private let inbox: LoopInbox<SettledReceipt>
+    private let connection: UInt64
+
+    init(inbox: LoopInbox<SettledReceipt>, connection: UInt64) {
+        self.inbox = inbox
+        self.connection = connection
+    }
+
+    func settle(_ number: UInt64, _ outcome: ReceiptOutcome) {
+        inbox.leave(SettledReceipt(connection: connection, number: number, outcome: outcome))
     }
 }

@@ -155,7 +155,8 @@ package struct PeerVerifier: Sendable {
             }
             listed = (listed ?? []).union(topics)
         }
-        let topics = listed ?? Set([userID.flatMap { Topic($0) }].compactMap { $0 })
+        let subjectTopic = userID.flatMap { Topic($0) }
+        let topics = listed ?? Set([subjectTopic].compactMap { $0 })
         guard !topics.isEmpty else {
             throw PeerRefusal(.noIdentity, "the certificate names no topic")
         }
@@ -164,6 +165,7 @@ package struct PeerVerifier: Sendable {
             team: unit,
             topics: topics,
             defaultTopic: topics.count == 1 ? topics.first : nil,
+            subjectTopic: subjectTopic.flatMap { topics.contains($0) ? $0 : nil },
             environments: environments(certificate),
             expires: WallTime(certificate.notValidAfter)
         )

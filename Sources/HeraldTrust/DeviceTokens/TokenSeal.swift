@@ -74,11 +74,21 @@ package final class TokenSeal: Sendable {
 
     /// The token of a registration; the same one each time, until a key is added.
     package func seal(_ contents: TokenContents) -> DeviceToken {
-        let newest = keys.withLock { $0.open[0].secret }
+        TokenSeal.seal(contents, keys.withLock { $0.open[0].secret })
+    }
+
+    /// Every token that may be held for a registration: one for each key that is not retired, the newest first.
+    ///
+    /// Somebody who has not heard of a rotation still holds that of an older key.
+    package func sealings(of contents: TokenContents) -> [DeviceToken] {
+        keys.withLock { $0.open }.map { TokenSeal.seal(contents, $0.secret) }
+    }
+
+    private static func seal(_ contents: TokenContents, _ secret: SymmetricKey) -> DeviceToken {
         let plaintext = TokenSeal.plaintext(contents)
         do {
             let nonce = try AES.GCM._SIV.Nonce(data: TokenSeal.nonce)
-            let box = try AES.GCM._SIV.seal(plaintext, using: newest, nonce: nonce)
+            let box = try AES.GCM._SIV.seal(plaintext, using: secret, nonce: nonce)
             if let token = DeviceToken(bytes: box.combined.dropFirst(TokenSeal.nonce.count)) { return token }
         } catch {}
         // The cipher refuses only keys and nonces of a wrong length; the ring admits no such key, and the nonce is ours.

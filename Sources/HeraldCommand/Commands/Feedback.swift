@@ -1,0 +1,62 @@
+import ArgumentParser
+import HeraldModel
+import HeraldProvider
+
+/// `herald feedback`: the tokens of an app that died since they were read last.
+struct Feedback: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Read the feedback service: which device tokens no longer work.",
+        discussion: """
+            Prints a line for each dead token: since when, and the token. Reading empties the list: what was read to the
+            end is not reported again. A token that your app has registered since then is good: keep it.
+
+            Example:
+              herald feedback --certificate provider.pem
+              herald feedback --certificate provider.pem --service push.example.com:2196 --ca ca.pem --json
+            """
+    )
+
+    @Option(help: ArgumentHelp("A provider certificate: PEM with certificate, chain and key.", valueName: "file"))
+    var certificate: String
+
+    @OptionGroup var peer: PeerOptions
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() async throws {
+        let place = try peer.service(defaultPort: 2196, door: \.feedback)
+        let configuration = ProviderConfiguration(
+            host: place.host,
+            port: place.port,
+            credential: .certificate(pem: try SafeFile.read(certificate)),
+            authorities: try peer.authorities()
+        )
+        var lines: [FeedbackLine] = []
+        do {
+            try await readFeedback(configuration) { entry in
+                let line = FeedbackLine(entry)
+                if json { lines.append(line) } else { Terminal.say(line.text) }
+            }
+        } catch let error as ProviderError {
+            // What came is not lost: the service forgets nothing that was not read to the end.
+            throw CommandError(.unreachable, error.message)
+        }
+        if json { try Terminal.sayJSON(lines) }
+    }
+}
+
+/// A dead token as `herald feedback` prints it.
+struct FeedbackLine: Encodable, Hashable {
+    /// RFC 3339, UTC.
+    let time: String
+    /// Lower-case hex.
+    let token: String
+
+    init(_ entry: FeedbackEntry) {
+        time = entry.time.rfc3339
+        token = entry.tokenHex
+    }
+
+    var text: String { "\(time)  \(token)" }
+}

@@ -1,0 +1,28 @@
+import CoreMetrics
+import HeraldMailbox
+import HeraldModel
+
+/// The counters of the binary interface and of the feedback service.
+struct BinaryMetrics: Sendable {
+    let connections = Counter(label: MetricName.binaryConnections)
+    let feedbackConnections = Counter(label: MetricName.feedbackConnections)
+    /// Tuples that a reader has taken to the end.
+    let feedbackTuples = Counter(label: MetricName.feedbackTuples)
+    let accepted: Counter
+    private let statuses: [BinaryStatus: Counter]
+
+    init() {
+        statuses = Dictionary(
+            uniqueKeysWithValues: BinaryStatus.known.map { status in
+                (status, Counter(label: MetricName.binaryNotifications, dimensions: [("status", "\(status.rawValue)")]))
+            }
+        )
+        accepted =
+            statuses[.noError] ?? Counter(label: MetricName.binaryNotifications, dimensions: [("status", "0")])
+    }
+
+    /// A notification was refused, or a connection closed with a word.
+    func count(_ status: BinaryStatus) {
+        statuses[status]?.increment()
+    }
+}

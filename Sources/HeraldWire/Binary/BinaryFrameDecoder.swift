@@ -1,0 +1,190 @@
+import HeraldModel
+package import NIOCore
+
+/// Reads notifications from the bytes of a provider's connection, of whatever size the pieces are in which they come.
+///
+/// A value without state of its own: what is not complete stays in the buffer. A fault is reported as soon as the bytes
+/// that show it are there, so that nobody waits for 65,535 bytes of a token that is too long at any rate.
+///
+/// Of several faults in one frame the first of this order is reported: the frame's structure, the token, the payload.
+/// The identifier is reported wherever it stands in the frame. An item that the documents do not name is passed over
+/// (that is what its length is for); one that comes twice, or whose length is not its own, is a fault of structure.
+package struct BinaryFrameDecoder: Sendable {
+    /// The longest payload, in bytes.
+    package let payloadBytes: Int
+    /// The longest frame that is waited for, in bytes.
+    package let frameBytes: Int
+
+    package init(payloadBytes: Int, frameBytes: Int) {
+        self.payloadBytes = payloadBytes
+        self.frameBytes = frameBytes
+    }
+
+    /// Takes the next notification, or fault, from the front of a buffer.
+    /// - Returns: nil if more bytes are needed; the buffer is unchanged then.
+    package func next(_ buffer: inout ByteBuffer) -> BinaryFrame? {
+        guard let command = buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) else { return nil }
+        switch BinaryNotification.Form(rawValue: command) {
+        case .simple: return simple(&buffer)
+        case .enhanced: return enhanced(&buffer)
+        case .framed: return framed(&buffer)
+        case nil: return .fault(BinaryFault(.protocolError, identifier: nil))
+        }
+    }
+
+    private func simple(_ buffer: inout ByteBuffer) -> BinaryFrame? {
+        tokenAndPayload(&buffer, headBytes: 1) { status in
+            BinaryFault(status, identifier: nil, isAnswered: false)
+        } make: { token, payload in
+            BinaryNotification(form: .simple, token: token, payload: payload)
+        }
+    }
+
+    private func enhanced(_ buffer: inout ByteBuffer) -> BinaryFrame? {
+        let start = buffer.readerIndex
+        guard let identifier = buffer.getInteger(at: start + 1, as: UInt32.self),
+            let expiration = buffer.getInteger(at: start + 5, as: UInt32.self)
+        else { return nil }
+        return tokenAndPayload(&buffer, headBytes: 9) { status in
+            BinaryFault(status, identifier: identifier)
+        } make: { token, payload in
+            BinaryNotification(
+                form: .enhanced,
+                identifier: identifier,
+                expiration: expiration,
+                token: token,
+                payload: payload
+            )
+        }
+    }
+
+    /// What the two older forms end with: token and payload, each after its length.
+    private func tokenAndPayload(
+        _ buffer: inout ByteBuffer,
+        headBytes: Int,
+        fault: (BinaryStatus) -> BinaryFault,
+        make: (DeviceToken, [UInt8]) -> BinaryNotification
+    ) -> BinaryFrame? {
+        let start = buffer.readerIndex + headBytes
+        guard let tokenLength = buffer.getInteger(at: start, as: UInt16.self) else { return nil }
+        if let status = Self.check(tokenLength: Int(tokenLength)) { return .fault(fault(status)) }
+        let lengthIndex = start + 2 + DeviceToken.byteCount
+        guard let payloadLength = buffer.getInteger(at: lengthIndex, as: UInt16.self) else { return nil }
+        if let status = check(payloadLength: Int(payloadLength)) { return .fault(fault(status)) }
+        guard let token = Self.token(in: buffer, at: start + 2),
+            let payload = buffer.getBytes(at: lengthIndex + 2, length: Int(payloadLength))
+        else { return nil }
+        buffer.moveReaderIndex(to: lengthIndex + 2 + Int(payloadLength))
+        return .notification(make(token, payload))
+    }
+
+    private func framed(_ buffer: inout ByteBuffer) -> BinaryFrame? {
+        let start = buffer.readerIndex + 5
+        guard let length = buffer.getInteger(at: buffer.readerIndex + 1, as: UInt32.self) else { return nil }
+        guard let length = Int(exactly: length), length <= frameBytes else {
+            return .fault(BinaryFault(.protocolError, identifier: nil))
+        }
+        guard buffer.writerIndex - start >= length else { return nil }
+        let items = Items(buffer, from: start, to: start + length)
+        guard items.isWellFormed else {
+            return .fault(BinaryFault(.protocolError, identifier: items.identifier))
+        }
+        let status = Self.check(tokenLength: items.token?.count ?? 0) ?? check(payloadLength: items.payload?.count ?? 0)
+        guard status == nil, let token = items.token.flatMap({ Self.token(in: buffer, at: $0.lowerBound) }),
+            let payload = items.payload.flatMap({ buffer.getBytes(at: $0.lowerBound, length: $0.count) })
+        else {
+            return .fault(BinaryFault(status ?? .protocolError, identifier: items.identifier))
+        }
+        buffer.moveReaderIndex(to: start + length)
+        return .notification(
+            BinaryNotification(
+                form: .framed,
+                identifier: items.identifier,
+                expiration: items.expiration,
+                priority: items.priority,
+                token: token,
+                payload: payload
+            )
+        )
+    }
+
+    private static func check(tokenLength: Int) -> BinaryStatus? {
+        switch tokenLength {
+        case 0: .missingDeviceToken
+        case DeviceToken.byteCount: nil
+        default: .invalidTokenSize
+        }
+    }
+
+    private func check(payloadLength: Int) -> BinaryStatus? {
+        switch payloadLength {
+        case 0: .missingPayload
+        case ...payloadBytes: nil
+        default: .invalidPayloadSize
+        }
+    }
+
+    private static func token(in buffer: ByteBuffer, at index: Int) -> DeviceToken? {
+        guard let first = buffer.getInteger(at: index, as: UInt64.self),
+            let second = buffer.getInteger(at: index + 8, as: UInt64.self),
+            let third = buffer.getInteger(at: index + 16, as: UInt64.self),
+            let fourth = buffer.getInteger(at: index + 24, as: UInt64.self)
+        else { return nil }
+        return DeviceToken(words: (first, second, third, fourth))
+    }
+}
+
+/// The items of one frame, found and not copied.
+private struct Items {
+    /// Where the token lies, and the payload.
+    private(set) var token: Range<Int>?
+    private(set) var payload: Range<Int>?
+    private(set) var identifier: UInt32?
+    private(set) var expiration: UInt32?
+    private(set) var priority: Priority?
+    private(set) var isWellFormed = true
+
+    init(_ buffer: ByteBuffer, from start: Int, to end: Int) {
+        var position = start
+        while position < end {
+            guard end - position >= 3, let number = buffer.getInteger(at: position, as: UInt8.self),
+                let length = buffer.getInteger(at: position + 1, as: UInt16.self).map(Int.init),
+                length <= end - position - 3
+            else {
+                isWellFormed = false
+                return
+            }
+            position += 3
+            // What follows a fault is read all the same: the identifier may be in it.
+            if !take(number, position..<position + length, buffer) { isWellFormed = false }
+            position += length
+        }
+    }
+
+    /// - Returns: false if the item was there before, or is not as long as it is.
+    private mutating func take(_ number: UInt8, _ place: Range<Int>, _ buffer: ByteBuffer) -> Bool {
+        switch number {
+        case BinaryItem.token:
+            guard token == nil else { return false }
+            token = place
+        case BinaryItem.payload:
+            guard payload == nil else { return false }
+            payload = place
+        case BinaryItem.identifier:
+            guard identifier == nil, place.count == 4 else { return false }
+            identifier = buffer.getInteger(at: place.lowerBound)
+        case BinaryItem.expiration:
+            guard expiration == nil, place.count == 4 else { return false }
+            expiration = buffer.getInteger(at: place.lowerBound)
+        case BinaryItem.priority:
+            guard priority == nil, place.count == 1,
+                let value = buffer.getInteger(at: place.lowerBound, as: UInt8.self),
+                let known = Priority(rawValue: value), known != .low
+            else { return false }
+            priority = known
+        default:
+            break
+        }
+        return true
+    }
+}

@@ -1,0 +1,294 @@
+"""The feedback service: one test for each statement of the documents, with bytes read by hand and with the command."""
+
+import concurrent.futures
+import json
+import socket
+import struct
+import subprocess
+import time
+
+import pytest
+
+from binary import Binary, feedback, wait_for_end
+from parties import OTHER, remove_app
+from provider import _tcp_rows as tcp_rows
+from provider import away_device
+from service import TOPIC, eventually, herald
+
+
+@pytest.fixture
+def service(fresh):
+    return fresh().start()
+
+
+@pytest.fixture
+def certificate(service):
+    return service.provider_certificate()
+
+
+def dead_device(service, *topics):
+    """A device that has just removed all its apps, and the seconds between which it did."""
+    device = away_device(service, *topics)
+    times = [remove_app(device, topic) for topic in device.topics]
+    return device, times[0][0] // 1000, times[-1][1] // 1000
+
+
+def tokens(tuples):
+    return [token for _, token in tuples]
+
+
+def command(service, certificate, *options, **others):
+    return herald(
+        "feedback", "--certificate", certificate, "--service", f"localhost:{service.doors['feedback']}", "--ca",
+        service.ca, *options, **others,
+    )
+
+
+class TestTheList:
+    def test_it_comes_at_once_and_ends(self, service, certificate):
+        device, before, after = dead_device(service)
+        begun = time.monotonic()
+        ((seconds, token),) = feedback(service, certificate)
+        assert time.monotonic() - begun < 5
+        assert token == device.token
+        assert before <= seconds <= after
+
+    def test_an_empty_one_ends_at_once(self, service, certificate):
+        assert feedback(service, certificate) == []
+
+    def test_reading_clears_it(self, service, certificate):
+        first, _, _ = dead_device(service)
+        assert tokens(feedback(service, certificate)) == [first.token]
+        eventually(lambda: feedback(service, certificate) == [])
+        second, _, _ = dead_device(service)
+        assert tokens(feedback(service, certificate)) == [second.token]
+
+    def test_it_survives_a_crash_until_it_is_read(self, service, certificate):
+        device, _, _ = dead_device(service)
+        service.kill()
+        service.start()
+        assert tokens(feedback(service, certificate)) == [device.token]
+
+    def test_a_device_that_is_only_away_is_not_on_it(self, service, certificate):
+        away_device(service)
+        assert feedback(service, certificate) == []
+
+    def test_a_token_that_was_registered_again_is_not_on_it(self, service, certificate):
+        device, _, _ = dead_device(service)
+        with device.start():
+            assert feedback(service, certificate) == []
+
+    def test_other_topics_are_not_on_it(self, service, certificate):
+        device, _, _ = dead_device(service, TOPIC, OTHER)
+        assert tokens(feedback(service, certificate)) == [device.tokens[TOPIC]]
+        assert tokens(feedback(service, service.provider_certificate(OTHER))) == [device.tokens[OTHER]]
+
+    def test_a_bundles_certificate_speaks_for_its_other_kinds_and_not_the_reverse(self, service):
+        device, _, _ = dead_device(service, TOPIC, f"{TOPIC}.voip")
+        voip = service.provider_certificate(f"{TOPIC}.voip")
+        assert tokens(feedback(service, voip)) == [device.tokens[f"{TOPIC}.voip"]]
+        again, _, _ = dead_device(service, TOPIC, f"{TOPIC}.voip")
+        found = tokens(feedback(service, service.provider_certificate(TOPIC)))
+        assert sorted(found) == sorted([device.tokens[TOPIC], *again.tokens.values()])
+
+    def test_the_environments_are_apart(self, service, certificate):
+        device, _, _ = dead_device(service)
+        assert feedback(service, certificate, name="sandbox.localhost") == []
+        assert tokens(feedback(service, certificate)) == [device.token]
+
+    def test_two_readers_at_once_both_get_it(self, service, certificate):
+        dead = {dead_device(service)[0].token for _ in range(3)}
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            lists = list(pool.map(lambda _: set(tokens(feedback(service, certificate))), range(4)))
+        assert all(found in (dead, set()) for found in lists)
+        assert dead in lists
+        eventually(lambda: feedback(service, certificate) == [])
+
+    def test_one_connection_has_a_limit_and_the_rest_comes_with_the_next(self, fresh):
+        service = fresh()
+        config = service.data.parent / "herald.yaml"
+        config.write_text("feedback-size: 2\n")
+        service.start("--config", str(config))
+        certificate = service.provider_certificate()
+        dead = [dead_device(service)[0].token for _ in range(3)]
+        assert tokens(feedback(service, certificate)) == dead[:2]
+        eventually(lambda: tokens(feedback(service, certificate)) == dead[2:])
+
+
+class TestTheReader:
+    def test_one_that_dies_with_the_list_unread_gets_it_again(self, service, certificate):
+        device, _, _ = dead_device(service)
+        for _ in range(3):
+            reader = Binary(service, certificate, door="feedback")
+            # Wait until it is there, and read none of it.
+            while not reader.socket.pending() and not select_readable(reader.socket):
+                pass
+            time.sleep(0.3)
+            reader.socket.close()
+        assert tokens(feedback(service, certificate)) == [device.token]
+
+    def test_one_that_resets_gets_it_again(self, service, certificate):
+        device, _, _ = dead_device(service)
+        reader = Binary(service, certificate, door="feedback")
+        reader.reset()
+        time.sleep(0.5)
+        assert tokens(feedback(service, certificate)) == [device.token]
+
+    def test_one_that_says_goodbye_without_reading_gets_it_again(self, service, certificate):
+        """close_notify first, then an end of TCP with the list unread."""
+        device, _, _ = dead_device(service)
+        reader = Binary(service, certificate, door="feedback")
+        select_readable(reader.socket, 5)
+        time.sleep(0.3)
+        outgoing = close_notify(reader.socket)
+        outgoing.close()
+        time.sleep(0.5)
+        assert tokens(feedback(service, certificate)) == [device.token]
+
+    def test_one_that_is_killed_gets_it_again(self, service, certificate):
+        device, _, _ = dead_device(service)
+        openssl = subprocess.Popen(
+            [
+                "openssl", "s_client", "-connect", f"127.0.0.1:{service.doors['feedback']}", "-servername", "localhost",
+                "-cert", str(certificate), "-key", str(certificate), "-quiet",
+            ],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        openssl.kill()
+        openssl.wait(timeout=10)
+        openssl.stdin.close()
+        assert tokens(feedback(service, certificate)) == [device.token]
+
+    def test_what_it_says_is_passed_over(self, service, certificate):
+        device, _, _ = dead_device(service)
+        with Binary(service, certificate, door="feedback") as reader:
+            reader.send(b"\0\1\2\3")
+            assert reader.rest()[6:].hex() == device.token
+
+    def test_a_revoked_certificate_gets_nothing_that_looks_like_an_empty_list(self, service, certificate):
+        device, _, _ = dead_device(service)
+        (entry,) = json.loads(herald("provider", "list", "--data", service.data, "--json").stdout)
+        herald("provider", "revoke", entry["id"], "--data", service.data)
+        reader = Binary(service, certificate, door="feedback")
+        with pytest.raises((OSError, ConnectionError)):
+            reader.rest()
+        result = command(service, certificate, check=False)
+        assert result.returncode == 1
+        assert "does not take the certificate" in result.stderr
+        assert tokens(feedback(service, service.provider_certificate())) == [device.token]
+
+    @pytest.mark.slow
+    def test_one_that_reads_nothing_is_given_up_and_gets_it_again(self, service, certificate):
+        device, _, _ = dead_device(service)
+        with Binary(service, certificate, door="feedback", timeout=60) as reader:
+            plain = socket.socket(fileno=reader.socket.detach())
+            port = plain.getsockname()[1]
+            assert is_held(service, port)
+            eventually(lambda: not is_held(service, port), timeout=40, what="the end of the service's patience")
+            plain.close()
+        assert tokens(feedback(service, certificate)) == [device.token]
+
+
+class TestTheCommand:
+    def test_it_prints_a_line_for_each_token(self, service, certificate):
+        device, before, _ = dead_device(service)
+        result = command(service, certificate)
+        (line,) = result.stdout.splitlines()
+        when, token = line.split()
+        assert token == device.token
+        assert when[:10] == time.strftime("%Y-%m-%d", time.gmtime(before))
+        assert command(service, certificate).stdout == ""
+
+    def test_it_prints_json(self, service, certificate):
+        device, _, _ = dead_device(service)
+        (entry,) = json.loads(command(service, certificate, "--json").stdout)
+        assert entry["token"] == device.token
+        assert json.loads(command(service, certificate, "--json").stdout) == []
+
+    def test_it_reads_any_feedback_service(self, service, certificate, tmp_path):
+        """One that is not Herald: `openssl s_server` with tuples of two lengths."""
+        data = struct.pack(">IH", 1_700_000_000, 32) + b"\1" * 32 + struct.pack(">IH", 1_700_000_001, 80) + b"\2" * 80
+        assert serve_once(service, data, certificate).splitlines() == [
+            f"2023-11-14T22:13:20.000Z  {'01' * 32}", f"2023-11-14T22:13:21.000Z  {'02' * 80}",
+        ]
+
+    def test_wrong_usage_and_unreachable_services(self, service, certificate, tmp_path):
+        assert herald("feedback", check=False).returncode == 64
+        missing = herald("feedback", "--certificate", tmp_path / "none.pem", check=False)
+        assert missing.returncode == 1 and "none.pem" in missing.stderr
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            place = f"localhost:{unused.getsockname()[1]}"
+        away = herald("feedback", "--certificate", certificate, "--service", place, "--ca", service.ca, check=False)
+        assert away.returncode == 1 and "cannot reach" in away.stderr
+        untrusted = herald(
+            "feedback", "--certificate", certificate, "--service", f"localhost:{service.doors['feedback']}",
+            check=False, env={"SSL_CERT_FILE": "/dev/null", "HOME": str(tmp_path)}, cwd=tmp_path,
+        )
+        assert untrusted.returncode == 1 and "not signed by an authority that is trusted" in untrusted.stderr
+        devices = herald(
+            "feedback", "--certificate", certificate, "--service", f"localhost:{service.doors['device']}", "--ca",
+            service.ca, check=False,
+        )
+        assert devices.returncode == 1
+
+
+def test_the_service_stops_while_a_reader_hangs(service, certificate):
+    device, _, _ = dead_device(service)
+    with Binary(service, certificate, door="feedback") as reader:
+        begun = time.monotonic()
+        assert service.stop() == 0
+        assert time.monotonic() - begun < 8
+        wait_for_end(reader)
+    service.start()
+    assert tokens(feedback(service, certificate)) == [device.token]
+
+
+def select_readable(connection, timeout=0.1):
+    import select
+
+    return bool(select.select([connection], [], [], timeout)[0])
+
+
+def close_notify(connection):
+    """Sends the end of TLS without reading what lies unread, and returns the bare socket."""
+    import contextlib
+    import ssl
+
+    connection.setblocking(False)
+    with contextlib.suppress(ssl.SSLError, OSError, ValueError):
+        connection.unwrap()
+    return socket.socket(fileno=connection.detach())
+
+
+def is_held(service, port):
+    """Whether the service still has the socket of a reader's connection."""
+    return any(
+        local == service.doors["feedback"] and remote == port and inode != "0"
+        for local, remote, _, inode in tcp_rows(service.pid)
+    )
+
+
+def serve_once(service, data, certificate):
+    """What the command prints of a service that sends these bytes."""
+    import ssl
+    import threading
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_pem = service.data / "trust" / "server.pem"
+    context.load_cert_chain(str(server_pem))
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        plain, _ = listener.accept()
+        with context.wrap_socket(plain, server_side=True) as connection:
+            connection.sendall(data)
+            connection.unwrap()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    place = f"localhost:{listener.getsockname()[1]}"
+    result = herald("feedback", "--certificate", certificate, "--service", place, "--ca", service.ca)
+    thread.join(timeout=10)
+    listener.close()
+    return result.stdout
