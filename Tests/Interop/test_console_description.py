@@ -10,7 +10,9 @@ import openapi_spec_validator
 import pytest
 import yaml
 
+import channels
 from parties import new_id
+from provider import Provider
 from service import ROOT, TOPIC
 
 SOURCE = ROOT / "Sources" / "HeraldConsole"
@@ -72,7 +74,7 @@ def conform(description, method, path, status, kind, text):
 
 def test_every_route_answers_as_it_says(fresh, description):
     service = fresh("--clock", "adjustable").start()
-    certificate, _ = service.provider_certificate(TOPIC), service.provider_key()
+    certificate, key = service.provider_certificate(TOPIC), service.provider_key()
     _, device = service.device()
     asked = set()
 
@@ -87,6 +89,11 @@ def test_every_route_answers_as_it_says(fresh, description):
     check("get", "/v1/status")
     check("get", "/v1/journal", actual=f"/v1/journal?device={device}&limit=3")
     check("get", "/v1/journal", 400)
+    with Provider(service, key=key) as provider:
+        unique = channels.publish(provider, channels.create(provider), expiration=channels.soon())
+    assert check("get", "/v1/channels", actual=f"/v1/channels?topic={TOPIC}")[0]["stored"]
+    check("get", "/v1/channels", 400, actual="/v1/channels?topic=a..b")
+    assert check("get", "/v1/journal", actual=f"/v1/journal?notification={unique}")
     check("get", "/v1/journal", 400, actual=f"/v1/journal?notification={new_id()}&limit=10001")
     by_kind = {entry["kind"]: entry["id"] for entry in check("get", "/v1/credentials")}
     for id in by_kind.values():

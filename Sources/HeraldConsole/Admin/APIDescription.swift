@@ -309,7 +309,7 @@ enum APIDescription {
                 time: {type: string, format: date-time}
                 id: {type: string, format: uuid, description: "`apns-id`."}
                 unique_id: {type: string, format: uuid, description: "`apns-unique-id`."}
-                device: {type: string}
+                device: {type: string, description: Empty in a line about a broadcast.}
                 topic: {type: string}
                 environment: {$ref: "#/components/schemas/Environment"}
                 state: {type: string, examples: [stored, delivered from storage]}
