@@ -58,9 +58,11 @@ struct BinaryIntake {
         guard isReadable || rules.takesUnreadablePayloads else {
             return .refused(Refusal(.badPayload, "the payload is not a JSON object in UTF-8"))
         }
-        // Only who says 10 is held to it: the older forms cannot say anything else.
-        if request.priority == .immediate, isReadable, SilentPayload.isSilent(request.payload) {
-            return .refused(Refusal(.badPriority, "a payload that shows nothing has priority 5"))
+        // "It is an error to use this priority [10] for a push that contains only the content-available key" (Binary
+        // Provider API). Only who says 10 is held to it: the older forms cannot say anything else.
+        let isSilent = isReadable && standing.kind == .alert && PayloadScanner.isSilent(request.payload)
+        if isSilent, request.priority == .immediate {
+            return .refused(Refusal(.badPriority, "a payload that only wakes its app has priority 5"))
         }
         switch admission.open(request.token, for: app, number: standing.number) {
         case .refused(let refusal):
@@ -72,8 +74,8 @@ struct BinaryIntake {
                 slot: contents.slot,
                 received: now,
                 storedUntil: Self.expiration(request.expiration).storedUntil(now: now, longest: longestStorage),
-                priority: request.priority ?? .immediate,
-                pushType: standing.kind,
+                priority: request.priority ?? (isSilent ? .conserving : .immediate),
+                pushType: isSilent ? .background : standing.kind,
                 collapseID: nil,
                 payload: request.payload
             )

@@ -159,6 +159,8 @@ struct BinaryConnectionTests {
         try bench.receive(try fixture.notification(1, priority: .conserving, payload: silent))
         try bench.receive(try fixture.notification(2, payload: silent))
         #expect(bench.posted.count == 2)
+        #expect(fixture.post.letters.allSatisfy { $0.notification.pushType == .background })
+        #expect(fixture.post.letters.allSatisfy { $0.notification.priority == .conserving })
         try bench.receive(try fixture.notification(3, priority: .immediate, payload: silent))
         #expect(try bench.answer() == BinaryErrorResponse(.protocolError, identifier: 3))
     }

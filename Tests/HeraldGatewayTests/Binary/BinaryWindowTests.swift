@@ -97,26 +97,6 @@ struct BinaryWindowTests {
     }
 }
 
-struct SilentPayloadTests {
-    @Test(arguments: [
-        (#"{"aps":{"content-available":1}}"#, true),
-        (#"{"aps":{"content-available":1},"id":{"alert":2}}"#, true),
-        (#"{ "x" : "aps", "aps" : { "content-available" : 1 } }"#, true),
-        (#"{"aps":{"content-available":1,"alert":"x"}}"#, false),
-        (#"{"aps":{"alert":"content-available"}}"#, false),
-        (#"{"aps":{"badge":0,"content-available":1}}"#, false),
-        (#"{"aps":{}}"#, false),
-        (#"{}"#, false),
-        (#"{"content-available":1}"#, false),
-        (#"{"aps":{"alert":"\"content-available\":1"}}"#, false),
-        (#"{"a":{"aps":{"content-available":1}}}"#, false),
-        (#"{"a":[{"aps":1}],"aps":{"content-available":1,"x":[1,{"y":2}]}}"#, false),
-    ])
-    func `shows nothing if content-available is all that its aps holds`(payload: String, isSilent: Bool) {
-        #expect(SilentPayload.isSilent(Array(payload.utf8)) == isSilent)
-    }
-}
-
 struct BinaryIdentifierTests {
     @Test func `an identifier ends with the provider's own, and is of version 8`() {
         var ids = IdentifierSource()
