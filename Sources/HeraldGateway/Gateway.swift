@@ -48,7 +48,8 @@ package final class Gateway: Sendable {
             clock: clock,
             logger: logger,
             drills: drills ?? DrillDesk(clock: clock, logger: logger),
-            rules: LiveRules(configuration.rules)
+            rules: LiveRules(configuration.rules),
+            bodies: BodyLoad(limit: configuration.unfinishedBodyBytes)
         )
         let loops = PerLoop(group) { ProviderLoop<ProviderConnection>(on: $0) }
         self.service = service

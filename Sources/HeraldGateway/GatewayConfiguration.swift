@@ -21,6 +21,12 @@ package struct GatewayConfiguration: Sendable {
     package var refusedTokens = 200
     /// Such tokens each second after that.
     package var refusedTokensPerSecond = 2
+    /// Bytes of bodies of requests that have not ended, over all connections; past it a connection that holds more than
+    /// one body loses what it holds, and answers those requests with 503.
+    ///
+    /// 64 MiB: what 13 connections can hold at the most, of 1,000 streams with the longest payload each; the honest send
+    /// their requests whole.
+    package var unfinishedBodyBytes = 64 * 1024 * 1024
     /// Answers of one connection that lie in its buffer before the next piece is written, in bytes.
     package var writeBytes = 64 * 1024
 

@@ -116,7 +116,8 @@ final class Fixture {
             clock: trust.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             drills: drills,
-            rules: LiveRules(configuration.rules)
+            rules: LiveRules(configuration.rules),
+            bodies: BodyLoad(limit: configuration.unfinishedBodyBytes)
         )
     }
 

@@ -9,10 +9,14 @@ final class Exchange {
     let session: HTTP2Session
     var now = NIODeadline.uptimeNanoseconds(1_000_000_000)
 
-    init(streams: Int = 1000, _ change: (inout HTTP2Limits) -> Void = { _ in }) throws {
+    init(
+        streams: Int = 1000,
+        bodies: BodyLoad = BodyLoad(limit: 1 << 20),
+        _ change: (inout HTTP2Limits) -> Void = { _ in }
+    ) throws {
         var limits = HTTP2Limits()
         change(&limits)
-        session = try HTTP2Session(limits: limits, streams: streams, now: now)
+        session = try HTTP2Session(limits: limits, streams: streams, bodies: bodies, now: now)
     }
 
     @discardableResult

@@ -132,13 +132,7 @@ private struct History {
         let delivery = deliveries.remove(at: index)
         let notification = delivery.letter.notification
         acknowledged.insert(notification.id.low)
-        // What was put before this connection, and is in the store only after its first look there, may come after it.
-        let isBehindPut = puts.contains { letter, tag in
-            letter.notification.slot == notification.slot && tag?.fence != fence
-        }
-        if !isBehindPut {
-            newestAcknowledged[notification.slot] = max(newestAcknowledged[notification.slot] ?? 0, notification.id.low)
-        }
+        newestAcknowledged[notification.slot] = max(newestAcknowledged[notification.slot] ?? 0, notification.id.low)
         desk.finished(notification.slot, fence: fence, delivery: delivery.number, result: .acknowledged)
     }
 

@@ -276,7 +276,9 @@ class Oracle:
         lines = self.lines[post.id]
         states = [line.state for line in lines]
         seen = self.arrivals[post.id]
-        acknowledged = [arrival for arrival in seen if arrival.settled]
+        # What is acknowledged after the app was removed had its end before.
+        removed = self.history.ended.get((*post.slot, post.generation))
+        acknowledged = [a for a in seen if a.settled and (removed is None or a.acknowledged < removed)]
         if states.count("received") != 1 and not (post.uncertain and "received" not in states):
             self.fault(post, "was received", states.count("received"), "times by the journal:", states)
         for line in lines:

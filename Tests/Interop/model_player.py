@@ -487,10 +487,12 @@ class Player:
             if topics:
                 device.subscribe(topics, 1, "#")
         eventually(self.is_settled, what="the end of deliveries")
-        if self.waiting_for_budget():
-            # Of each app one waits at most, and what that costs has come back by then.
+        if self.waiting():
+            # For its app's background budget: of each one waits at most, and what that costs has come back by then.
             self.advance(BUDGET_INTERVAL)
-            eventually(lambda: self.is_settled() and not self.waiting_for_budget(), what="the budgets' notifications")
+            end = time.monotonic() + 10
+            while not (self.is_settled() and not self.waiting()) and time.monotonic() < end:
+                time.sleep(0.02)
         self.history.journal = self.read_journal()
         self.history.now = self.now()
 
@@ -498,10 +500,10 @@ class Player:
         entries = (self.ask(f"/v1/journal?device={device.id}&limit=10000") for device in self.devices)
         return [_line(entry) for entry in itertools.chain(*entries)]
 
-    def waiting_for_budget(self):
-        """What is stored since its app has spent its background budget on the device, and has not ended in the journal."""
+    def waiting(self):
+        """What is stored, and has not ended in the journal; what is missing for good, the oracle says."""
         last = {line.id: line for line in self.read_journal()}
-        return [line.id for line in last.values() if line.reason == "background budget" and self.must_end(line.id)]
+        return [line.id for line in last.values() if line.state == "stored" and self.must_end(line.id)]
 
     def must_end(self, id):
         """Whether the journal cannot lack the line, and time has not ended it."""

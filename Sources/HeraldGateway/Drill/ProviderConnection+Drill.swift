@@ -183,7 +183,7 @@ extension ProviderConnection {
     private func drop() {
         guard let context else { return }
         let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
-        close(by: tls ?? context)
+        close(tls ?? context)
     }
 
     private func scheduleRelease(_ context: ChannelHandlerContext) {

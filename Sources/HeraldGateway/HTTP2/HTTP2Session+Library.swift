@@ -210,8 +210,11 @@ extension HTTP2Session {
         unconsumedBytes += bytes.count
         guard let slot = slot(streamID: streamID), slot.phase == .receiving else { return }
         slot.bodyByteCount += bytes.count
-        let room = limits.bodyBytes - slot.body.count
-        if room > 0 { slot.body.append(contentsOf: bytes.prefix(room)) }
+        let kept = slot.isBodyDropped ? 0 : min(limits.bodyBytes - slot.body.count, bytes.count)
+        if kept > 0 {
+            slot.body.append(contentsOf: bytes.prefix(kept))
+            bodies.held += kept
+        }
         if slot.bodyByteCount >= limits.drainedBodyBytes { completed(slot) }
     }
 

@@ -46,6 +46,7 @@ final class HTTP2Session {
     private let replyTimeout: TimeAmount
     let headerBlockTimeout: TimeAmount
     var table: RequestTable
+    var bodies: BodyAccount
     private var complete: [Int] = []
     private var completeRead = 0
 
@@ -71,15 +72,17 @@ final class HTTP2Session {
     /// - Parameters:
     ///   - limits: What a peer may do.
     ///   - streams: How many streams to advertise at first.
+    ///   - bodies: Where unfinished bodies are counted, with those of all connections.
     ///   - now: The present.
     /// - Throws: ``GatewayError`` if there is no memory for it.
-    init(limits: HTTP2Limits, streams: Int, now: NIODeadline) throws {
+    init(limits: HTTP2Limits, streams: Int, bodies: BodyLoad, now: NIODeadline) throws {
         self.limits = limits
         self.now = now
         bodyTimeout = TimeAmount(limits.bodyTimeout)
         replyTimeout = TimeAmount(limits.replyTimeout)
         headerBlockTimeout = TimeAmount(limits.headerBlockTimeout)
         table = RequestTable(limit: limits.requestsInHand)
+        self.bodies = BodyAccount(load: bodies, free: limits.bodyBytes)
         control = TokenBucket(capacity: limits.controlFrames, perSecond: limits.controlFramesPerSecond, now: now)
         resets = TokenBucket(capacity: limits.resetsSent, perSecond: limits.resetsSentPerSecond, now: now)
         resetsReceived = TokenBucket(
@@ -95,6 +98,7 @@ final class HTTP2Session {
     }
 
     deinit {
+        bodies.clear()
         nghttp2_session_del(library)
         fields.deallocate()
     }
@@ -111,6 +115,7 @@ final class HTTP2Session {
         guard let base = bytes.baseAddress, !bytes.isEmpty else { return nil }
         let result = nghttp2_session_mem_recv(library, base.assumingMemoryBound(to: UInt8.self), bytes.count)
         if result < 0 { note(failure: Int32(truncatingIfNeeded: result)) }
+        if !bodies.settle() { dropBodies() }
         return end
     }
 
@@ -147,6 +152,7 @@ final class HTTP2Session {
         slot.phase = .answered
         slot.deadline = now + replyTimeout
         if !slot.isEnded { answersBeforeEnd += 1 }
+        slot.body = []
         slot.replyBody = reply.body
         if submit(slot, reply) != 0 {
             // No memory: the client sees a reset instead of an answer.
@@ -235,6 +241,7 @@ final class HTTP2Session {
             nghttp2_submit_rst_stream(library, 0, slot.streamID, NGHTTP2_CANCEL.rawValue)
         }
         table.shrink()
+        if !bodies.settle() { dropBodies() }
         return blockDeadline.map { $0 > now } ?? true
     }
 
@@ -261,6 +268,7 @@ final class HTTP2Session {
     /// The request is as complete as it gets.
     func completed(_ slot: RequestSlot) {
         guard slot.phase == .receiving else { return }
+        bodies.held -= slot.body.count
         slot.phase = .complete
         slot.deadline = nil
         complete.append(slot.index)
@@ -272,13 +280,25 @@ final class HTTP2Session {
         slot.isStreamOpen = false
         if slot.phase == .answered, !slot.isEnded { answersBeforeEnd -= 1 }
         switch slot.phase {
-        case .receiving, .answered: table.giveBack(slot)
+        case .receiving:
+            bodies.held -= slot.body.count
+            table.giveBack(slot)
+        case .answered: table.giveBack(slot)
         case .complete: slot.phase = .abandoned
         case .unanswered:
             unansweredCount -= 1
             table.giveBack(slot)
         case .free, .abandoned, .inHand: break
         }
+    }
+
+    /// There is no room for all that has come of requests that have not ended: they are refused once they end.
+    private func dropBodies() {
+        for slot in table.slots where slot.phase == .receiving && !slot.body.isEmpty {
+            slot.body = []
+            slot.isBodyDropped = true
+        }
+        bodies.clear()
     }
 
     // How the library is spoken to.

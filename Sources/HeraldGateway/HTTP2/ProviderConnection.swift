@@ -82,6 +82,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         session = try HTTP2Session(
             limits: configuration.http2,
             streams: peer.certificate == nil ? configuration.streamsBeforeToken : service.welcomeStreams,
+            bodies: service.bodies,
             now: now
         )
     }
@@ -319,12 +320,8 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         close(context)
     }
 
-    private func close(_ context: ChannelHandlerContext) {
-        close(by: context)
-    }
-
     /// Closes by a handler's context; from that of TLS the peer is told nothing.
-    func close(by context: ChannelHandlerContext) {
+    func close(_ context: ChannelHandlerContext) {
         guard !isClosing else { return }
         isClosing = true
         deadline = nil

@@ -14,6 +14,7 @@ struct ProviderService: Sendable {
     let logger: Logger
     let drills: DrillDesk
     let rules: LiveRules
+    let bodies: BodyLoad
     let metrics = GatewayMetrics()
 
     var channelIntake: ChannelIntake {

@@ -35,6 +35,8 @@ final class RequestSlot {
     var body: [UInt8] = []
     /// All of the body that came, kept or dropped.
     var bodyByteCount = 0
+    /// Whether there was no room for the body (``BodyLoad``).
+    var isBodyDropped = false
     /// Whether the client has ended the request; if not, the stream is reset after the answer.
     var isEnded = false
     /// What is due next on this stream; nil while the post office has it.
@@ -79,6 +81,7 @@ final class RequestSlot {
         fields.clear()
         body = []
         bodyByteCount = 0
+        isBodyDropped = false
         replyID = nil
         replyUniqueID = nil
         explains = false

@@ -15,7 +15,7 @@ extension Desk {
                 return
             }
             orders.append(.dismiss(old.link, .takenOver))
-            leave(old)
+            leave(old, device)
         }
         lines[device] = Line(link: link, fence: fence, isSavingPower: isSavingPower, limit: outstandingLimit)
     }
@@ -24,11 +24,13 @@ extension Desk {
     mutating func detach(_ device: DeviceNumber, fence: UInt64) {
         guard let line = lines[device], line.fence == fence else { return }
         lines[device] = nil
-        leave(line)
+        leave(line, device)
     }
 
-    private mutating func leave(_ line: Line) {
+    private mutating func leave(_ line: Line, _ device: DeviceNumber) {
+        for (app, gate) in line.gates { addStrays(gate.pendingPuts, Slot(device: device, app: app)) }
         for (_, delivery) in line.unended() {
+            if delivery.state.isInStoresHands { addStrays(1, delivery.letter.notification.slot) }
             switch delivery.state {
             case .unstored where registrations[delivery.letter.notification.slot]?.isEnabled == false:
                 orders.append(.recordAndSettle(.discardedDisabled, delivery.letter))
@@ -52,7 +54,14 @@ extension Desk {
             gate.qualityOfService = qualityOfService
             line.setGate(slot.app, gate)
         } else {
-            line.setGate(slot.app, Line.Gate(state: .reading(newest: nil), qualityOfService: qualityOfService))
+            // What is on its way into the store since before is older than what arrives now.
+            let puts = takeStrays(slot)
+            let gate = Line.Gate(
+                state: .reading(newest: nil),
+                qualityOfService: qualityOfService,
+                pendingPuts: puts
+            )
+            line.setGate(slot.app, gate)
             orders.append(.read([slot], fence: fence))
         }
     }
@@ -60,7 +69,7 @@ extension Desk {
     /// The connection no longer wants an app's notifications; what was handed over may still be acknowledged.
     mutating func close(_ slot: Slot, fence: UInt64) {
         guard let line = lines[slot.device], line.fence == fence else { return }
-        line.setGate(slot.app, nil)
+        closeGate(slot, in: line)
         storeUnstored(in: line, app: slot.app)
     }
 

@@ -7,6 +7,10 @@ extension Desk {
         let slot = put.letter.notification.slot
         if put.isReplaced, put.letter.fate?.state.isStored ?? true { put.letter.note(.replaced) }
         orders.append(.settle(put.letter, .accepted))
+        let line = lines[slot.device]
+        let isOfThisConnection = line != nil && put.tag?.fence == line?.fence
+        let delivery = isOfThisConnection ? put.tag?.delivery : nil
+        if delivery.flatMap({ line?.delivery($0) }) == nil { noteReported(slot, line) }
         if !departed.isEmpty, let delivery = departed.removeValue(forKey: ObjectIdentifier(put.letter)) {
             return takeAway(put, as: delivery)
         }
@@ -17,14 +21,8 @@ extension Desk {
             orders.append(.remove(slot, sequence: put.sequence, state, notification))
             return
         }
-        guard let line = lines[slot.device] else { return }
-        let isOfThisConnection = put.tag?.fence == line.fence
-        if isOfThisConnection, let number = put.tag?.delivery {
-            storedOnItsWay(put, number, in: line)
-        } else {
-            if isOfThisConnection { line.notePutDone(slot.app) }
-            storedFirst(put, in: line)
-        }
+        guard let line else { return }
+        if let delivery { storedOnItsWay(put, delivery, in: line) } else { storedFirst(put, in: line) }
         catchUp(line, slot.device)
     }
 
@@ -101,14 +99,13 @@ extension Desk {
     mutating func couldNotStore(_ letter: Letter) {
         let slot = letter.notification.slot
         if !departed.isEmpty, let delivery = departed.removeValue(forKey: ObjectIdentifier(letter)) {
+            noteReported(slot, lines[slot.device])
             return endUnstored(delivery)
         }
         let line = lines[slot.device]
         let delivery = line?.unended(of: slot.app).first { _, delivery in delivery.letter === letter }
         guard let line, let (number, found) = delivery else {
-            // That it is of this connection is likely and not certain; what follows from a mistake is the order of two
-            // notifications, of which one was refused.
-            line?.notePutDone(slot.app)
+            noteReported(slot, line)
             orders.append(.settle(letter, .refused(.serviceUnavailable)))
             return
         }

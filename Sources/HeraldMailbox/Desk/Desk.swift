@@ -27,6 +27,11 @@ struct Desk {
     /// Deliveries that have not been stored yet, in two generations: those of the present tick and of the one before.
     private var fresh: [(DeviceNumber, PutTag)] = []
     private var ripe: [(DeviceNumber, PutTag)] = []
+    /// How many puts of a slot the store has not reported, of which no gate and no delivery of the slot's present
+    /// connection knows; a gate that opens takes them over.
+    ///
+    /// Bounded by what the store has in hand.
+    private(set) var strayPuts: [Slot: UInt32] = [:]
     /// What ended on its way into the store and whose connection was gone before the store had it.
     var departed: [ObjectIdentifier: Line.Outstanding] = [:]
     let outstandingLimit: Int
@@ -173,9 +178,10 @@ struct Desk {
         registrations[slot]?.isLive = false
         registrations[slot]?.ended = moment
         guard let line = lines[slot.device] else { return }
-        line.setGate(slot.app, nil)
+        closeGate(slot, in: line)
         for (number, delivery) in line.unended(of: slot.app) {
             line.end(number)
+            if delivery.state.isInStoresHands { addStrays(1, slot) }
             switch delivery.state {
             case .unstored: orders.append(.recordAndSettle(.discardedUnregistered, delivery.letter))
             case .once: orders.append(.record(.discardedUnregistered, delivery.letter.notification))
@@ -183,5 +189,29 @@ struct Desk {
             case .storing, .stored, .endedWhileStoring, .overtaken, .overtakenWhileStoring: break
             }
         }
+    }
+}
+
+/// Puts that are on their way into the store: whoever opens a gate while they are must store what arrives behind them, or
+/// the older would come to the device after the newer.
+extension Desk {
+    mutating func addStrays(_ count: UInt32, _ slot: Slot) {
+        if count > 0 { strayPuts[slot, default: 0] += count }
+    }
+
+    mutating func takeStrays(_ slot: Slot) -> UInt32 {
+        strayPuts.isEmpty ? 0 : strayPuts.removeValue(forKey: slot) ?? 0
+    }
+
+    mutating func closeGate(_ slot: Slot, in line: Line) {
+        addStrays(line.gate(slot.app)?.pendingPuts ?? 0, slot)
+        line.setGate(slot.app, nil)
+    }
+
+    /// The store has reported a put that is not a delivery of the slot's present connection.
+    mutating func noteReported(_ slot: Slot, _ line: Line?) {
+        if line?.notePutDone(slot.app) ?? false { return }
+        guard let index = strayPuts.index(forKey: slot) else { return }
+        if strayPuts.values[index] > 1 { strayPuts.values[index] -= 1 } else { strayPuts.remove(at: index) }
     }
 }

@@ -30,6 +30,14 @@ final class Line {
             case overtaken
             /// The same, on its way into the store.
             case overtakenWhileStoring(by: NotificationID)
+
+            /// Whether the store has yet to report it.
+            var isInStoresHands: Bool {
+                switch self {
+                case .storing, .endedWhileStoring, .overtakenWhileStoring: true
+                case .unstored, .stored, .once, .overtaken: false
+                }
+            }
         }
     }
 
@@ -56,7 +64,8 @@ final class Line {
 
         var state: State
         var qualityOfService: UInt8
-        /// Puts of this connection's time that the store has not reported: what arrives meanwhile is stored behind them.
+        /// Puts that were not sent before on this connection and that the store has not reported, those from before the
+        /// connection too: what arrives meanwhile is stored behind them.
         var pendingPuts: UInt32 = 0
         /// The newest of the store's sequences that was delivered on this connection: nothing is sent twice.
         var lastSequence: UInt64 = 0
@@ -105,10 +114,12 @@ final class Line {
         return PutTag(fence: fence, delivery: nil)
     }
 
-    /// The store has reported a put of ``notePut(_:)``.
-    func notePutDone(_ app: AppNumber) {
-        guard let gate = gates[app], gate.pendingPuts > 0 else { return }
-        gates[app]?.pendingPuts -= 1
+    /// The store has reported a put of ``notePut(_:)``, or one that the gate took over.
+    /// - Returns: Whether there is a gate.
+    func notePutDone(_ app: AppNumber) -> Bool {
+        guard let gate = gates[app] else { return false }
+        if gate.pendingPuts > 0 { gates[app]?.pendingPuts -= 1 }
+        return true
     }
 
     /// Sets or changes a gate; nil takes it away.
