@@ -53,7 +53,7 @@ struct DatabaseOpening {
         settings.foreignKeysEnabled = false
         let patience = configuration.readerPatience
         settings.busyMode = .timeout(Double(patience.wholeMilliseconds) / 1000)
-        let cacheKiB = (isReader ? configuration.cacheBytes / 8 : configuration.cacheBytes) / 1024
+        let cacheKiB = (isReader ? configuration.cacheBytes / 4 : configuration.cacheBytes) / 1024
         settings.prepareDatabase { database in
             try database.execute(
                 sql: """

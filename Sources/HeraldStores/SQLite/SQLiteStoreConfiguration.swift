@@ -54,8 +54,11 @@ package struct SQLiteStoreConfiguration: Sendable {
 
     // Memory.
 
-    /// The writer's page cache, in bytes.
-    package var cacheBytes = 64 << 20
+    /// The writer's page cache, in bytes; a reader's is a quarter of it.
+    ///
+    /// 8 MiB: SQLite walks through all of it in every commit in which deletions have joined pages, and what the writer
+    /// needs are the last pages of two tables and the upper levels of their trees.
+    package var cacheBytes = 8 << 20
     /// How many connections read.
     package var readerCount = 2
 
