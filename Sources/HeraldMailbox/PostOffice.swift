@@ -307,17 +307,18 @@ package final class PostOffice: Sendable {
         case .store(let letter, let reason, let tag):
             letter.count(in: load)
             store.put(letter, reason: reason, tag: tag)
-        case .remove(let slot, let sequence, let state, let notification):
-            store.remove(slot, sequence: sequence, event: JournalEvent(state, notification, at: clock.now()))
-        case .record(let state, let notification):
-            let time = state == .received ? notification.received : clock.now()
-            store.record(JournalEvent(state, notification, at: time), settling: nil)
+        case .remove(let letter, let sequence, let state):
+            let event = JournalEvent(state, letter.notification, at: clock.now())
+            store.remove(letter.notification.slot, sequence: sequence, event: event)
+        case .record(let state, let letter):
+            let time = state == .received ? letter.notification.received : clock.now()
+            store.record(JournalEvent(state, letter.notification, at: time), settling: nil)
         case .recordAndSettle(let state, let letter):
             letter.note(state)
             store.record(JournalEvent(state, letter.notification, at: clock.now()), settling: letter.receipt)
-        case .overtake(let notification, let sequence, let newer):
-            let event = JournalEvent(.replaced, notification, at: clock.now(), replacement: newer)
-            store.remove(notification.slot, sequence: sequence, event: event)
+        case .overtake(let letter, let sequence, let newer):
+            let event = JournalEvent(.replaced, letter.notification, at: clock.now(), replacement: newer)
+            store.remove(letter.notification.slot, sequence: sequence, event: event)
         case .overtakeUnstored(let letter, let newer):
             let event = JournalEvent(.replaced, letter.notification, at: clock.now(), replacement: newer)
             store.record(event, settling: letter.receipt)

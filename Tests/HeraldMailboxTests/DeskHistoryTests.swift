@@ -197,13 +197,15 @@ private struct History {
                 deliveries.append(delivery)
             case .store(let letter, _, let tag):
                 puts.append((letter, tag))
-            case .remove(let slot, let sequence, _, _):
+            case .remove(let letter, let sequence, _):
+                let slot = letter.notification.slot
                 if held[slot]?.sequence == sequence { held[slot] = nil }
             case .settle(let letter, let outcome):
                 settle(letter.notification, outcome)
             case .read(let slots, let fence):
                 reads.append((slots, fence))
-            case .overtake(let notification, let sequence, _):
+            case .overtake(let letter, let sequence, _):
+                let notification = letter.notification
                 if held[notification.slot]?.sequence == sequence { held[notification.slot] = nil }
                 replaced.insert(notification.id.low)
             case .overtakeUnstored(let letter, _):

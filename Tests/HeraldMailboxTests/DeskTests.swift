@@ -46,12 +46,12 @@ private struct Scene {
             case .deliver(_, let delivery): "deliver \(delivery.letter.notification.id.low)"
             case .dismiss(_, let reason): "dismiss \(reason)"
             case .store(let letter, let reason, _): "store \(letter.notification.id.low) \(reason)"
-            case .remove(_, let sequence, let state, _): "remove \(sequence) \(state)"
-            case .record(let state, let notification): "record \(notification.id.low) \(state)"
+            case .remove(_, let sequence, let state): "remove \(sequence) \(state)"
+            case .record(let state, let letter): "record \(letter.notification.id.low) \(state)"
             case .recordAndSettle(let state, let letter): "settle \(letter.notification.id.low) after \(state)"
             case .settle(let letter, let outcome): "settle \(letter.notification.id.low) \(outcome)"
-            case .overtake(let notification, let sequence, let newer):
-                "overtake \(notification.id.low) at \(sequence) by \(newer.low)"
+            case .overtake(let letter, let sequence, let newer):
+                "overtake \(letter.notification.id.low) at \(sequence) by \(newer.low)"
             case .overtakeUnstored(let letter, let newer):
                 "overtake \(letter.notification.id.low) by \(newer.low)"
             case .read(let slots, _): "read \(slots.count)"

@@ -37,7 +37,7 @@ extension Desk {
             case .unstored:
                 store(delivery.letter, .unacknowledged)
             case .once:
-                orders.append(.record(.discardedDeviceOffline, delivery.letter.notification))
+                orders.append(.record(.discardedDeviceOffline, delivery.letter))
             case .storing, .stored, .overtaken:
                 // Stored, or about to be; or need not be.
                 break
@@ -81,24 +81,23 @@ extension Desk {
         result: DeliveryResult
     ) {
         guard let line = lines[slot.device], line.fence == fence, let delivery = line.delivery(number) else { return }
-        let notification = delivery.letter.notification
         let state = JournalState(result, isFromStorage: delivery.isFromStorage)
         switch delivery.state {
         case .unstored:
             line.end(number)
             delivery.letter.note(state)
-            orders.append(.record(state, notification))
+            orders.append(.record(state, delivery.letter))
             orders.append(.settle(delivery.letter, .accepted))
             if line.mayHaveOlder(than: delivery) { overtake(delivery, in: line) }
         case .once, .overtaken:
             line.end(number)
-            orders.append(.record(state, notification))
+            orders.append(.record(state, delivery.letter))
         case .storing, .overtakenWhileStoring:
             delivery.letter.note(state)
             line.setState(number, .endedWhileStoring(result))
         case .stored(let sequence):
             line.end(number)
-            orders.append(.remove(notification.slot, sequence: sequence, state, notification))
+            orders.append(.remove(delivery.letter, sequence: sequence, state))
         case .endedWhileStoring:
             break
         }
@@ -125,7 +124,7 @@ extension Desk {
         guard let (number, older) = last else { return }
         if case .stored(let sequence) = older.state {
             line.setState(number, .overtaken)
-            orders.append(.overtake(older.letter.notification, sequence: sequence, by: id))
+            orders.append(.overtake(older.letter, sequence: sequence, by: id))
         } else {
             line.setState(number, .overtakenWhileStoring(by: id))
         }

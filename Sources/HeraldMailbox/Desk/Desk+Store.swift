@@ -16,9 +16,7 @@ extension Desk {
         }
         guard put.isReplaced || registrations[slot]?.isLive ?? false else {
             // Put when the app was being removed: nothing of it is there for whoever registers again.
-            let notification = put.letter.notification
-            let state = JournalState.discardedUnregisteredFromStorage
-            orders.append(.remove(slot, sequence: put.sequence, state, notification))
+            orders.append(.remove(put.letter, sequence: put.sequence, .discardedUnregisteredFromStorage))
             return
         }
         guard let line else { return }
@@ -38,9 +36,8 @@ extension Desk {
             line.noteSequence(put.sequence, app: delivery.app)
         case .endedWhileStoring(let result):
             line.end(number)
-            let notification = put.letter.notification
             let state = JournalState(result, isFromStorage: delivery.isFromStorage)
-            orders.append(.remove(notification.slot, sequence: put.sequence, state, notification))
+            orders.append(.remove(put.letter, sequence: put.sequence, state))
         case .overtakenWhileStoring:
             line.setState(number, .overtaken)
             takeAway(put, as: delivery)
@@ -51,14 +48,13 @@ extension Desk {
 
     /// Stored although it had ended meanwhile.
     private mutating func takeAway(_ put: StoredPut, as delivery: Line.Outstanding) {
-        let notification = put.letter.notification
         switch delivery.state {
         case .endedWhileStoring(let result):
             let state = JournalState(result, isFromStorage: delivery.isFromStorage)
-            orders.append(.remove(notification.slot, sequence: put.sequence, state, notification))
+            orders.append(.remove(put.letter, sequence: put.sequence, state))
         // What is in its place already is on record as what replaced it.
         case .overtakenWhileStoring(let newer) where !put.isReplaced:
-            orders.append(.overtake(notification, sequence: put.sequence, by: newer))
+            orders.append(.overtake(put.letter, sequence: put.sequence, by: newer))
         default:
             break
         }
@@ -77,9 +73,7 @@ extension Desk {
             return
         }
         guard registrations[put.letter.notification.slot]?.isEnabled ?? false else {
-            let notification = put.letter.notification
-            let state = JournalState.discardedDisabledFromStorage
-            orders.append(.remove(notification.slot, sequence: put.sequence, state, notification))
+            orders.append(.remove(put.letter, sequence: put.sequence, .discardedDisabledFromStorage))
             return
         }
         let now = put.letter.notification.received
@@ -127,7 +121,7 @@ extension Desk {
         switch delivery.state {
         case .endedWhileStoring(let result):
             let state = JournalState(result, isFromStorage: delivery.isFromStorage)
-            orders.append(.record(state, delivery.letter.notification))
+            orders.append(.record(state, delivery.letter))
             orders.append(.settle(delivery.letter, .accepted))
         case .overtakenWhileStoring(let newer):
             orders.append(.overtakeUnstored(delivery.letter, by: newer))
@@ -177,7 +171,7 @@ extension Desk {
         guard isEnabled, !notification.isExpired(at: now) else {
             line.move(slot.app, to: .open)
             let state: JournalState = isEnabled ? .discardedExpiredFromStorage : .discardedDisabledFromStorage
-            orders.append(.remove(slot, sequence: candidate.sequence, state, notification))
+            orders.append(.remove(Letter(notification), sequence: candidate.sequence, state))
             return
         }
         if let objection = objection(to: notification, on: line, at: now) {

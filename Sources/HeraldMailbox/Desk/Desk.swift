@@ -1,17 +1,19 @@
 import HeraldModel
 
 /// What the post office is to do, as a ``Desk`` decides it.
+///
+/// Orders name letters: a notification itself is too large to be copied with every step.
 enum DeskOrder {
     case deliver(any DeviceLink, Delivery)
     case dismiss(any DeviceLink, DismissalReason)
     case store(Letter, StoreReason, PutTag?)
-    case remove(Slot, sequence: UInt64, JournalState, Notification)
-    case record(JournalState, Notification)
+    case remove(Letter, sequence: UInt64, JournalState)
+    case record(JournalState, Letter)
     /// A line that the receipt waits for.
     case recordAndSettle(JournalState, Letter)
     case settle(Letter, ReceiptOutcome)
     /// A newer one was acknowledged before this stored one: its place is empty, as if the newer had been stored there.
-    case overtake(Notification, sequence: UInt64, by: NotificationID)
+    case overtake(Letter, sequence: UInt64, by: NotificationID)
     /// The same where it is not stored; its receipt waits for the line.
     case overtakeUnstored(Letter, by: NotificationID)
     case read([Slot], fence: UInt64)
@@ -74,7 +76,7 @@ struct Desk {
             return .refused(.unregistered, since: registration.ended)
         }
         guard rates.take(slot, at: letter.notification.received) else { return .refused(.tooManyRequests, since: nil) }
-        orders.append(.record(.received, letter.notification))
+        orders.append(.record(.received, letter))
         guard registration.isEnabled else {
             orders.append(.recordAndSettle(.discardedDisabled, letter))
             return .pending
@@ -92,7 +94,7 @@ struct Desk {
             return .refused(.unregistered, since: registration.ended)
         }
         guard rates.take(slot, at: letter.notification.received) else { return .refused(.tooManyRequests, since: nil) }
-        orders.append(.record(.received, letter.notification))
+        orders.append(.record(.received, letter))
         orders.append(.recordAndSettle(state, letter))
         return .pending
     }
@@ -103,13 +105,13 @@ struct Desk {
         let slot = notification.slot
         guard let line = lines[slot.device], let gate = line.gate(slot.app) else {
             letter.note(.discardedDeviceOffline)
-            orders.append(.record(.discardedDeviceOffline, notification))
+            orders.append(.record(.discardedDeviceOffline, letter))
             return .accepted
         }
         if let objection = objection(to: notification, on: line, at: notification.received) {
             let state = JournalState(notStored: objection.obstacle)
             letter.note(state, next: objection.until)
-            orders.append(.record(state, notification))
+            orders.append(.record(state, letter))
             return .accepted
         }
         _ = hand(letter, to: line, gate, state: .once, isFromStorage: false, at: notification.received)
@@ -184,7 +186,7 @@ struct Desk {
             if delivery.state.isInStoresHands { addStrays(1, slot) }
             switch delivery.state {
             case .unstored: orders.append(.recordAndSettle(.discardedUnregistered, delivery.letter))
-            case .once: orders.append(.record(.discardedUnregistered, delivery.letter.notification))
+            case .once: orders.append(.record(.discardedUnregistered, delivery.letter))
             // The store tells of what it held, and of what is on its way into it once that is there.
             case .storing, .stored, .endedWhileStoring, .overtaken, .overtakenWhileStoring: break
             }

@@ -59,7 +59,7 @@ struct WriteBatch {
         let sequence = nextSequence
         nextSequence += 1
         lines.append(JournalEvent(JournalState(stored: reason), notification, at: now))
-        switch changes[slot] {
+        switch changes.updateValue(.put(staged.count), forKey: slot) {
         case .put(let older):
             let replaced = staged[older].letter.notification
             staged[older].isOver = true
@@ -72,7 +72,6 @@ struct WriteBatch {
                 lines.append(WriteBatch.event(.replaced, held, at: now, replacement: notification.id))
             }
         }
-        changes[slot] = .put(staged.count)
         staged.append(Staged(letter: letter, sequence: sequence, tag: tag))
     }
 
