@@ -79,6 +79,11 @@ import Testing
     @Test func `a sandbox name asks for the sandbox`() {
         #expect(PushEnvironment.named(by: "api.Sandbox.push.apple.com:443") == .sandbox)
         #expect(PushEnvironment.named(by: "api.development.push.apple.com") == .sandbox)
+        #expect(PushEnvironment.named(by: "SANDBOX") == .sandbox)
+        #expect(PushEnvironment.named(by: "my-sandbox"[...]) == .sandbox)
         #expect(PushEnvironment.named(by: "api.push.apple.com") == nil)
+        for name in ["", "sandbo", "sand.box", "andbox.s", "developmen", "\u{13}andbox", "s\u{E0}ndbox"] {
+            #expect(PushEnvironment.named(by: name) == nil, "\(name)")
+        }
     }
 }

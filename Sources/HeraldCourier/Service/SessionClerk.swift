@@ -131,13 +131,15 @@ final class SessionClerk: Sendable {
         table.setFence(arrival.fence, of: id)
         // Asked for before the tokens are: one that is sealed under a newer key is only sent once more.
         let tokenKey = office.tokenKey
+        // A session that has the tokens of this key is sent none, and sealing takes some microseconds each.
+        let wantsTokens = arrival.record.session?.tokenKey != tokenKey
         let topics = Set((arrival.record.session?.subscriptions ?? [:]).keys.compactMap { CourierFilter($0)?.app })
         let apps = topics.compactMap { topic -> RegisteredApp? in
             let app = App(topic: topic, environment: client.environment)
             guard let number = office.number(of: app) else { return nil }
             let slot = Slot(device: arrival.number, app: number)
             guard let registration = office.registration(slot), registration.isLive else { return nil }
-            return registered(registration, number, topic)
+            return registered(registration, number, topic, sealsToken: wantsTokens)
         }
         return .arrived(
             SessionArrival(
@@ -157,7 +159,7 @@ final class SessionClerk: Sendable {
         for topic in topics {
             do {
                 let registration = try await office.register(device, App(topic: topic, environment: client.environment))
-                apps.append(registered(registration, registration.slot.app, topic))
+                apps.append(registered(registration, registration.slot.app, topic, sealsToken: true))
             } catch let refusal as RegistrationRefusal {
                 refused.insert(topic)
                 apps.append(nil)
@@ -186,9 +188,18 @@ final class SessionClerk: Sendable {
         }
     }
 
-    private func registered(_ registration: Registration, _ number: AppNumber, _ topic: Topic) -> RegisteredApp {
-        // The registry's own copy of the name, so that sessions share it.
-        RegisteredApp(topic: office.app(number)?.topic ?? topic, number: number, token: office.token(for: registration))
+    private func registered(
+        _ registration: Registration,
+        _ number: AppNumber,
+        _ topic: Topic,
+        sealsToken: Bool
+    ) -> RegisteredApp {
+        RegisteredApp(
+            // The registry's own copy of the name, so that sessions share it.
+            topic: office.app(number)?.topic ?? topic,
+            number: number,
+            token: sealsToken ? office.token(for: registration) : nil
+        )
     }
 
     private func unregister(_ topics: [Topic], _ client: Client) async -> [Bool?] {

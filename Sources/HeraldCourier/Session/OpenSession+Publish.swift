@@ -99,8 +99,8 @@ extension OpenSession {
             return refuse(.unspecifiedError, publish)
         }
         var reaction = acknowledge(publish)
-        if let qualityOfService = subscriptions.entry(app.number)?.tokenQoS {
-            reaction.actions.append(.sendToken(app.number, app.token, qualityOfService: qualityOfService))
+        if let token = app.token, let qualityOfService = subscriptions.entry(app.number)?.tokenQoS {
+            reaction.actions.append(.sendToken(app.number, token, qualityOfService: qualityOfService))
         }
         return reaction
     }

@@ -187,8 +187,10 @@ extension OpenSession {
         var then: [SessionAction] = []
         // The token first: it is small, and what waits may be much.
         for app in wantToken {
-            guard let qualityOfService = subscriptions.entry(app.number)?.tokenQoS else { continue }
-            then.append(.sendToken(app.number, app.token, qualityOfService: qualityOfService))
+            guard let token = app.token, let qualityOfService = subscriptions.entry(app.number)?.tokenQoS else {
+                continue
+            }
+            then.append(.sendToken(app.number, token, qualityOfService: qualityOfService))
         }
         for app in touched {
             guard let qualityOfService = subscriptions.entry(app.number)?.notificationQoS else { continue }

@@ -82,7 +82,8 @@ struct SessionArrival: Hashable, Sendable {
 struct RegisteredApp: Hashable, Sendable {
     var topic: Topic
     var number: AppNumber
-    var token: DeviceToken
+    /// nil where the device is not to be sent it.
+    var token: DeviceToken?
 }
 
 /// What a presented token turned out to be.

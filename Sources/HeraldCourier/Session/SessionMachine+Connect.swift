@@ -103,8 +103,10 @@ extension SessionMachine {
         )
         var actions: [SessionAction] = [.attach(terms), .send(.connack(connack))]
         for app in tokens {
-            guard let qualityOfService = session.subscriptions.entry(app.number)?.tokenQoS else { continue }
-            actions.append(.sendToken(app.number, app.token, qualityOfService: qualityOfService))
+            guard let token = app.token, let qualityOfService = session.subscriptions.entry(app.number)?.tokenQoS else {
+                continue
+            }
+            actions.append(.sendToken(app.number, token, qualityOfService: qualityOfService))
         }
         for entry in session.subscriptions.entries {
             if let qualityOfService = entry.notificationQoS {

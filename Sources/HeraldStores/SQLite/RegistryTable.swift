@@ -202,6 +202,7 @@ enum RegistryTable {
 
     static func text(of session: SessionRecord?) throws -> String? {
         guard let session else { return nil }
+        if let plain = session.plainText { return plain }
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         return String(decoding: try encoder.encode(session), as: UTF8.self)
@@ -221,7 +222,7 @@ enum RegistryTable {
         }
         // A session that cannot be read is no session: the device subscribes anew.
         let session = (row["session"] as String?).flatMap { text in
-            try? JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8))
+            SessionRecord(plainText: text) ?? (try? JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8)))
         }
         return DeviceRecord(isSavingPower: row["is_saving_power"], session: session)
     }

@@ -9,7 +9,12 @@ import X509
 /// TLS has verified by then that the chain leads to the door's one trust root. It has not looked at the rest, and on a
 /// resumed session it has looked at nothing at all: BoringSSL gives back the certificate of the first session, which
 /// may have been revoked or have expired since. So this is asked after every handshake.
+///
+/// What a device's certificate says is remembered by its bytes; its dates and its revocation are judged each time.
 package struct PeerVerifier: Sendable {
+    /// How many devices' certificates are remembered: some 300 bytes each.
+    package static let deviceCacheCapacity = 4096
+
     /// What counts for a provider certificate that has neither of Apple's marks for the environments.
     ///
     /// Apple does not say; nothing is the cautious answer.
@@ -17,6 +22,7 @@ package struct PeerVerifier: Sendable {
     private let providers: CertificateAuthority
     private let devices: CertificateAuthority
     private let revocations: RevocationBook
+    private let knownDevices = KnownDevices(capacity: deviceCacheCapacity)
 
     package init(
         providers: CertificateAuthority,
@@ -43,7 +49,22 @@ package struct PeerVerifier: Sendable {
     /// Who a device is, by the certificate (DER) that it showed in this session, or in the one that it resumes.
     package func device(certificate der: [UInt8], at now: WallTime) -> Result<DeviceIdentity, PeerRefusal> {
         Result { () throws(PeerRefusal) in
-            try deviceIdentity(try leaf(der, kind: .device, authority: devices, now: now))
+            let digest = KnownDevices.Digest(der)
+            if let known = knownDevices.device(digest) {
+                try checkDates(known.begins, known.identity.expires, now: now)
+                try checkRevocation(known.serialNumber, of: .device, now: now)
+                return known.identity
+            }
+            let certificate = try leaf(der, kind: .device, authority: devices, now: now)
+            let identity = try deviceIdentity(certificate)
+            let device = KnownDevices.Device(
+                identity: identity,
+                begins: WallTime(certificate.notValidBefore),
+                // A copy: the number as it was read keeps the whole certificate.
+                serialNumber: Certificate.SerialNumber(bytes: Array(certificate.serialNumber.bytes))
+            )
+            knownDevices.remember(device, as: digest)
+            return identity
         }
     }
 
@@ -57,11 +78,20 @@ package struct PeerVerifier: Sendable {
             throw PeerRefusal(.malformed, "the certificate cannot be read")
         }
         try checkIssuer(certificate, authority)
-        try checkDates(certificate, now: now)
+        try checkDates(WallTime(certificate.notValidBefore), WallTime(certificate.notValidAfter), now: now)
         try checkPurpose(certificate)
         try checkKey(certificate)
-        switch revocations.status(certificate.serialNumber, of: kind, now: now) {
-        case .good: return certificate
+        try checkRevocation(certificate.serialNumber, of: kind, now: now)
+        return certificate
+    }
+
+    private func checkRevocation(
+        _ serialNumber: Certificate.SerialNumber,
+        of kind: PeerKind,
+        now: WallTime
+    ) throws(PeerRefusal) {
+        switch revocations.status(serialNumber, of: kind, now: now) {
+        case .good: break
         case .revoked: throw PeerRefusal(.revoked, "the certificate is revoked")
         case .unknown: throw PeerRefusal(.revocationUnknown, "there is no current list of revoked certificates")
         }
@@ -84,11 +114,11 @@ package struct PeerVerifier: Sendable {
         }
     }
 
-    private func checkDates(_ certificate: Certificate, now: WallTime) throws(PeerRefusal) {
-        guard WallTime(certificate.notValidBefore) <= now else {
+    private func checkDates(_ begins: WallTime, _ ends: WallTime, now: WallTime) throws(PeerRefusal) {
+        guard begins <= now else {
             throw PeerRefusal(.notYetValid, "the certificate is not valid yet")
         }
-        guard now <= WallTime(certificate.notValidAfter) else {
+        guard now <= ends else {
             throw PeerRefusal(.expired, "the certificate has expired")
         }
     }

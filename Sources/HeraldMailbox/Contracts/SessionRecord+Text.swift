@@ -1,0 +1,138 @@
+import HeraldModel
+
+// The text in which a store keeps a session: the JSON of its coding keys.
+//
+// Every device's session is written and read whenever the device comes, and Foundation takes some 60 µs for either. What
+// stands here writes and reads the plain form: no white space, no escapes. Any other form is Foundation's to write or read.
+extension SessionRecord {
+    /// The session in the plain form; nil if a filter has a character that JSON wants escaped, or the session has had
+    /// broadcasts.
+    package var plainText: String? {
+        guard broadcasts == nil else { return nil }
+        var text = "{"
+        if let disconnected { text += "\"disconnected\":\(disconnected)," }
+        text += "\"environment\":\"\(environment.rawValue)\",\"expiryInterval\":\(expiryInterval),\"subscriptions\":{"
+        var isFirst = true
+        for (filter, qualityOfService) in subscriptions {
+            guard filter.utf8.allSatisfy(PlainText.isPlain) else { return nil }
+            if !isFirst { text += "," }
+            isFirst = false
+            text += "\""
+            text += filter
+            text += "\":\(qualityOfService)"
+        }
+        text += "}"
+        if let tokenKey { text += ",\"tokenKey\":\(tokenKey)" }
+        text += "}"
+        return text
+    }
+
+    /// Reads the plain form; nil if the text is of another, or no session at all.
+    package init?(plainText text: String) {
+        var text = text
+        let record = text.withUTF8 { bytes in
+            var plain = PlainText(rest: bytes[...])
+            return plain.session()
+        }
+        guard let record else { return nil }
+        self = record
+    }
+}
+
+/// Reads the plain form from its bytes; nil ends all reading.
+private struct PlainText {
+    var rest: Slice<UnsafeBufferPointer<UInt8>>
+
+    /// Whether a byte of a string stands for itself in JSON.
+    static func isPlain(_ byte: UInt8) -> Bool {
+        byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    }
+
+    mutating func session() -> SessionRecord? {
+        var disconnected: Int64?
+        var environment: PushEnvironment?
+        var expiryInterval: UInt32?
+        var subscriptions: [String: UInt8]?
+        var tokenKey: UInt32?
+        let isRead = object { plain, key in
+            switch key {
+            case "disconnected":
+                disconnected = plain.integer()
+                return disconnected != nil
+            case "environment":
+                environment = plain.string().flatMap { PushEnvironment(rawValue: $0) }
+                return environment != nil
+            case "expiryInterval":
+                expiryInterval = plain.integer().flatMap { UInt32(exactly: $0) }
+                return expiryInterval != nil
+            case "subscriptions":
+                subscriptions = plain.subscriptions()
+                return subscriptions != nil
+            case "tokenKey":
+                tokenKey = plain.integer().flatMap { UInt32(exactly: $0) }
+                return tokenKey != nil
+            default:
+                return false
+            }
+        }
+        guard isRead, rest.isEmpty, let environment, let expiryInterval, let subscriptions else { return nil }
+        return SessionRecord(
+            subscriptions: subscriptions,
+            expiryInterval: expiryInterval,
+            environment: environment,
+            disconnected: disconnected.map(WallTime.init(milliseconds:)),
+            tokenKey: tokenKey
+        )
+    }
+
+    private mutating func subscriptions() -> [String: UInt8]? {
+        var subscriptions: [String: UInt8] = [:]
+        let isRead = object { plain, filter in
+            guard let qualityOfService = plain.integer().flatMap({ UInt8(exactly: $0) }) else { return false }
+            return subscriptions.updateValue(qualityOfService, forKey: filter) == nil
+        }
+        return isRead ? subscriptions : nil
+    }
+
+    /// Reads an object; `member` reads the value of a key, and says whether it could.
+    private mutating func object(_ member: (inout PlainText, String) -> Bool) -> Bool {
+        guard take("{") else { return false }
+        if take("}") { return true }
+        repeat {
+            guard let key = string(), take(":"), member(&self, key) else { return false }
+        } while take(",")
+        return take("}")
+    }
+
+    private mutating func string() -> String? {
+        guard take("\"") else { return nil }
+        guard let end = rest.firstIndex(where: { !Self.isPlain($0) }), rest[end] == UInt8(ascii: "\"") else {
+            return nil
+        }
+        let text = String(validating: rest[..<end], as: UTF8.self)
+        rest = rest[(end + 1)...]
+        return text
+    }
+
+    private mutating func integer() -> Int64? {
+        let isNegative = take("-")
+        let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        guard !digits.isEmpty else { return nil }
+        rest = rest[digits.endIndex...]
+        var value: Int64 = 0
+        for digit in digits {
+            let (tens, overflows) = value.multipliedReportingOverflow(by: 10)
+            let (sum, overflowsToo) = tens.subtractingReportingOverflow(Int64(digit - UInt8(ascii: "0")))
+            guard !overflows, !overflowsToo else { return nil }
+            value = sum
+        }
+        // Counted downwards, where there is room for the smallest of all.
+        return isNegative ? value : value == .min ? nil : -value
+    }
+
+    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard rest.first == UInt8(ascii: character) else { return false }
+        rest = rest.dropFirst()
+        return true
+    }
+}
