@@ -61,7 +61,7 @@ struct `the bodies of requests that have not ended` {
         let dropped = exchange.requests()
         #expect(dropped.map(\.isBodyDropped) == [true, true])
         #expect(dropped.map(\.body) == [[], []])
-        dropped.forEach { exchange.session.reply(to: $0, .accepted) }
+        for request in dropped { exchange.session.reply(to: request, .accepted) }
         _ = exchange.sent()
         end(full, [1, 3, 5, 7, 9])
         #expect(full.requests().map(\.isBodyDropped) == [Bool](repeating: false, count: 5))

@@ -107,6 +107,10 @@ private struct History {
             violations.append("\(id) was settled \(settled[id] ?? 0) times")
         }
         if !held.isEmpty { violations.append("acknowledged, and still stored: \(held.values.map(\.sequence))") }
+        let pending = desk.lines.values.flatMap(\.gates.values).map(\.pendingPuts)
+        if pending.contains(where: { $0 > 0 }) || !desk.strayPuts.isEmpty {
+            violations.append("nothing is on its way into the store, and the desk waits for it")
+        }
     }
 
     private mutating func post() {

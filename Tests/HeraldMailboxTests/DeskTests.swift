@@ -21,6 +21,14 @@ private struct Scene {
         desk.clearOrders()
     }
 
+    /// A connection that has found nothing in the mailbox.
+    mutating func connect(fence: UInt64) {
+        desk.attach(slot.device, link: link, isSavingPower: false, fence: fence)
+        desk.open(slot, fence: fence, qualityOfService: 1)
+        desk.haveRead([slot], found: [], fence: fence, now: now)
+        desk.clearOrders()
+    }
+
     mutating func letter(priority: Priority = .immediate, stored: Bool = true) -> Letter {
         nextID += 1
         return Letter(
@@ -411,5 +419,63 @@ private final class RecordingLink: DeviceLink {
         _ = scene.orders()
         scene.desk.finished(scene.slot, fence: 1, delivery: delivery.number, result: .acknowledged)
         #expect(scene.orders().isEmpty)
+    }
+
+    // What was on its way into the store before the connection.
+
+    @Test func `what arrives waits for a put from before the connection, and comes after it`() throws {
+        var scene = Scene()
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        let (old, oldTag) = try #require(scene.puts().first)
+        scene.connect(fence: 1)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        let (new, newTag) = try #require(scene.puts().first)
+        scene.desk.stored(StoredPut(letter: old, sequence: 5, tag: oldTag))
+        #expect(scene.orders() == ["settle 1 accepted", "deliver 1"])
+        scene.desk.stored(StoredPut(letter: new, sequence: 6, tag: newTag))
+        #expect(scene.orders() == ["settle 2 accepted", "deliver 2"])
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        #expect(scene.orders() == ["record 3 received", "deliver 3"])
+    }
+
+    @Test func `a put of a connection that is gone is from before the next, if it was sent or not`() throws {
+        var scene = Scene(connected: true, limit: 1)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        let puts = scene.puts()
+        #expect(puts.map(\.0.notification.id.low) == [1, 2])
+        scene.connect(fence: 2)
+        #expect(scene.desk.lines[scene.slot.device]?.gate(scene.slot.app)?.pendingPuts == 2)
+        for (sequence, put) in puts.enumerated() {
+            scene.desk.stored(StoredPut(letter: put.0, sequence: UInt64(sequence) + 5, tag: put.1))
+        }
+        #expect(scene.desk.lines[scene.slot.device]?.gate(scene.slot.app)?.pendingPuts == 0)
+    }
+
+    @Test func `a put from before an app was unsubscribed is from before it is subscribed to again`() throws {
+        var scene = Scene(connected: true, limit: 1)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        _ = scene.orders()
+        scene.desk.close(scene.slot, fence: 1)
+        #expect(scene.desk.strayPuts == [scene.slot: 1])
+        scene.desk.open(scene.slot, fence: 1, qualityOfService: 1)
+        #expect(scene.desk.strayPuts.isEmpty)
+        #expect(scene.desk.lines[scene.slot.device]?.gate(scene.slot.app)?.pendingPuts == 1)
+    }
+
+    @Test func `a put that is reported, or fails, is forgotten`() throws {
+        var scene = Scene()
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        let puts = scene.puts()
+        #expect(scene.desk.strayPuts == [scene.slot: 2])
+        scene.desk.stored(StoredPut(letter: puts[0].0, sequence: 5, tag: nil))
+        scene.desk.couldNotStore(puts[1].0)
+        #expect(scene.desk.strayPuts.isEmpty)
+        _ = scene.orders()
+        scene.connect(fence: 1)
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        #expect(scene.orders() == ["record 3 received", "deliver 3"])
     }
 }

@@ -110,11 +110,7 @@ def witness(fresh, tmp_path):
         marks = [uuid.uuid4().hex for _ in range(REQUEST_COUNT)]
         with Provider(service, service.provider_certificate()) as provider:
             for mark in marks:
-                stream = provider.send(device.token, {"aps": {"alert": "hello"}, "mark": mark}, **options)
-                # What else a client sends, and what is answered to that, is none of the witness's business.
-                provider.h2.ping(b"herald-1")
-                provider.flush()
-                assert_accepted(provider.answer(stream))
+                assert_accepted(provider.push(device.token, {"aps": {"alert": "hello"}, "mark": mark}, **options))
         service.stop()
         return verdicts(read_trace(trace.read_text(errors="replace")), service.doors["api"], marks)
 

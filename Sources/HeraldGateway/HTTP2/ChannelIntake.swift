@@ -55,6 +55,7 @@ struct ChannelIntake {
                 Refusal(.featureNotEnabled, "this service does not broadcast for \(bundle); see its broadcast-apps")
             )
         }
+        guard !slot.isBodyDropped else { return .refused(Refusal(.serviceUnavailable, PostRefusal.noRoom)) }
         let app = App(topic: bundle, environment: environment)
         switch route {
         case .createChannel:

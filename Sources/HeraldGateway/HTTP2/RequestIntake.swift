@@ -21,8 +21,6 @@ struct RequestIntake {
     /// How long a notification may be stored at the longest.
     let longestStorage: Duration
 
-    private static let noRoom = "too much of unfinished requests is held already; end each request before the next"
-
     /// Decides about a request.
     ///
     /// - Parameters:
@@ -51,7 +49,7 @@ struct RequestIntake {
         case .failure(let refusal): return .refused(refusal)
         }
         let kind = request.pushType ?? grant.kind
-        guard !slot.isBodyDropped else { return .refused(Refusal(.serviceUnavailable, Self.noRoom)) }
+        guard !slot.isBodyDropped else { return .refused(Refusal(.serviceUnavailable, PostRefusal.noRoom)) }
         if let refusal = RequestParser.check(
             slot.body,
             byteCount: slot.bodyByteCount,
