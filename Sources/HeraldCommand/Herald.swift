@@ -23,13 +23,23 @@ struct Herald: AsyncParsableCommand {
     static let version = "0.1.0"
 
     static func main() async {
+        var asked: any ParsableCommand.Type = Self.self
         do {
             var command = try parseAsRoot()
+            asked = type(of: command)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {
                 try command.run()
             }
+        } catch let error as ValidationError {
+            // Found by the command at its work, from the file and the environment too: told with that command's usage.
+            let usage = Self.usageString(for: asked)
+            let name = usage.split(separator: " ").prefix { $0.first?.isLetter == true }.joined(separator: " ")
+            Terminal.complain("Error: \(error.message)")
+            Terminal.complain("Usage: \(usage)")
+            Terminal.complain("  See '\(name) --help' for more information.")
+            exit(withError: ExitCode.validationFailure)
         } catch {
             guard isFailure(error) else { exit(withError: error) }
             Terminal.complain("herald: \(oneLine(error))")

@@ -9,6 +9,8 @@ package struct DoorConfiguration: Sendable {
     package var host: String
     /// The port; 0 picks a free one.
     package var port: Int
+    /// What chooses the port, for errors: `--api-port`.
+    package var portOption = "port"
     /// How long a client may take from the TCP connection to the end of the TLS handshake.
     ///
     /// 10 s: slow links need a few round trips, and everything longer is a held slot.

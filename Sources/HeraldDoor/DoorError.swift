@@ -35,7 +35,8 @@ package struct DoorError: Error, Sendable, CustomStringConvertible {
         switch (cause as? IOError)?.errnoCode {
         case EADDRINUSE:
             message =
-                "\(door.name): \(address) is in use by another program; stop it, or choose another port (0 picks a free one)"
+                "\(door.name): \(address) is in use by another program; stop it, or choose another \(door.portOption) "
+                + "(0 picks a free one)"
         case EADDRNOTAVAIL:
             message = "\(door.name): \(door.host) is not an address of this machine; choose another --host"
         case EACCES:

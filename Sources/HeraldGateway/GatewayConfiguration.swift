@@ -32,6 +32,7 @@ package struct GatewayConfiguration: Sendable {
 
     package init(host: String, port: Int, environment: PushEnvironment) {
         door = DoorConfiguration(name: "provider API", host: host, port: port)
+        door.portOption = "--api-port"
         door.maximumConnections = 10_000
         // What comes in one burst is posted and answered together; buffers grow to this only under load.
         door.readBytes = 64 * 1024

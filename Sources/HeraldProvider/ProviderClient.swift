@@ -147,6 +147,16 @@ extension ProviderError {
             || error is ChannelError
     }
 
+    /// Whether the connection ended while a request was on its way.
+    private static func isOfClosing(_ error: any Error) -> Bool {
+        switch error {
+        case let error as ChannelError: error == .ioOnClosedChannel || error == .alreadyClosed || error == .eof
+        case let error as IOError: error.errnoCode == ECONNRESET || error.errnoCode == EPIPE
+        // The HTTP/2 library's own, which is not imported here: GOAWAY came first.
+        default: "\(type(of: error))" == "StreamClosed"
+        }
+    }
+
     /// Says in words what the network libraries say in types.
     init(connecting error: any Error, host: String, port: Int) {
         let place = "\(host):\(port)"
@@ -167,6 +177,12 @@ extension ProviderError {
             self.init(.unreachable, "cannot reach \(place): is the service running, and is it there?")
         case let error as NIOSSLError:
             self.init(.untrusted, "the TLS handshake with \(place) failed, so one of the two is not trusted: \(error)")
+        case _ where ProviderError.isOfClosing(error):
+            self.init(
+                .unreachable,
+                "\(place) closed the connection without an answer: it may have refused the certificate (revoked, expired, "
+                    + "of another service), or be stopping"
+            )
         default:
             self.init(.unreachable, "cannot reach \(place): \(error)")
         }

@@ -105,7 +105,8 @@ class TestDoors:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             result = serve_in_vain(tmp_path / "data", f"--{door}-port", port)
-        assert str(port) in one_line(result)
+        line = one_line(result)
+        assert str(port) in line and f"--{door}-port" in line
         assert "ready" not in result.stdout
         assert not (tmp_path / "data" / "run" / "doors.json").exists()
 

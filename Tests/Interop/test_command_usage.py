@@ -48,6 +48,13 @@ def test_wrong_usage_exits_64(arguments, tmp_path):
     assert not list(tmp_path.iterdir()), "wrong usage must change nothing"
 
 
+@pytest.mark.parametrize("command", ["send", "agent run"])
+def test_what_a_command_itself_finds_missing_is_told_with_its_own_usage(command, tmp_path):
+    result = herald(*command.split(), *["00" * 32] * (command == "send"), check=False, cwd=tmp_path)
+    assert result.returncode == 64
+    assert f"Usage: herald {command} [" in result.stderr and f"See 'herald {command} --help'" in result.stderr
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

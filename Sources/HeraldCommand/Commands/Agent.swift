@@ -29,7 +29,8 @@ struct AgentRun: AsyncParsableCommand {
             variable: identity, HERALD_IDENTITY.
 
             Example:
-              herald agent run --identity kitchen.pem --app com.example.chat --app com.example.chat.voip
+              herald agent run --identity kitchen.pem \\
+                --app com.example.chat --app com.example.chat.voip
             """
     )
 

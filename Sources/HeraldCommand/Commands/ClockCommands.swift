@@ -9,7 +9,7 @@ struct ClockCommand: AsyncParsableCommand {
         commandName: "clock",
         abstract: "Show or move the time of the running service.",
         discussion: """
-            Only a service that was started with --clock adjustable (or another clock than the system's) lets its time
+            Only a service that was started with --clock adjustable (or another clock than the system's) lets its time \
             be moved. Expiry, certificates, provider tokens, the journal and drills follow it; time-outs do not.
 
             Example:
@@ -49,7 +49,7 @@ struct ClockAdvanceCommand: AsyncParsableCommand {
         commandName: "advance",
         abstract: "Move the service's time.",
         discussion: """
-            When the command returns, what the new time means has happened: connections whose certificate has expired
+            When the command returns, what the new time means has happened: connections whose certificate has expired \
             are ended, and notifications that have expired are gone.
 
             Example:

@@ -7,12 +7,13 @@ struct DrillCommand: AsyncParsableCommand {
         commandName: "drill",
         abstract: "Make the running service behave as APNs does on a bad day, for a while.",
         discussion: """
-            A drill hits notifications that would be accepted, and always ends: after the time that it was given (an
-            hour at most), with the service, or by `herald drill stop`. Nothing is forged: what a drill refuses or loses
+            A drill hits notifications that would be accepted, and always ends: after the time that it was given (an \
+            hour at most), with the service, or by `herald drill stop`. Nothing is forged: what a drill refuses or loses \
             is not delivered, and the journal says so.
 
             Example:
-              herald drill start refuse --reason TooManyRequests --retry-after 30s --share 20% --for 5m
+              herald drill start refuse --reason TooManyRequests \\
+                --retry-after 30s --share 20% --for 5m
               herald drill start latency --latency 200ms..2s
               herald drill start silence --share 1% --seed 7
               herald drill start streams --every 10s
@@ -31,14 +32,18 @@ struct DrillStart: AsyncParsableCommand {
         discussion: """
             refuse     the answer is a refusal (--reason)
             latency    the answer waits (--latency); the notification does not
-            silence    no answer ever comes; the notification is lost, or with --accepted stored and delivered
-            goaway     GOAWAY in mid-batch: what came before it is answered, nothing after it is looked at
-            streams    SETTINGS tells all connections one stream (--streams), with --every in turn with the usual number
+            silence    no answer ever comes; the notification is lost, or with
+                       --accepted stored and delivered
+            goaway     GOAWAY in mid-batch: what came before it is answered,
+                       nothing after it is looked at
+            streams    SETTINGS tells all connections one stream (--streams),
+                       with --every in turn with the usual number
             drop       the connection is closed without a word, in TLS either
             shutdown   503 Shutdown, then GOAWAY with the reason Shutdown
 
             Example:
-              herald drill start refuse --reason Unregistered --topic com.example.app --share 5% --seed 42
+              herald drill start refuse --reason Unregistered \\
+                --topic com.example.app --share 5% --seed 42
               herald drill start goaway --share 1% --for 10m
             """
     )

@@ -7,12 +7,13 @@ struct Feedback: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Read the feedback service: which device tokens no longer work.",
         discussion: """
-            Prints a line for each dead token: since when, and the token. Reading empties the list: what was read to the
+            Prints a line for each dead token: since when, and the token. Reading empties the list: what was read to the \
             end is not reported again. A token that your app has registered since then is good: keep it.
 
             Example:
               herald feedback --certificate provider.pem
-              herald feedback --certificate provider.pem --service push.example.com:2196 --ca ca.pem --json
+              herald feedback --certificate provider.pem \\
+                --service push.example.com:2196 --ca ca.pem --json
             """
     )
 
@@ -33,16 +34,19 @@ struct Feedback: AsyncParsableCommand {
             authorities: try peer.authorities()
         )
         var lines: [FeedbackLine] = []
+        var isEmpty = true
         do {
             try await readFeedback(configuration) { entry in
                 let line = FeedbackLine(entry)
+                isEmpty = false
                 if json { lines.append(line) } else { Terminal.say(line.text) }
             }
         } catch let error as ProviderError {
             // What came is not lost: the service forgets nothing that was not read to the end.
             throw CommandError(.unreachable, error.message)
         }
-        if json { try Terminal.sayJSON(lines) }
+        if json { return try Terminal.sayJSON(lines) }
+        if isEmpty { Terminal.complain("herald: no token has died since the list was read last") }
     }
 }
 

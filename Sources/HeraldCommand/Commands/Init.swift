@@ -85,7 +85,10 @@ struct Init: AsyncParsableCommand {
         Terminal.say("data       \(report.data)")
         Terminal.say("authority  \(report.authority)")
         Terminal.say("names      \(report.names.joined(separator: ", "))")
-        if asApple { AppleRecipe(authority: report.authority).lines.forEach(Terminal.say) }
+        guard asApple else { return }
+        // Whole: the lines are for clients, which run in other folders.
+        let authority = URL(fileURLWithPath: report.authority).standardizedFileURL.path
+        AppleRecipe(authority: authority).lines.forEach(Terminal.say)
     }
 }
 

@@ -11,19 +11,19 @@ struct Journal: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show what became of a notification.",
         discussion: """
-            One line for each thing that happened, oldest first, by a notification's apns-id or apns-unique-id, or for
+            One line for each thing that happened, oldest first, by a notification's apns-id or apns-unique-id, or for \
             all notifications of a device or a topic. With a running service it is asked, else the folder is read.
 
             Example:
               herald journal 2F7CA8F4-3B5C-4F4E-9F0E-6C0E4D2D2C11
-              herald journal --device kitchen --limit 20
+              herald journal --device 833dggt3rc56 --limit 20
             """
     )
 
     @Argument(help: "The notification's apns-id or apns-unique-id.")
     var apnsId: String?
 
-    @Option(help: ArgumentHelp("A device's identifier.", valueName: "id"))
+    @Option(help: ArgumentHelp("A device's identifier, as `herald device list` shows it.", valueName: "id"))
     var device: String?
 
     @Option(help: ArgumentHelp("A topic; both environments.", valueName: "id"))
@@ -96,7 +96,7 @@ enum JournalText {
         for entry in entries {
             var what = entry.state
             if let reason = entry.reason { what += " (\(reason))" }
-            if let devices = entry.devices { what += " (\(devices) devices)" }
+            if let devices = entry.devices { what += devices == 1 ? " (1 device)" : " (\(devices) devices)" }
             if let replacement = entry.replacement { what += " by \(replacement)" }
             let topic = entry.environment == .sandbox ? "\(entry.topic) (sandbox)" : entry.topic
             table.add([entry.time, what, entry.id, entry.device, topic])

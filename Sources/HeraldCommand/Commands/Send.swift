@@ -14,8 +14,10 @@ struct Send: AsyncParsableCommand {
             variable: push-type, HERALD_PUSH_TYPE.
 
             Example:
-              herald send TOKEN --topic com.example.chat --certificate provider.pem --alert 'Dinner is ready'
-              herald send TOKEN --topic com.example.chat --key AuthKey_ABCDE12345.p8 --team TEAM123456 \\
+              herald send TOKEN --topic com.example.chat \\
+                --certificate provider.pem --alert 'Dinner is ready'
+              herald send TOKEN --topic com.example.chat \\
+                --key AuthKey_ABCDE12345.p8 --team TEAM123456 \\
                 --title Dinner --alert 'It is ready' --sound default --expiration 1h
             """
     )

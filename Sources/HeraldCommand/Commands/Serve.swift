@@ -11,7 +11,7 @@ struct Serve: AsyncParsableCommand {
         abstract: "Run the service.",
         discussion: """
             An empty data folder is a working service: the first start makes authorities, certificates and keys in it.
-            Every option is also a key of the configuration file (api-port: 2197) and an environment variable
+            Every option is also a key of the configuration file (api-port: 2197) and an environment variable \
             (HERALD_API_PORT=2197); the command line wins over the environment, and that over the file.
 
             Example:

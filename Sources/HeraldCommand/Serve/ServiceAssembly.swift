@@ -121,9 +121,11 @@ struct ServiceAssembly: Sendable {
             channels: channels,
             seal: trust.seal
         )
+        var door = DoorConfiguration(name: "devices", host: configuration.host, port: configuration.devicePort)
+        door.portOption = "--device-port"
         let courier = Courier(
             configuration: configuration.courier,
-            door: DoorConfiguration(name: "devices", host: configuration.host, port: configuration.devicePort),
+            door: door,
             tls: contexts.devices,
             group: MultiThreadedEventLoopGroup.singleton,
             office: office,

@@ -45,6 +45,7 @@ package struct BinaryConfiguration: Sendable {
 
     package init(host: String, port: Int, environment: PushEnvironment) {
         door = DoorConfiguration(name: "binary interface", host: host, port: port)
+        door.portOption = "--binary-port"
         door.maximumConnections = 10_000
         door.readBytes = 64 * 1024
         self.environment = environment

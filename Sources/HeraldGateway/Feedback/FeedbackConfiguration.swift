@@ -29,6 +29,7 @@ package struct FeedbackConfiguration: Sendable {
 
     package init(host: String, port: Int, environment: PushEnvironment) {
         door = DoorConfiguration(name: "feedback service", host: host, port: port)
+        door.portOption = "--feedback-port"
         // Each may hold a list.
         door.maximumConnections = 1000
         door.readBytes = 16 * 1024
