@@ -1,6 +1,6 @@
 extension Presentation: Encodable {
     private enum CodingKeys: String, CodingKey {
-        case shown, place, language, title, subtitle, body, buttons, slider, actions, badge, sound, critical, volume
+        case shown, place, localization, title, subtitle, body, buttons, slider, actions, badge, sound, critical, volume
         case launchImage = "launch_image"
         case backgroundLaunch = "background_launch"
         case seconds
@@ -14,7 +14,7 @@ extension Presentation: Encodable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(isShown, forKey: .shown)
         try container.encodeIfPresent(place, forKey: .place)
-        try container.encodeIfPresent(language, forKey: .language)
+        try container.encodeIfPresent(language, forKey: .localization)
         try container.encodeIfPresent(alert?.title, forKey: .title)
         try container.encodeIfPresent(alert?.subtitle, forKey: .subtitle)
         try container.encodeIfPresent(alert?.body, forKey: .body)
