@@ -14,8 +14,7 @@ struct BinaryPropertyList {
         bytes.starts(with: Array("bplist".utf8))
     }
 
-    /// The file's value.
-    /// - Parameter limit: The most objects.
+    /// The file's value, made of at most `limit` objects.
     static func read(_ bytes: [UInt8], file: String, limit: Int) throws -> PayloadValue {
         let damaged = BundleError(file, "is a damaged binary property list")
         guard bytes.count >= 40 else { throw damaged }

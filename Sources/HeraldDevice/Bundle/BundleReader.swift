@@ -8,6 +8,7 @@ extension AppBundle {
     /// - Parameters:
     ///   - folder: The path of the folder.
     ///   - container: The app's own folder, whose `Library/Sounds` has more sounds.
+    ///   - limits: How much is read.
     /// - Throws: ``BundleError`` with the name of the file that is at fault.
     public init(folder: String, container: String? = nil, limits: BundleLimits = BundleLimits()) throws {
         var reader = BundleReader(limits: limits)
@@ -175,6 +176,9 @@ private struct BundleReader {
     }
 
     private static func isImage(_ name: String) -> Bool {
-        hasExtension(name, ["png", "jpg", "jpeg", "gif", "heic", "pdf", "svg", "storyboard", "storyboardc", "xib", "nib"])
+        hasExtension(
+            name,
+            ["png", "jpg", "jpeg", "gif", "heic", "pdf", "svg", "storyboard", "storyboardc", "xib", "nib"]
+        )
     }
 }

@@ -13,13 +13,14 @@ public enum LanguageChoice {
         "zh-tw": "hant", "zh-hk": "hant", "zh-mo": "hant", "zh-cn": "hans", "zh-sg": "hans", "zh": "hans",
     ]
 
-    /// The language out of `available`, spelt as there: the first preference that the bundle has, exactly, or without
-    /// its region, or in another region; else the development language; nil only where nothing is available.
+    /// The language for a user: the first preference that the bundle has, exactly, or without its region, or in another
+    /// region; else the development language.
     ///
     /// - Parameters:
     ///   - available: The bundle's languages, as its folders are named (`pt-BR`, `zh_TW`, `French`).
     ///   - preferences: The user's languages, the dearest first (`fr-CA`).
     ///   - development: The bundle's development language.
+    /// - Returns: One out of `available`, spelt as there; nil only where nothing is available.
     public static func choose(from available: [String], preferences: [String], development: String) -> String? {
         let available = available.sorted()
         for preference in preferences + [development] {
@@ -49,7 +50,8 @@ public enum LanguageChoice {
             script = parts.first { $0.count == 4 && !($0.first?.isNumber ?? true) }
             region = parts.first { $0.count == 2 || ($0.count == 3 && $0.allSatisfy(\.isNumber)) }
             if script == nil {
-                script = region.flatMap { LanguageChoice.scripts["\(language)-\($0)"] } ?? LanguageChoice.scripts[language]
+                script =
+                    region.flatMap { LanguageChoice.scripts["\(language)-\($0)"] } ?? LanguageChoice.scripts[language]
             }
         }
     }

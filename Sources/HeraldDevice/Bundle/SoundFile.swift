@@ -58,7 +58,9 @@ private struct SoundHead {
         let rate = Double(mantissa) * power(of: Int(exponent & 0x7FFF) - 16383 - 31)
         let seconds = rate > 0 ? Double(frames) / rate : nil
         guard text(8) == "AIFC", let encoding = text(chunk + 18) else { return (nil, seconds) }
-        let known = ["NONE", "sowt", "twos", "ima4", "ulaw", "alaw", "ULAW", "ALAW", "in24", "in32", "fl32", "fl64", "FL32"]
+        let known = [
+            "NONE", "sowt", "twos", "ima4", "ulaw", "alaw", "ULAW", "ALAW", "in24", "in32", "fl32", "fl64", "FL32",
+        ]
         // IMA counts packets of 64 frames.
         return (known.contains(encoding) ? nil : encoding, seconds.map { encoding == "ima4" ? $0 * 64 : $0 })
     }

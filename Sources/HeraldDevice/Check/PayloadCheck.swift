@@ -38,21 +38,22 @@ public struct PayloadCheck: Sendable {
         let outcome = payload.count > PayloadCheck.examinedBytes ? nil : PayloadReader.read(payload)
         if payload.isEmpty {
             refusal = .payloadEmpty
-            binaryStatus = 4
             findings.append(Finding(.error, "", "the payload is empty: the least is {\"aps\":{}}"))
         } else if payload.count > pushType.maximumPayloadBytes {
             refusal = .payloadTooLarge
-            binaryStatus = 7
             let limit = pushType.maximumPayloadBytes
             let hint = compact <= limit ? "; without white space it has \(compact)" : ""
-            findings.append(Finding(.error, "", "\(payload.count) bytes are more than the \(limit) of \(pushType)\(hint)"))
+            findings.append(
+                Finding(.error, "", "\(payload.count) bytes are more than the \(limit) of \(pushType)\(hint)")
+            )
         } else if case .object = outcome {
             refusal = nil
-            binaryStatus = payload.count > PayloadCheck.binaryBytes ? 7 : 0
         } else {
             refusal = .badPayload
-            binaryStatus = payload.count > PayloadCheck.binaryBytes ? 7 : 128
         }
+        let isLong = payload.count > PayloadCheck.binaryBytes
+        let binary: BinaryStatus = isLong ? .invalidPayloadSize : refusal?.binaryStatus ?? .noError
+        binaryStatus = binary.rawValue
         switch outcome {
         case nil: break
         case .malformed(let position):
@@ -61,7 +62,9 @@ public struct PayloadCheck: Sendable {
             findings.append(Finding(.error, "", "the payload must be a JSON object: {\"aps\":{…}}"))
         case .object(let members, let repeatedKeys):
             for key in repeatedKeys {
-                findings.append(Finding(.warning, key, "the key \(key) comes twice in one dictionary: the last one counts"))
+                findings.append(
+                    Finding(.warning, key, "the key \(key) comes twice in one dictionary: the last one counts")
+                )
             }
             var rules = PayloadRules(pushType: pushType, bundle: bundle, now: now)
             rules.check(members)
@@ -85,7 +88,8 @@ public struct PayloadCheck: Sendable {
             if position >= payload.count {
                 "it ends too early"
             } else if payload[position] >= 0x80 {
-                String(validating: payload, as: UTF8.self) == nil ? "it is not UTF-8" : "a character that has no place there"
+                String(validating: payload, as: UTF8.self) == nil
+                    ? "it is not UTF-8" : "a character that has no place there"
             } else {
                 "a character that has no place there"
             }

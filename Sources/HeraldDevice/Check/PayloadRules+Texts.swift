@@ -51,7 +51,10 @@ extension PayloadRules {
             let format = FormatString(text.format)
             byCount[format.argumentCount, default: []].append(language)
             if let conversion = format.foreignConversions.first {
-                warn(place, "\(conversion) in \(key) (\(language)): arguments are texts, write %@, and %% for a percent sign")
+                warn(
+                    place,
+                    "\(conversion) in \(key) (\(language)): arguments are texts, write %@, and %% for a percent sign"
+                )
             }
             if format.mixesOrders { warn(place, "\(key) (\(language)) mixes %@ and %1$@: number all of them") }
             if text.isPlural {

@@ -36,7 +36,10 @@ struct PayloadRules {
             }
         }
         if isUnread(.object(members)) {
-            warn("", "it is nested deeper than \(PayloadReader.maximumDepth) levels: many readers of JSON give up there")
+            warn(
+                "",
+                "it is nested deeper than \(PayloadReader.maximumDepth) levels: many readers of JSON give up there"
+            )
         }
     }
 

@@ -22,7 +22,9 @@ enum PersonalData {
             for element in elements { visit(element, at: place, key: key, &findings) }
         case .string, .number:
             let text = value.argument
-            guard let kind = kind(of: text, under: key), !findings.contains(where: { $0.place == place }) else { return }
+            guard let kind = kind(of: text, under: key), !findings.contains(where: { $0.place == place }) else {
+                return
+            }
             findings.append(Finding(.warning, place, "looks like personal data: \(place) (\(kind))"))
         default: break
         }

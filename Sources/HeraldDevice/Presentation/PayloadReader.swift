@@ -127,7 +127,9 @@ public struct PayloadReader {
         case UInt8(ascii: "t"): return [0x09]
         case UInt8(ascii: "u"):
             var units = [codeUnit()]
-            if UTF16.isLeadSurrogate(units[0]), peek() == UInt8(ascii: "\\"), bytes.dropFirst(position + 1).first == 0x75 {
+            if UTF16.isLeadSurrogate(units[0]), peek() == UInt8(ascii: "\\"),
+                bytes.dropFirst(position + 1).first == 0x75
+            {
                 let before = position
                 position += 2
                 let second = codeUnit()

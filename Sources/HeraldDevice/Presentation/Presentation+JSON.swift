@@ -21,7 +21,11 @@ extension Presentation: Encodable {
         try container.encode(buttons, forKey: .buttons)
         try container.encodeIfPresent(slider, forKey: .slider)
         if !actions.isEmpty { try container.encode(actions, forKey: .actions) }
-        if let badge { try container.encode(badge, forKey: .badge) } else { try container.encode("unchanged", forKey: .badge) }
+        if let badge {
+            try container.encode(badge, forKey: .badge)
+        } else {
+            try container.encode("unchanged", forKey: .badge)
+        }
         try container.encode(sound?.name, forKey: .sound)
         if sound?.isCritical == true { try container.encode(true, forKey: .critical) }
         try container.encodeIfPresent(sound?.volume, forKey: .volume)

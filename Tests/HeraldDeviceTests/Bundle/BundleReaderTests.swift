@@ -78,7 +78,8 @@ import Testing
 
     @Test(
         arguments: [
-            ("Info.plist", "junk"), ("Info.plist", "<plist><array/></plist>"), ("en.lproj/Localizable.strings", "\"A\""),
+            ("Info.plist", "junk"), ("Info.plist", "<plist><array/></plist>"),
+            ("en.lproj/Localizable.strings", "\"A\""),
             ("en.lproj/Localizable.strings", "bplist00"), ("en.lproj/Localizable.stringsdict", "x"),
             ("Localizable.xcstrings", "{"), ("Localizable.xcstrings", "{}"),
         ]
@@ -90,7 +91,10 @@ import Testing
         }
     }
 
-    @Test(arguments: [#"{"A":{}}"#, #"{"A":{"actions":[{}]}}"#, "[]", #"{"A":{"actions":[{"identifier":"a","title":"b","destructive":1}]}}"#])
+    @Test(arguments: [
+        #"{"A":{}}"#, #"{"A":{"actions":[{}]}}"#, "[]",
+        #"{"A":{"actions":[{"identifier":"a","title":"b","destructive":1}]}}"#,
+    ])
     func `damaged categories are told`(content: String) throws {
         try withFolder(["Info.plist": "<plist><dict/></plist>", "NotificationCategories.json": content]) { folder in
             let error = #expect(throws: BundleError.self) { try AppBundle(folder: folder) }

@@ -6,7 +6,8 @@ import Testing
 @Suite struct PropertyListTests {
     private let limits = BundleLimits()
     private let sample: [String: Any] = [
-        "text": "plain", "wide": "Grüße 你好", "list": ["a", "b"] + (0..<20).map(String.init), "yes": true, "number": 70000,
+        "text": "plain", "wide": "Grüße 你好", "list": ["a", "b"] + (0..<20).map(String.init), "yes": true,
+        "number": 70000,
         "real": 1.5, "inner": ["deep": ["deeper": "x"]],
     ]
 
@@ -41,7 +42,8 @@ import Testing
         // One object, an array whose one element is object 0.
         let list: [UInt8] = Array("bplist00".utf8) + [0xA1, 0x00] + [8] + [UInt8](repeating: 0, count: 6) + [1, 1]
         let numbers: [UInt64] = [1, 0, 10]
-        let bytes = list + numbers.flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) } }
+        let bytes =
+            list + numbers.flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) } }
         let error = #expect(throws: BundleError.self) { try BinaryPropertyList.read(bytes, file: "x", limit: 1000) }
         #expect(error?.description == "x: is a damaged binary property list")
     }

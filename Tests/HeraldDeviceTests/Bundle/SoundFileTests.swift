@@ -24,7 +24,8 @@ import Testing
     }
 
     private func caf(encoding: String, seconds: UInt64) -> [UInt8] {
-        let description = big(Double(8000).bitPattern, 8) + Array(encoding.utf8) + big(0, 4) + big(2, 4) + big(1, 4)
+        let description =
+            big(Double(8000).bitPattern, 8) + Array(encoding.utf8) + big(0, 4) + big(2, 4) + big(1, 4)
             + big(1, 4) + big(16, 4)
         return Array("caff".utf8) + big(1 << 16, 4) + Array("desc".utf8) + big(32, 8) + description
             + Array("data".utf8) + big(16000 * seconds, 8)

@@ -9,7 +9,9 @@ import Testing
         _ pushType: PushType = .alert,
         bundle: AppBundle? = nil
     ) -> [String] {
-        PayloadCheck(Array(payload.utf8), pushType: pushType, bundle: bundle, now: 1_800_000_000).findings.map(\.message)
+        PayloadCheck(Array(payload.utf8), pushType: pushType, bundle: bundle, now: 1_800_000_000).findings.map(
+            \.message
+        )
     }
 
     private func aps(_ members: String) -> String { #"{"aps":{\#(members)}}"# }
@@ -29,11 +31,20 @@ import Testing
     @Test(
         arguments: [
             (#""allert":"x","badge":1"#, "aps.allert is not a known key: did you mean alert?"),
-            (#""content_available":1,"badge":1"#, "aps.content_available is not a known key: did you mean content-available?"),
-            (#""contentAvailable":1,"badge":1"#, "aps.contentAvailable is not a known key: did you mean content-available?"),
+            (
+                #""content_available":1,"badge":1"#,
+                "aps.content_available is not a known key: did you mean content-available?"
+            ),
+            (
+                #""contentAvailable":1,"badge":1"#,
+                "aps.contentAvailable is not a known key: did you mean content-available?"
+            ),
             (#""badge":1,"baddge":2"#, "aps.baddge is not a known key: did you mean badge?"),
             (#""title":"x","badge":1"#, "aps.title is ignored by the system: did you mean aps.alert.title?"),
-            (#""alert":{"body":"x","action-lock-key":"A"}"#, "aps.alert.action-lock-key is not a known key: did you mean action-loc-key?"),
+            (
+                #""alert":{"body":"x","action-lock-key":"A"}"#,
+                "aps.alert.action-lock-key is not a known key: did you mean action-loc-key?"
+            ),
             (#""alert":{"body":"x","badge":1}"#, "aps.alert.badge is ignored by the system: did you mean aps.badge?"),
             (#""alert":{}"#, "aps.alert has neither a text nor the key of one: nothing is shown"),
             (#""alert":"""#, "aps.alert is empty: nothing is shown"),
@@ -46,10 +57,16 @@ import Testing
             (#""badge":1,"category":"c""#, "the buttons of a category need an alert"),
             (#""content-available":1"#, "it is silent: send it with push type background and priority 5"),
             (#""thread-id":"t""#, "nothing in it is for the user: an alert push needs alert, badge or sound"),
-            (#""alert":"x","sound":"tune.mp3""#, "sound tune.mp3 is in no format that is played: it must be an aiff, wav or caf file"),
+            (
+                #""alert":"x","sound":"tune.mp3""#,
+                "sound tune.mp3 is in no format that is played: it must be an aiff, wav or caf file"
+            ),
             (#""alert":"x","sound":{"volume":2}"#, "aps.sound.volume must be from 0 to 1"),
             (#""alert":"x","sound":{"critcal":1}"#, "aps.sound.critcal is not a known key: did you mean critical?"),
-            (#""alert":"x","interruption-level":"urgent""#, "urgent is none of passive, active, time-sensitive and critical"),
+            (
+                #""alert":"x","interruption-level":"urgent""#,
+                "urgent is none of passive, active, time-sensitive and critical"
+            ),
             (#""alert":"x","relevance-score":3"#, "aps.relevance-score must be from 0 to 1"),
             (#""alert":"x","alert":"y""#, "the key alert comes twice in one dictionary: the last one counts"),
         ]
@@ -103,8 +120,10 @@ import Testing
     @Test(
         arguments: [
             (#""who":"mail to jane@example.com please""#, "who (an e-mail address)"),
-            (#""pay":"4111 1111 1111 1111""#, "pay (a card number)"), (#""pay":4111111111111111"#, "pay (a card number)"),
-            (#""tel":"+49 30 1234567""#, "tel (a telephone number)"), (#""user-password":"x""#, "user-password (a secret)"),
+            (#""pay":"4111 1111 1111 1111""#, "pay (a card number)"),
+            (#""pay":4111111111111111"#, "pay (a card number)"),
+            (#""tel":"+49 30 1234567""#, "tel (a telephone number)"),
+            (#""user-password":"x""#, "user-password (a secret)"),
             (#""a":{"b":["DE89370400440532013000"]}"#, "a.b (an account number)"),
         ]
     )
@@ -119,7 +138,9 @@ import Testing
 
     @Test func `a refusal says why and where`() {
         #expect(findings("") == ["the payload is empty: the least is {\"aps\":{}}"])
-        #expect(findings("{\n \"a\":x}") == ["the payload is not JSON: line 2, byte 6: a character that has no place there"])
+        #expect(
+            findings("{\n \"a\":x}") == ["the payload is not JSON: line 2, byte 6: a character that has no place there"]
+        )
         #expect(findings("{\"a\":") == ["the payload is not JSON: line 1, byte 6: it ends too early"])
         #expect(findings("[]") == ["the payload must be a JSON object: {\"aps\":{…}}"])
         let wide = "{\"aps\":{\"alert\":\"x\"}," + String(repeating: " ", count: 4096) + "\"a\":1}"
@@ -129,7 +150,9 @@ import Testing
     }
 
     @Test func `no payload that is cut or changed traps`() {
-        let good = Array(#"{"aps":{"alert":{"loc-key":"K","loc-args":["\ud83d\ude00"]},"badge":1e3},"a":[{"b":null}]}"#.utf8)
+        let good = Array(
+            #"{"aps":{"alert":{"loc-key":"K","loc-args":["\ud83d\ude00"]},"badge":1e3},"a":[{"b":null}]}"#.utf8
+        )
         for index in good.indices {
             for byte in [0x22, 0x5C, 0x7B, 0x7D, 0x30, 0xFF] as [UInt8] {
                 var bad = good

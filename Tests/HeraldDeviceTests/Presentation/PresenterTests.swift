@@ -16,8 +16,12 @@ import Testing
             "INVITATION": NotificationCategory(
                 actions: (1...6).map { number in
                     NotificationCategory.Action(
-                        identifier: "\(number)", title: number == 1 ? "YES" : "\(number)", opensApp: false,
-                        isDestructive: false, needsUnlocking: false, takesText: false
+                        identifier: "\(number)",
+                        title: number == 1 ? "YES" : "\(number)",
+                        opensApp: false,
+                        isDestructive: false,
+                        needsUnlocking: false,
+                        takesText: false
                     )
                 }
             )
