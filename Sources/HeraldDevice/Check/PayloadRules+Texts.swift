@@ -7,7 +7,8 @@ extension PayloadRules {
         for key in members.keys.sorted() {
             let place = "aps.alert.\(key)"
             if let kind = PayloadKey.alert[key], key != "sound" || pushType == .liveactivity {
-                checkType(of: members[key], kind, at: place)
+                let isPlain = kind == .textOrKey && pushType != .liveactivity
+                checkType(of: members[key], isPlain ? .text : kind, at: place)
             } else if PayloadKey.aps[key] != nil {
                 warn(place, "\(place) is ignored by the system: did you mean aps.\(key)?")
             } else if let likely = PayloadKey.likely(key, in: PayloadKey.alert.keys) {
@@ -23,7 +24,7 @@ extension PayloadRules {
         for prefix in ["title-", "subtitle-", ""] {
             checkKey(members["\(prefix)loc-key"], members["\(prefix)loc-args"], at: "aps.alert.\(prefix)loc-key")
         }
-        for name in ["title", "subtitle", "body"] {
+        for name in ["title", "subtitle", "body"] where pushType == .liveactivity {
             guard let inner = members[name]?.members else { continue }
             checkKey(inner["loc-key"], inner["loc-args"], at: "aps.alert.\(name).loc-key")
         }

@@ -2,6 +2,8 @@
 struct AlertResolver {
     let bundle: AppBundle?
     let language: String?
+    /// Whether a text's own place may hold its key, as in alerts of Live Activities.
+    var allowsInnerKeys = false
 
     /// The texts of `aps.alert`; nil where it is of no kind that has texts.
     func alert(_ value: PayloadValue) -> Presentation.Alert? {
@@ -25,8 +27,7 @@ struct AlertResolver {
 
     /// One text: what its key stands for in the bundle, else what the payload says, else the key itself.
     private func text(_ literal: PayloadValue?, key: PayloadValue?, arguments: PayloadValue?) -> String? {
-        // The alerts of Live Activities have the key within the text's own place.
-        if let members = literal?.members {
+        if allowsInnerKeys, let members = literal?.members {
             return text(nil, key: members["loc-key"], arguments: members["loc-args"])
         }
         guard let key = key?.text else { return literal?.text }

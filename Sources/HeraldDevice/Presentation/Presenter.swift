@@ -62,7 +62,11 @@ public struct Presenter: Sendable {
         _ notification: IncomingNotification,
         _ situation: DeviceSituation
     ) {
-        let resolver = AlertResolver(bundle: bundle, language: presentation.language)
+        let resolver = AlertResolver(
+            bundle: bundle,
+            language: presentation.language,
+            allowsInnerKeys: notification.pushType == .liveactivity
+        )
         guard let value, value != .null else {
             let isSilent = presentation.backgroundSeconds != nil || aps["content-available"]?.isOne == true
             presentation.reasons.append(isSilent ? .silent : .noText)

@@ -50,6 +50,7 @@ import Testing
             (#""alert":"""#, "aps.alert is empty: nothing is shown"),
             (#""alert":{"body":"x","loc-args":["a"]}"#, "there are arguments without aps.alert.loc-key"),
             (#""alert":{"loc-key":"x","loc-args":[1]}"#, "aps.alert.loc-args must be an array of strings, or null"),
+            (#""alert":{"body":{"loc-key":"K"},"title":"x"}"#, "aps.alert.body must be a string"),
             (#""badge":-1"#, "aps.badge must be a whole number, 0 or more"),
             (#""alert":"x","content-available":true"#, "aps.content-available must be the number 1"),
             (#""alert":"x","mutable-content":2"#, "aps.mutable-content has no meaning unless it is 1"),

@@ -162,7 +162,10 @@ import Testing
         #expect(!call.isShown && call.isDeliveredToApp && call.reasons == [.notShown])
     }
 
-    @Test(arguments: [#"{"aps":{"alert":""}}"#, #"{"aps":{"alert":{}}}"#, #"{"aps":{"alert":null}}"#])
+    @Test(arguments: [
+        #"{"aps":{"alert":""}}"#, #"{"aps":{"alert":{}}}"#, #"{"aps":{"alert":null}}"#,
+        #"{"aps":{"alert":{"body":{"loc-key":"HELLO"}}}}"#,
+    ])
     func `without a text nothing is shown`(payload: String) {
         #expect(present(payload).reasons == [.noText])
     }
