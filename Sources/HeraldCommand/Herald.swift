@@ -15,8 +15,8 @@ struct Herald: AsyncParsableCommand {
             """,
         version: version,
         subcommands: [
-            Serve.self, Init.self, Provider.self, Device.self, Agent.self, Send.self, Feedback.self, Journal.self,
-            Token.self, DrillCommand.self, ClockCommand.self,
+            Serve.self, Init.self, Provider.self, Device.self, Agent.self, Send.self, Feedback.self, Check.self,
+            Journal.self, Token.self, DrillCommand.self, ClockCommand.self,
         ]
     )
 

@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["serve", "init", "provider", "device", "agent", "send", "journal", "token"])
+    @Test(arguments: ["serve", "init", "provider", "device", "agent", "send", "check", "journal", "token"])
     func `every command of the manual is there`(name: String) {
         #expect(Self.commands.contains { $0.0 == "herald \(name)" })
     }

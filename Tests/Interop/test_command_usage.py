@@ -15,7 +15,7 @@ from service import HERALD, TEAM, TOPIC, eventually, herald
 COMMANDS = [
     ["serve"], ["init"], ["provider"], ["provider", "certificate"], ["provider", "key"], ["provider", "list"],
     ["provider", "revoke"], ["device"], ["device", "enroll"], ["device", "list"], ["device", "revoke"], ["agent", "run"],
-    ["send"], ["journal"], ["token", "inspect"], ["token", "keys"], ["token", "rotate"], ["token", "retire"],
+    ["send"], ["check"], ["journal"], ["token", "inspect"], ["token", "keys"], ["token", "rotate"], ["token", "retire"],
 ]
 DAY = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
 

@@ -1,0 +1,102 @@
+import HeraldDevice
+import HeraldModel
+
+/// Everything that `herald check` knows of a payload; as JSON for programs.
+struct CheckReport: Encodable {
+    /// A state of the device, by the name that it is shown under.
+    struct Scene {
+        let name: String
+        let change: @Sendable (inout DeviceSituation) -> Void
+
+        /// States of the app, then settings with the app in the background.
+        static let all = [
+            Scene(name: "background") { _ in },
+            Scene(name: "not running") { $0.app = .notRunning },
+            Scene(name: "ended by the user") { $0.app = .endedByUser },
+            Scene(name: "locked") { $0.isLocked = true },
+            Scene(name: "foreground") { $0.app = .foreground },
+            Scene(name: "focus on") { $0.isFocused = true },
+            Scene(name: "muted") { $0.isMuted = true },
+            Scene(name: "alerts off") { $0.settings.alerts = false },
+            Scene(name: "badges off") { $0.settings.badges = false },
+            Scene(name: "sounds off") { $0.settings.sounds = false },
+        ]
+    }
+
+    /// What one language shows in one state.
+    struct View: Encodable {
+        let language: String
+        let state: String
+        let presentation: Presentation
+
+        enum CodingKeys: String, CodingKey {
+            case language, state
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            try presentation.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(language, forKey: .language)
+            try container.encode(state, forKey: .state)
+        }
+    }
+
+    let name: String
+    let check: PayloadCheck
+    /// The user's languages that are shown.
+    let languages: [String]
+    /// State by state, and of each state language by language; empty where the payload is refused.
+    let views: [View]
+
+    init(payload: [UInt8], name: String, pushType: PushType, bundle: AppBundle?, languages: [String], now: Double) {
+        self.name = name
+        check = PayloadCheck(payload, pushType: pushType, bundle: bundle, now: now)
+        let known = bundle?.languages ?? []
+        let languages = !languages.isEmpty ? languages : known.isEmpty ? ["en"] : known
+        self.languages = languages
+        guard check.isAccepted else {
+            views = []
+            return
+        }
+        let presenter = Presenter(bundle: bundle)
+        let notification = IncomingNotification(payload: payload, pushType: pushType)
+        views = Scene.all.flatMap { scene in
+            languages.map { language in
+                var situation = DeviceSituation(now: now)
+                situation.languages = [language]
+                // One that shows what is older than anything, so that every update changes it.
+                situation.activity = ShownActivity(timestamp: 0)
+                scene.change(&situation)
+                let presentation = presenter.presentation(of: notification, in: situation)
+                return View(language: language, state: scene.name, presentation: presentation)
+            }
+        }
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case file, accepted, size, limit, http2, findings, presentations
+        case pushType = "push_type"
+        case compactSize = "compact_size"
+        case binaryStatus = "binary_status"
+    }
+
+    private enum AnswerKeys: String, CodingKey {
+        case status, reason
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(name, forKey: .file)
+        try container.encode(check.pushType, forKey: .pushType)
+        try container.encode(check.isAccepted, forKey: .accepted)
+        try container.encode(check.size, forKey: .size)
+        try container.encode(check.compactSize, forKey: .compactSize)
+        try container.encode(check.pushType.maximumPayloadBytes, forKey: .limit)
+        var answer = container.nestedContainer(keyedBy: AnswerKeys.self, forKey: .http2)
+        try answer.encode(check.refusal?.httpStatus ?? 200, forKey: .status)
+        try answer.encode(check.refusal?.reason, forKey: .reason)
+        try container.encode(check.binaryStatus, forKey: .binaryStatus)
+        try container.encode(check.findings, forKey: .findings)
+        try container.encode(views, forKey: .presentations)
+    }
+}

@@ -1,0 +1,131 @@
+/// What the head of a sound file says: whether the system plays it, and for how long it sounds.
+public struct SoundFile: Hashable, Sendable {
+    /// How much of a file is looked at, in bytes.
+    public static let prefixBytes = 64 * 1024
+    /// The longest sound that is played, in seconds; for a longer one it is the default sound.
+    public static let maximumSeconds = 30.0
+
+    /// What a notification cannot be played with a file for.
+    public enum Fault: Hashable, Sendable {
+        /// Neither AIFF, WAV nor CAF by its content.
+        case container
+        /// Its samples are compressed in another way than MA4, µ-law or a-law.
+        case encoding(String)
+        /// It sounds for so many seconds.
+        case tooLong(Double)
+    }
+
+    /// Why the default sound is played instead; nil where this one is.
+    ///
+    /// An empty file is the place of a sound that comes later, and counts as one.
+    public let fault: Fault?
+
+    /// Looks at the first bytes of a file.
+    public init(prefix: [UInt8]) {
+        guard !prefix.isEmpty else {
+            fault = nil
+            return
+        }
+        let head = SoundHead(bytes: prefix)
+        guard let (encoding, seconds) = head.aiff ?? head.wave ?? head.caf else {
+            fault = .container
+            return
+        }
+        if let encoding {
+            fault = .encoding(encoding)
+        } else if let seconds, seconds > Self.maximumSeconds {
+            fault = .tooLong(seconds)
+        } else {
+            fault = nil
+        }
+    }
+}
+
+/// The heads of the three formats; each nil where it is another's.
+private struct SoundHead {
+    /// An encoding that is not played, and the duration as far as it is told.
+    typealias Content = (foreignEncoding: String?, seconds: Double?)
+
+    let bytes: [UInt8]
+
+    /// AIFF and AIFF-C: big-endian chunks; COMM says it all.
+    var aiff: Content? {
+        guard text(0) == "FORM", text(8) == "AIFF" || text(8) == "AIFC" else { return nil }
+        guard let chunk = chunk("COMM", isBigEndian: true), let frames = number(chunk + 2, 4),
+            let exponent = number(chunk + 8, 2), let mantissa = number(chunk + 10, 4)
+        else { return (nil, nil) }
+        // An extended float of 80 bits; rates are positive, and their upper 32 bits exact enough.
+        let rate = Double(mantissa) * power(of: Int(exponent & 0x7FFF) - 16383 - 31)
+        let seconds = rate > 0 ? Double(frames) / rate : nil
+        guard text(8) == "AIFC", let encoding = text(chunk + 18) else { return (nil, seconds) }
+        let known = [
+            "NONE", "sowt", "twos", "ima4", "ulaw", "alaw", "ULAW", "ALAW", "in24", "in32", "fl32", "fl64", "FL32",
+        ]
+        // IMA counts packets of 64 frames.
+        return (known.contains(encoding) ? nil : encoding, seconds.map { encoding == "ima4" ? $0 * 64 : $0 })
+    }
+
+    /// WAV: little-endian chunks; `fmt ` says how many bytes a second has, `data` how many there are.
+    var wave: Content? {
+        guard text(0) == "RIFF", text(8) == "WAVE" else { return nil }
+        guard let format = chunk("fmt ", isBigEndian: false), let code = number(format, 2, isBigEndian: false),
+            let rate = number(format + 8, 4, isBigEndian: false)
+        else { return (nil, nil) }
+        let data = chunk("data", isBigEndian: false).flatMap { number($0 - 4, 4, isBigEndian: false) }
+        let seconds = rate > 0 ? data.map { Double($0) / Double(rate) } : nil
+        // PCM, float, a-law, µ-law, IMA, and "see the extension".
+        return ([1, 3, 6, 7, 0x11, 0xFFFE].contains(code) ? nil : "WAV format \(code)", seconds)
+    }
+
+    /// CAF: the chunk `desc` is the first; `data` has a size of 64 bits.
+    var caf: Content? {
+        guard text(0) == "caff", text(8) == "desc" else { return nil }
+        guard let encoding = text(28), let high = number(20, 4), let low = number(24, 4),
+            let packetBytes = number(36, 4), let packetFrames = number(40, 4)
+        else { return (nil, nil) }
+        let rate = Double(bitPattern: high << 32 | low)
+        var seconds: Double?
+        if let size = cafData, packetBytes > 0, packetFrames > 0, rate > 0 {
+            seconds = Double(size) / Double(packetBytes) * Double(packetFrames) / rate
+        }
+        return (["lpcm", "ima4", "ulaw", "alaw"].contains(encoding) ? nil : encoding, seconds)
+    }
+
+    private var cafData: UInt64? {
+        var place = 8
+        while let name = text(place), let high = number(place + 4, 4), let low = number(place + 8, 4) {
+            let size = high << 32 | low
+            if name == "data" { return size == .max ? nil : size }
+            guard size < UInt64(bytes.count) else { return nil }
+            place += 12 + Int(size)
+        }
+        return nil
+    }
+
+    /// Where the content of a chunk of a form begins.
+    private func chunk(_ wanted: String, isBigEndian: Bool) -> Int? {
+        var place = 12
+        while let name = text(place), let size = number(place + 4, 4, isBigEndian: isBigEndian) {
+            if name == wanted { return place + 8 }
+            place += 8 + Int(size) + Int(size & 1)
+        }
+        return nil
+    }
+
+    private func text(_ place: Int) -> String? {
+        guard place + 4 <= bytes.count else { return nil }
+        return String(decoding: bytes[place..<(place + 4)], as: UTF8.self)
+    }
+
+    private func number(_ place: Int, _ size: Int, isBigEndian: Bool = true) -> UInt64? {
+        guard place >= 0, place + size <= bytes.count else { return nil }
+        let raw = bytes[place..<(place + size)]
+        let ordered = isBigEndian ? Array(raw) : raw.reversed()
+        return ordered.reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    private func power(of exponent: Int) -> Double {
+        guard (-1000...1000).contains(exponent) else { return 0 }
+        return Double(sign: .plus, exponent: exponent, significand: 1)
+    }
+}

@@ -1,0 +1,137 @@
+"""`herald check`: every payload's verdict, findings and presentation, as `Tests/Payloads` has them."""
+
+import json
+import os
+import pathlib
+import plistlib
+import subprocess
+
+import pytest
+
+from commands import one_line
+from service import HERALD, herald
+
+PAYLOADS = pathlib.Path(__file__).parent.parent / "Payloads"
+BUNDLE = PAYLOADS / "Monopoly.app"
+CASES = json.loads((PAYLOADS / "expectations.json").read_text())
+
+
+def check(path, *options, stdin=None):
+    command = [HERALD, "check", str(path), *map(str, options)]
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=30)
+
+
+def checked(path, *options, stdin=None):
+    return json.loads(check(path, "--json", *options, stdin=stdin).stdout)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["file"])
+def test_each_payload_gets_its_verdict_and_its_presentation(case):
+    path = PAYLOADS / "files" / case["file"]
+    options = ["--push-type", case["push_type"], "--bundle", BUNDLE]
+    for wanted in case["present"]:
+        options += ["--language", wanted["language"]]
+    result = check(path, "--json", *options)
+    assert result.returncode == (0 if case["status"] == 200 else 1), result.stderr
+    report = json.loads(result.stdout)
+    assert report["http2"] == {"status": case["status"], "reason": case["reason"]}
+    assert report["accepted"] == (case["status"] == 200)
+    assert report["binary_status"] == case["binary_status"]
+    assert report["size"] == path.stat().st_size
+    messages = [finding["message"] for finding in report["findings"]]
+    for finding in case["findings"]:
+        assert any(finding in message for message in messages), messages
+    for wanted in case["present"]:
+        shown = next(
+            view for view in report["presentations"]
+            if view["language"] == wanted["language"] and view["state"] == wanted["state"]
+        )
+        assert {key: shown.get(key) for key in wanted} == wanted
+    text = check(path, *options)
+    assert text.returncode == result.returncode and not text.stderr
+    lines = text.stdout.decode()
+    assert ("accepted" if case["status"] == 200 else f"refused, {case['status']} {case['reason']}") in lines
+    assert all(message in lines for message in messages)
+
+
+def test_strict_makes_warnings_fail():
+    assert check("-", "--strict", stdin=b'{"aps":{"alert":"x"}}').returncode == 0
+    assert check("-", stdin=b'{"aps":{"allert":"x"}}').returncode == 0
+    assert check("-", "--strict", stdin=b'{"aps":{"allert":"x"}}').returncode == 1
+
+
+def test_a_payload_may_come_from_standard_input():
+    payload = (PAYLOADS / "files" / "example-1-plain-text-and-custom-array.json").read_bytes()
+    report = checked("-", stdin=payload)
+    assert report["accepted"] and report["size"] == len(payload) and report["findings"] == []
+
+
+def test_languages_stand_side_by_side():
+    path = PAYLOADS / "files" / "example-4-localised-body-with-arguments.json"
+    lines = check(path, "--bundle", BUNDLE).stdout.decode().splitlines()
+    assert any(line.split() == ["de", "en", "fr"] for line in lines)
+    assert any("Jenna and Frank have invited you" in line and "Frank et Jenna vous invitent" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [[], ["-", "--push-type", "loud"], ["-", "--language", "a b"], ["-", "--nonsense"], ["a", "b"]],
+    ids=" ".join,
+)
+def test_wrong_usage_exits_64(options):
+    result = subprocess.run([HERALD, "check", *options], stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
+    assert result.returncode == 64 and b"Usage: herald check" in result.stderr
+
+
+def test_what_is_not_there_is_told_in_one_line(tmp_path):
+    assert "nowhere.json" in one_line(herald("check", tmp_path / "nowhere.json", check=False))
+    payload = tmp_path / "x.json"
+    payload.write_text('{"aps":{"alert":"x"}}')
+    assert "nowhere" in one_line(herald("check", payload, "--bundle", tmp_path / "nowhere", check=False))
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("Info.plist", b"<plist><dict>"), ("Info.plist", b"bplist00" + bytes(40)),
+        ("en.lproj/Localizable.strings", b'"A" = "x"'), ("en.lproj/Localizable.strings", b"\xff\xfe\x00"),
+        ("en.lproj/Localizable.stringsdict", b"<?xml?>" + b"<plist>" + b"<dict>" * 100_000),
+        ("Localizable.xcstrings", b'{"strings":[]}'),
+    ],
+    ids=["xml", "binary", "strings", "utf-16", "deep", "catalog"],
+)
+def test_a_damaged_file_of_the_app_is_told_by_its_name(tmp_path, name, content):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(content)
+    payload = tmp_path / "x.json"
+    payload.write_text('{"aps":{"alert":"x"}}')
+    assert name in one_line(herald("check", payload, "--bundle", tmp_path, check=False))
+
+
+@pytest.mark.parametrize("kind", [plistlib.FMT_BINARY, plistlib.FMT_XML])
+def test_texts_may_be_property_lists_that_others_wrote(tmp_path, kind):
+    for language, text in {"en": "Hello %@", "ja": "%@さん、こんにちは"}.items():
+        folder = tmp_path / f"{language}.lproj"
+        folder.mkdir()
+        (folder / "Localizable.strings").write_bytes(plistlib.dumps({"HELLO": text}, fmt=kind))
+    payload = json.dumps({"aps": {"alert": {"loc-key": "HELLO", "loc-args": ["Bob"]}}}).encode()
+    report = checked("-", "--bundle", tmp_path, stdin=payload)
+    shown = {view["language"]: view["body"] for view in report["presentations"] if view["state"] == "background"}
+    assert shown == {"en": "Hello Bob", "ja": "Bobさん、こんにちは"}
+
+
+def test_in_a_project_every_language_is_looked_at(tmp_path):
+    texts = {"en": '"K" = "%@ of %@";', "de": '"K" = "%2$@ von %1$@";', "fr": '"K" = "%@";', "it": '"OTHER" = "x";'}
+    for language, text in texts.items():
+        folder = tmp_path / "Sources" / "App" / f"{language}.lproj"
+        folder.mkdir(parents=True)
+        (folder / "Localizable.strings").write_text(text, encoding="utf-16")
+    payload = b'{"aps":{"alert":{"loc-key":"K","loc-args":["a","b"]}}}'
+    messages = [finding["message"] for finding in checked("-", "--bundle", tmp_path, stdin=payload)["findings"]]
+    assert messages == ["key K missing in it", "K takes 1 argument (fr), 2 given"]
+
+
+def test_what_a_payload_says_does_nothing_to_the_terminal():
+    payload = json.dumps({"aps": {"alert": "\x1b[2Jgone\u202e", "a\x1b]0;x\x07": 1}}).encode()
+    output = check("-", stdin=payload).stdout
+    assert b"\x1b" not in output and b"\x07" not in output and "\u202e" not in output.decode()
