@@ -21,7 +21,7 @@ struct AppleRecipe {
                 + "-k /Library/Keychains/System.keychain \(authority)",
             "    Java            keytool -importcert -cacerts -alias herald -file \(authority)",
             "    Node.js         NODE_EXTRA_CA_CERTS=\(authority)",
-            "    Python, Go      SSL_CERT_FILE=\(authority) (in place of the system's authorities)",
+            "    Python, Go      SSL_CERT_FILE=\(authority)",
             "",
             "Clients use port 443 or 2197 (serve with --api-port 443 for the former), and 2195 and 2196 for the binary",
             "interface and its feedback. As long as the lines stand, these machines do not reach Apple's own services.",
