@@ -78,7 +78,10 @@ import NIOPosix
         Foundation.exit(0)
     }
 
-    private func makeStore(_ clock: ServiceClock, _ logger: Logger) throws -> any PostOffice.Store & RegistryStore {
+    private func makeStore(
+        _ clock: ServiceClock,
+        _ logger: Logger
+    ) throws -> any PostOffice.Store & RegistryStore & ChannelStore {
         if alone { return NoStore() }
         return try SQLiteStore(path: data + "/store/herald.db", clock: clock, logger: logger) { error in
             FileHandle.standardError.write(Data("\(error)\n".utf8))

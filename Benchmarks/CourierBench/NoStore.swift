@@ -6,7 +6,7 @@ import Synchronization
 /// A store that keeps nothing but numbers: what the courier and the post office cost by themselves.
 ///
 /// Journal lines are dropped, and a put is reported as stored as soon as a queue of its own gets to it.
-final class NoStore: MailboxStore, JournalStore, RegistryStore {
+final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
     private struct Contents {
         var reporter: (any MailboxStoreReporter)?
         var sequence: UInt64 = 0
@@ -117,4 +117,10 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore {
     func clearFeedback(_ records: [FeedbackRecord]) async throws {
         // There are none.
     }
+
+    func loadChannels() async throws -> [StoredChannel] { [] }
+    func createChannel(_ channel: BroadcastChannel) async throws {}
+    func deleteChannel(_ id: ChannelID, at moment: WallTime) async throws {}
+    func keepBroadcast(_ broadcast: Broadcast, at moment: WallTime) async throws {}
+    func removeExpiredBroadcasts(at moment: WallTime) async throws {}
 }

@@ -171,15 +171,14 @@ class TestWhatIsMade:
             assert not out.exists()
 
     def test_an_existing_file_is_not_overwritten_with_a_key(self, folder, tmp_path):
-        """Either it is refused, or what is written is closed to others."""
         path = tmp_path / "taken.pem"
         path.write_text("mine")
-        path.chmod(0o644)
-        result = herald("device", "enroll", "--data", folder.data, "--out", path, check=False)
-        if result.returncode == 0:
-            assert mode(path) == 0o600
-        else:
+        enrolled = herald("device", "list", "--data", folder.data, "--json").stdout
+        for command in (["device", "enroll"], ["provider", "certificate", "--topic", TOPIC]):
+            line = one_line(herald(*command, "--data", folder.data, "--out", path, check=False))
+            assert str(path) in line and "remove it" in line
             assert path.read_text() == "mine"
+        assert herald("device", "list", "--data", folder.data, "--json").stdout == enrolled
 
 
 class TestServerCertificate:

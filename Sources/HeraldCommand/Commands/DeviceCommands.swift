@@ -29,7 +29,7 @@ struct DeviceEnroll: AsyncParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("Where it is written; a file of that name is replaced.", valueName: "file"))
+    @Option(help: ArgumentHelp("Where it is written; no file of that name may be there.", valueName: "file"))
     var out: String
 
     @Option(help: ArgumentHelp("What people call the device.", valueName: "text"))

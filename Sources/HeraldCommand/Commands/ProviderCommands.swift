@@ -52,7 +52,7 @@ struct ProviderCertificate: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A certificate signing request, in PEM or DER.", valueName: "file"))
     var request: String?
 
-    @Option(help: ArgumentHelp("Where it is written; a file of that name is replaced.", valueName: "file"))
+    @Option(help: ArgumentHelp("Where it is written; no file of that name may be there.", valueName: "file"))
     var out: String
 
     @Flag(help: "Print JSON.")

@@ -3,11 +3,18 @@ import Foundation
 /// Where a command puts what it made: a key that cannot be had a second time.
 enum OutputFile {
     /// Checks that a file can be written there, before anything is made that would be lost if it could not.
+    ///
+    /// One that is there already stays: it may hold the only copy of a key.
     /// - Throws: ``CommandError/Code/file``.
     static func check(_ path: String) throws {
         var isFolder: ObjCBool = false
-        if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
-            throw CommandError(.file, "\(path) is a folder: name a file in it")
+        if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) {
+            throw CommandError(
+                .file,
+                isFolder.boolValue
+                    ? "\(path) is a folder: name a file in it"
+                    : "\(path) is there already, and may hold the only copy of a key: name another file, or remove it"
+            )
         }
         try checkFolder((path as NSString).deletingLastPathComponent, for: path)
     }
