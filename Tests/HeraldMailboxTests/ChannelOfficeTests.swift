@@ -183,7 +183,9 @@ struct ChannelOfficeTests {
     @Test func `what no app could read is on record, and nowhere else`() async throws {
         try await scene.load([(1, app, .newest)])
         let post = scene.post(1, to: 1, of: app, for: .seconds(60))
-        #expect(scene.office.discard(post, as: .discardedUndeliverable) == .accepted)
+        let receipt = scene.receipts.receipt()
+        #expect(scene.office.discard(post, as: .discardedUndeliverable, receipt: receipt) == .pending)
+        #expect(await scene.receipts.outcome(of: receipt) == .accepted)
         #expect(try await states(1) == [.received, .discardedUndeliverable])
         #expect(outlet.numbers == [] && scene.office.newest(ChannelScene.id(1), of: app) == nil)
     }

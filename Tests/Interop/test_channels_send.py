@@ -233,7 +233,9 @@ class TestStorage:
             channel = create(provider)
             link = enroll(service).connect()
             link.subscribe(filter_of(channel))
-            unique = publish(provider, channel, b"nonsense", expiration=soon())
+            answer = send(provider, channel, b"nonsense", expiration=soon(), explain=1)
+            assert answer.status == 200 and "sent to nobody" in answer.header("herald-explanation")
+            unique = answer.header("apns-unique-id")
             link.settled()
             states = [f"{line['state']} ({line['reason']})" for line in service.journal(unique) if line.get("reason")]
             assert states == ["discarded (undeliverable payload)"]

@@ -169,8 +169,9 @@ package final class ChannelOffice: Sendable {
         return decision
     }
 
-    /// Takes a broadcast that no app could read: it goes on record, and nowhere else.
-    package func discard(_ post: BroadcastPost, as journalState: JournalState) -> PostDecision {
+    /// Takes a broadcast that no app could read: it goes on record, and nowhere else; the receipt is settled once it is.
+    package func discard(_ post: BroadcastPost, as journalState: JournalState, receipt: Receipt) -> PostDecision {
+        guard store.isAccepting else { return .refused(.serviceUnavailable, since: nil) }
         guard let channel = channel(post.channel, of: post.app) else {
             return .refused(.channelNotRegistered, since: nil)
         }
@@ -185,11 +186,9 @@ package final class ChannelOffice: Sendable {
             priority: post.priority,
             payload: []
         )
-        store.record([
-            JournalEvent(.received, broadcast, at: post.received),
-            JournalEvent(journalState, broadcast, at: clock.now()),
-        ])
-        return .accepted
+        store.record(JournalEvent(.received, broadcast, at: post.received), settling: nil)
+        store.record(JournalEvent(journalState, broadcast, at: clock.now()), settling: receipt)
+        return .pending
     }
 
     // For devices.
