@@ -204,6 +204,15 @@ class TestStorage:
             link.subscribe(filter_of(channel))
             link.settled()
 
+    def test_a_clock_that_is_moved_past_its_time_ends_it_at_once(self, fresh):
+        service = fresh("--clock", "adjustable").start()
+        with Provider(service, key=service.provider_key()) as provider:
+            id = new_id()
+            publish(provider, create(provider), {"n": 1}, apns_request_id=id, expiration=soon(600))
+            advance(service, 601)
+            lines = service.journal(id)
+            assert lines[-1].get("reason") == "expired", lines
+
     def test_the_journal_tells_what_became_of_it(self, shared, provider, enroll):
         channel = create(provider)
         links = [enroll(shared, f"listener-{number}").connect() for number in range(3)]
