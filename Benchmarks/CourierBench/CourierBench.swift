@@ -35,7 +35,7 @@ import NIOPosix
         store.report(to: postOffice)
         let registry = Registry(store: store, postOffice: postOffice, directory: directory, clock: clock)
         try await registry.load()
-        let channels = ChannelOffice(clock: clock, store: store, apps: registry, logger: logger)
+        let channels = ChannelOffice(clock: clock, store: store, apps: registry, load: postOffice.load, logger: logger)
         let server = try folder.serverCertificate()
         let tls = DoorTLS(
             certificateChain: server.chain,

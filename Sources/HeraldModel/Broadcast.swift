@@ -64,6 +64,11 @@ package struct Broadcast: Hashable, Sendable {
         self.payload = payload
     }
 
+    /// What the numbers of broadcasts begin with at a moment: they follow the clock, so that they grow across restarts.
+    package static func firstNumber(at moment: WallTime) -> UInt64 {
+        UInt64(clamping: moment.milliseconds) << 10
+    }
+
     /// Whether its time is over at `now`; one that is not stored does not expire.
     package func isExpired(at now: WallTime) -> Bool {
         storedUntil.map { $0 <= now } ?? false

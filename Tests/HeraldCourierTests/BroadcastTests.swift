@@ -5,6 +5,7 @@ import HeraldTestSupport
 import HeraldWire
 import NIOCore
 import NIOEmbedded
+import Synchronization
 import Testing
 
 @testable import HeraldCourier
@@ -282,5 +283,38 @@ struct BroadcastTests {
                 try await again.channel.closeFuture.get()
             }
         }
+    }
+
+    @Test func `a session that had a broadcast while the clock was ahead gets those of now`() async throws {
+        let session: MQTTProperties = [.sessionExpiryInterval(100_000)]
+        pass(.seconds(3600))
+        try await HandlerBench.run(bench.clerk) {
+            try await connect(session, in: bench)
+            try await subscribe(in: bench)
+            await publish(1, for: nil)
+            #expect(try await next(in: bench) == 1)
+            try await bench.send(.puback(MQTTPublishAnswer(packetIdentifier: 1)))
+            try await bench.send(.disconnect(MQTTDisconnect()))
+            try await bench.channel.closeFuture.get()
+        }
+        // The clock is set right, and the service starts again.
+        scene.clock.advance(by: .seconds(-3600))
+        let office = FakeOffice(channels: try await scene.restarted())
+        let kept = bench.office.state.withLock { $0.sessions }
+        office.state.withLock { $0.sessions = kept }
+        let again = try await HandlerBench(office: office)
+        let outlet = Outlet(again)
+        office.channels.deliver(through: outlet)
+        try await HandlerBench.run(again.clerk) {
+            try await again.send(SessionBench.connect(isClean: false, properties: session))
+            #expect(try await again.next().connack?.isSessionPresent == true)
+            _ = office.channels.publish(
+                scene.post(2, to: 1, of: Self.app, for: nil),
+                receipt: scene.receipts.receipt()
+            )
+            await again.channel.testingEventLoop.run()
+            #expect(try await next(in: again) == 2)
+        }
+        withExtendedLifetime(outlet) {}
     }
 }

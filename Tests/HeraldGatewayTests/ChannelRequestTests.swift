@@ -86,12 +86,13 @@ struct ChannelRequestTests {
         #expect(answer.body == body)
     }
 
-    @Test func `an unreadable broadcast is taken where the operator says so, and reaches nobody`() throws {
+    @Test func `an unreadable broadcast is refused by a store that takes nothing, and reaches nobody`() throws {
         fixture.configuration.rules.takesUnreadablePayloads = true
+        scene.store.setAccepting(false)
         let connected = try Connected(fixture)
         try connected.open()
         let answer = try #require(try connected.ask(try sendingFields(), body: Array("x".utf8)))
-        #expect(answer.fields[":status"] == "200")
+        #expect(answer.body == #"{"reason":"ServiceUnavailable"}"#)
         #expect(scene.office.feed(ChannelScene.id(2), of: KnownApps.chat)?.published == 0)
     }
 

@@ -107,6 +107,27 @@ struct `a connection in a drill` {
         #expect(connected.peer.answers(frames).values.map(\.status) == ["200"])
     }
 
+    @Test func `holds nothing back any more once the service stops`() throws {
+        start(.latency(.seconds(60) ... .seconds(60)))
+        let kept = Kept()
+        fixture.post.settle { kept.letter = $0 }
+        #expect(try connected.ask(fields) == nil)
+        connected.connection?.stop()
+        kept.letter?.receipt?.settle(.accepted)
+        let frames = try connected.sent()
+        #expect(connected.peer.answers(frames).values.map(\.status) == ["200"])
+        #expect(goAways(frames).map(\.text) == [#"{"reason":"Shutdown"}"#])
+    }
+
+    @Test func `withholds acceptance, and no refusal`() throws {
+        start(.silence(isAccepted: true))
+        fixture.post.decide(.refused(.tooManyRequests, since: nil))
+        #expect(try connected.ask(fields)?.status == "429")
+        fixture.post.settle { $0.receipt?.settle(.refused(.serviceUnavailable)) }
+        #expect(try connected.ask(fields)?.status == "503")
+        #expect(fixture.post.noted == [])
+    }
+
     @Test func `never answers, and loses or accepts, as was asked`() throws {
         start(.silence(isAccepted: false))
         #expect(try connected.ask(fields) == nil)

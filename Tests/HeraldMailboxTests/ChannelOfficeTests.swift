@@ -158,6 +158,22 @@ struct ChannelOfficeTests {
         #expect(await scene.publish(scene.post(4, to: 1, of: app)) == .accepted)
     }
 
+    @Test func `broadcasts that wait for the store count as memory, and past its limit are refused`() async throws {
+        let post = scene.post(1, to: 1, of: app, for: .seconds(60))
+        let load = LetterLoad(limit: 2 * (512 + post.payload.count))
+        let scene = ChannelScene(load: load)
+        scene.office.deliver(through: outlet)
+        try await scene.load([(1, app, .newest)])
+        let receipts = (1...2).map { _ in scene.receipts.receipt() }
+        for receipt in receipts { #expect(scene.office.publish(post, receipt: receipt) == .pending) }
+        #expect(await scene.publish(post) == .refused(.serviceUnavailable))
+        try await scene.run {
+            for receipt in receipts { #expect(await scene.receipts.outcome(of: receipt) == .accepted) }
+            while load.current > 0 { await Task.yield() }
+            #expect(await scene.publish(post) == .accepted)
+        }
+    }
+
     @Test func `numbers grow, across restarts too, and when the clock goes back`() async throws {
         try await scene.load([(1, app, .newest)])
         try await scene.run {
@@ -183,7 +199,9 @@ struct ChannelOfficeTests {
     @Test func `what no app could read is on record, and nowhere else`() async throws {
         try await scene.load([(1, app, .newest)])
         let post = scene.post(1, to: 1, of: app, for: .seconds(60))
-        #expect(scene.office.discard(post, as: .discardedUndeliverable) == .accepted)
+        let receipt = scene.receipts.receipt()
+        #expect(scene.office.discard(post, as: .discardedUndeliverable, receipt: receipt) == .pending)
+        #expect(await scene.receipts.outcome(of: receipt) == .accepted)
         #expect(try await states(1) == [.received, .discardedUndeliverable])
         #expect(outlet.numbers == [] && scene.office.newest(ChannelScene.id(1), of: app) == nil)
     }

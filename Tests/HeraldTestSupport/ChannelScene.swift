@@ -9,35 +9,40 @@ package final class ChannelScene: Sendable {
     package let store: MemoryStore
     package let apps = NumberedApps()
     package let receipts = ReceiptTray()
+    package let load: LetterLoad
     package let office: ChannelOffice
 
     package init(
         configuration: ChannelOfficeConfiguration = ChannelOfficeConfiguration(),
-        clock: ManualClock = ManualClock()
+        clock: ManualClock = ManualClock(),
+        load: LetterLoad = LetterLoad(limit: 1 << 30)
     ) {
         self.clock = clock
+        self.load = load
         store = MemoryStore(clock: clock)
-        office = ChannelScene.office(configuration, clock, store, apps)
+        office = ChannelScene.office(configuration, clock, store, apps, load)
     }
 
     private static func office(
         _ configuration: ChannelOfficeConfiguration,
         _ clock: ManualClock,
         _ store: MemoryStore,
-        _ apps: NumberedApps
+        _ apps: NumberedApps,
+        _ load: LetterLoad
     ) -> ChannelOffice {
         ChannelOffice(
             configuration: configuration,
             clock: clock,
             store: store,
             apps: apps,
+            load: load,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }
 
     /// Another service on the same store.
     package func restarted() async throws -> ChannelOffice {
-        let office = ChannelScene.office(ChannelOfficeConfiguration(), clock, store, apps)
+        let office = ChannelScene.office(ChannelOfficeConfiguration(), clock, store, apps, load)
         try await office.load()
         return office
     }

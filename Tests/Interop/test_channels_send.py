@@ -204,6 +204,15 @@ class TestStorage:
             link.subscribe(filter_of(channel))
             link.settled()
 
+    def test_a_clock_that_is_moved_past_its_time_ends_it_at_once(self, fresh):
+        service = fresh("--clock", "adjustable").start()
+        with Provider(service, key=service.provider_key()) as provider:
+            id = new_id()
+            publish(provider, create(provider), {"n": 1}, apns_request_id=id, expiration=soon(600))
+            advance(service, 601)
+            lines = service.journal(id)
+            assert lines[-1].get("reason") == "expired", lines
+
     def test_the_journal_tells_what_became_of_it(self, shared, provider, enroll):
         channel = create(provider)
         links = [enroll(shared, f"listener-{number}").connect() for number in range(3)]
@@ -233,7 +242,9 @@ class TestStorage:
             channel = create(provider)
             link = enroll(service).connect()
             link.subscribe(filter_of(channel))
-            unique = publish(provider, channel, b"nonsense", expiration=soon())
+            answer = send(provider, channel, b"nonsense", expiration=soon(), explain=1)
+            assert answer.status == 200 and "sent to nobody" in answer.header("herald-explanation")
+            unique = answer.header("apns-unique-id")
             link.settled()
             states = [f"{line['state']} ({line['reason']})" for line in service.journal(unique) if line.get("reason")]
             assert states == ["discarded (undeliverable payload)"]

@@ -174,6 +174,16 @@ class TestAnswers:
             assert not provider.answers[stream].ended
         assert scene.states(id) == ["received (None)", "lost (drill)"]
 
+    def test_what_the_service_refuses_is_said(self, fresh):
+        scene = Scene(fresh("--token-burst", "1", "--token-rate", "1").start())
+        with scene.provider() as provider:
+            scene.start("silence", "--accepted", "--token", scene.token)
+            for _ in range(9):
+                provider.send(scene.token)
+            id = new_id()
+            assert_refused(provider.push(scene.token, id=id), 429, "TooManyRequests", id)
+            assert scene.states(id) == []
+
     def test_or_that_it_was_accepted(self, scene):
         with listening_device(scene.service) as device, scene.provider() as provider:
             scene.start("silence", "--accepted", "--token", device.token)
@@ -183,7 +193,7 @@ class TestAnswers:
             provider.ping()
             assert not provider.answers[stream].ended
             eventually(lambda: "delivered (None)" in scene.states(id), what="the delivery's line")
-            assert "answer withheld (drill)" in scene.states(id)
+            eventually(lambda: "answer withheld (drill)" in scene.states(id), what="the drill's line")
 
 
 class TestConnections:

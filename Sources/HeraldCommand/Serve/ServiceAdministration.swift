@@ -93,8 +93,10 @@ struct ServiceAdministration: Administration {
         // What the new time means happens now, and not when somebody looks next.
         watch.renewServerCertificate()
         assembly.gateway.reviewCertificates()
+        assembly.binaryGateway.reviewCertificates()
         assembly.courier.recheck()
         await assembly.postOffice.sweep()
+        await assembly.channels.sweep()
         return clock
     }
 

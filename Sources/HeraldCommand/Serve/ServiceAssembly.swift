@@ -86,6 +86,7 @@ struct ServiceAssembly: Sendable {
             clock: clock,
             store: store,
             apps: registry,
+            load: postOffice.load,
             logger: logger
         )
         try await channels.load()

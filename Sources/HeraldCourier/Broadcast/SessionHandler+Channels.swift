@@ -18,7 +18,7 @@ extension SessionHandler {
             feed,
             filter: filter.name,
             qualityOfService: qualityOfService,
-            acknowledged: acknowledged,
+            acknowledged: isPossible(acknowledged) ? acknowledged : 0,
             handler: self
         )
         channels.append(subscription)
@@ -26,6 +26,14 @@ extension SessionHandler {
         loop.broadcasts.join(subscription)
         guard let newest = clerk.office.newest(filter.id, of: app), subscription.accept(newest) else { return }
         broadcastWaits(subscription)
+    }
+
+    /// Whether a session can have had a broadcast of that number.
+    ///
+    /// Not where the clock was set back since, and the service started again: held against it, the device would get
+    /// nothing until the clock is where it was.
+    private func isPossible(_ number: UInt64) -> Bool {
+        number < Broadcast.firstNumber(at: clerk.clock.now() + .seconds(1))
     }
 
     func closeChannel(_ filter: ChannelFilter) {

@@ -200,7 +200,8 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
             !service.admission.isStillGood(identity, at: service.clock.now())
         else { return }
         switch phase {
-        case .opening, .serving, .finishing: end(nil, context)
+        case .opening: end(nil, context)
+        case .serving, .finishing: farewell(context)
         case .draining, .closed: break
         }
     }
@@ -318,10 +319,11 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         }
     }
 
-    /// Ends with the last notification that was accepted; if there is none, no identifier would be true.
+    /// Ends whatever is open still.
     private func farewell(_ context: ChannelHandlerContext) {
-        if window.lastAccepted != nil { service.metrics.count(.shutdown) }
-        end(window.lastAccepted.map { BinaryErrorResponse(.shutdown, identifier: $0) }, context)
+        guard let (status, identifier) = window.farewell else { return end(nil, context) }
+        service.metrics.count(status)
+        end(BinaryErrorResponse(status, identifier: identifier), context)
     }
 
     private func end(_ response: BinaryErrorResponse?, _ context: ChannelHandlerContext) {

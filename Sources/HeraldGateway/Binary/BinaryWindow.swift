@@ -55,6 +55,17 @@ struct BinaryWindow {
     /// Whether another one may be taken.
     var hasRoom: Bool { count < limit && !isBroken }
 
+    /// The last word of a connection that ends whatever is open still: the last that was accepted.
+    ///
+    /// If there is none, no identifier would be true beside that status, and silence would say that all of it was accepted:
+    /// so the first that is open counts as failed. It may be delivered all the same; its sender sends it again.
+    var farewell: (BinaryStatus, identifier: UInt32)? {
+        if let lastAccepted { return (.shutdown, lastAccepted) }
+        guard count > 0, entries[head].origin.isAnswered else { return nil }
+        if let failure { return (failure.status, failure.origin.identifier ?? 0) }
+        return (.processingError, entries[head].origin.identifier ?? 0)
+    }
+
     /// The number of the notification that is taken next.
     var nextNumber: UInt64 { headNumber + UInt64(count) }
 

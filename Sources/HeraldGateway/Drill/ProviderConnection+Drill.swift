@@ -6,8 +6,8 @@ import NIOSSL
 
 /// What a drill has made of one request.
 struct RequestDrill {
-    /// Whether it is never answered.
-    var isSilent = false
+    /// Set if its acceptance is never told: what the record will say that of.
+    var withholds: Notification?
     /// Before this moment its answer is held back.
     var answerAt = NIODeadline.uptimeNanoseconds(0)
 }
@@ -24,6 +24,8 @@ struct ConnectionDrills {
     /// Bounded by the requests that the connection may have in hand.
     var held: [Held] = []
     var release: Scheduled<Void>?
+    /// Whether the service stops, which waits for no drill.
+    var holdsNothing = false
     /// Whether a drill has said GOAWAY already.
     var hasSaidGoAway = false
     /// The drill that stops the connection, in words.
@@ -67,10 +69,9 @@ extension ProviderConnection {
             return true
         case .silence(isAccepted: true):
             var drill = slot.drill ?? RequestDrill()
-            drill.isSilent = true
+            drill.withholds = notification
             slot.drill = drill
             post(notification, generation, slot, environment)
-            service.letterBox.note(.answerWithheldByDrill, about: notification)
             return true
         case .goAway(let rejection):
             post(notification, generation, slot, environment)
@@ -98,8 +99,11 @@ extension ProviderConnection {
 
     /// Gives an answer that a drill has its say about: later, or never.
     func give(_ reply: Reply, to slot: RequestSlot, _ drill: RequestDrill) {
-        guard !drill.isSilent else { return session.leaveUnanswered(slot) }
-        guard let context, drill.answerAt > context.eventLoop.now, slot.isStreamOpen else {
+        if let notification = drill.withholds {
+            service.letterBox.note(.answerWithheldByDrill, about: notification)
+            return session.leaveUnanswered(slot)
+        }
+        guard let context, !drills.holdsNothing, drill.answerAt > context.eventLoop.now, slot.isStreamOpen else {
             return session.reply(to: slot, reply)
         }
         session.keepInHand(slot)

@@ -40,7 +40,8 @@ extension ProviderConnection {
             perform { $0.publish(post, receipt: receipt) }
         case .unreadable(let post):
             slot.replyUniqueID = IdentifierText(post.uniqueID, upperCase: false)
-            perform { $0.discard(post, as: .discardedUndeliverable) }
+            promise(.accepted, "no app could read it: it is on record, and is sent to nobody", slot)
+            perform { $0.discard(post, as: .discardedUndeliverable, receipt: receipt) }
         }
     }
 
@@ -59,7 +60,7 @@ extension ProviderConnection {
             promise(.accepted, "it was not to be stored, and is on its way to the devices that are subscribed", slot)
             accept(slot)
         case .pending:
-            promise(slot.acceptance ?? .accepted, "it is stored", slot)
+            if slot.acceptance?.explanation == nil { promise(slot.acceptance ?? .accepted, "it is stored", slot) }
         case .refused(let rejection, _): refuse(slot, Refusal(rejection, Self.wordsAboutChannels(rejection)))
         }
     }

@@ -172,6 +172,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
     /// The service stops.
     func stop() {
         guard let context else { return }
+        drills.holdsNothing = true
         releaseHeld(until: .distantFuture)
         perform(lifetime.stop(requestCount: session.requestCount, now: context.eventLoop.now), context)
         flush(context)
@@ -234,6 +235,8 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         service.metrics.count(refusal.rejection)
         slot.replyID = slot.replyID ?? givenID(slot) ?? IdentifierText(ids.identifier(), upperCase: true)
         slot.replyUniqueID = nil
+        // What is refused is said as on any day: a drill withholds acceptance alone.
+        slot.drill?.withholds = nil
         var reply = Reply(refusal, explains: slot.explains)
         if let retryAfter { reply.retryAfter = Array("\(retryAfter)".utf8) }
         // The answer to HEAD has no body (RFC 9110 §9.3.2).

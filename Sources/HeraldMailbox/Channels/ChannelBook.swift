@@ -117,7 +117,7 @@ struct ChannelBook {
     /// The number of the next broadcast: greater than that of every other, also of those before a restart, which the
     /// clock sees to where no message was stored.
     mutating func nextNumber(now: WallTime) -> UInt64 {
-        lastNumber = max(lastNumber + 1, UInt64(clamping: now.milliseconds) << 10)
+        lastNumber = max(lastNumber + 1, Broadcast.firstNumber(at: now))
         return lastNumber
     }
 

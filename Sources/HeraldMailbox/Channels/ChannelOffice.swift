@@ -23,6 +23,7 @@ package final class ChannelOffice: Sendable {
     private let clock: any WallClock
     private let store: any Store
     private let apps: any AppNumbers
+    private let load: LetterLoad
     private let logger: Logger
     private let errands = Errands()
     private let metrics = BroadcastMetrics()
@@ -33,8 +34,10 @@ package final class ChannelOffice: Sendable {
         clock: any WallClock,
         store: any Store,
         apps: any AppNumbers,
+        load: LetterLoad,
         logger: Logger
     ) {
+        self.load = load
         self.configuration = configuration
         self.clock = clock
         self.store = store
@@ -137,7 +140,7 @@ package final class ChannelOffice: Sendable {
 
     /// Takes a broadcast: sends it to those who are subscribed, and stores it where it is to be stored.
     package func publish(_ post: BroadcastPost, receipt: Receipt) -> PostDecision {
-        guard store.isAccepting else { return .refused(.serviceUnavailable, since: nil) }
+        guard store.isAccepting, !load.isFull else { return .refused(.serviceUnavailable, since: nil) }
         let (broadcast, decision) = state.withLock { state -> (Broadcast?, PostDecision) in
             guard let entry = state.book.entry(post.channel, of: post.app) else {
                 return (nil, .refused(.channelNotRegistered, since: nil))
@@ -169,8 +172,9 @@ package final class ChannelOffice: Sendable {
         return decision
     }
 
-    /// Takes a broadcast that no app could read: it goes on record, and nowhere else.
-    package func discard(_ post: BroadcastPost, as journalState: JournalState) -> PostDecision {
+    /// Takes a broadcast that no app could read: it goes on record, and nowhere else; the receipt is settled once it is.
+    package func discard(_ post: BroadcastPost, as journalState: JournalState, receipt: Receipt) -> PostDecision {
+        guard store.isAccepting else { return .refused(.serviceUnavailable, since: nil) }
         guard let channel = channel(post.channel, of: post.app) else {
             return .refused(.channelNotRegistered, since: nil)
         }
@@ -185,11 +189,9 @@ package final class ChannelOffice: Sendable {
             priority: post.priority,
             payload: []
         )
-        store.record([
-            JournalEvent(.received, broadcast, at: post.received),
-            JournalEvent(journalState, broadcast, at: clock.now()),
-        ])
-        return .accepted
+        store.record(JournalEvent(.received, broadcast, at: post.received), settling: nil)
+        store.record(JournalEvent(journalState, broadcast, at: clock.now()), settling: receipt)
+        return .pending
     }
 
     // For devices.
@@ -247,7 +249,10 @@ package final class ChannelOffice: Sendable {
     }
 
     private func keep(_ broadcast: Broadcast, _ receipt: Receipt) {
+        let bytes = broadcast.payload.count
+        load.add(payloadBytes: bytes)
         errands.add {
+            defer { self.load.remove(payloadBytes: bytes) }
             await self.settle(receipt, "could not store a broadcast") {
                 try await self.store.keepBroadcast(broadcast, at: self.clock.now())
                 self.state.withLock { $0.book.haveKept(broadcast) }

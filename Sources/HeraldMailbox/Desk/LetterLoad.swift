@@ -11,7 +11,7 @@ package final class LetterLoad: Sendable {
     private let bytes = Atomic<Int>(0)
     private let limit: Int
 
-    init(limit: Int) {
+    package init(limit: Int) {
         self.limit = limit
     }
 

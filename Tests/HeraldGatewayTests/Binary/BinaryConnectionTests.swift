@@ -304,6 +304,35 @@ struct BinaryConnectionTests {
         #expect(try bench.answer() == nil)
     }
 
+    @Test(
+        arguments: [
+            (1, BinaryErrorResponse(.shutdown, identifier: 1)),
+            (nil, BinaryErrorResponse(.processingError, identifier: 1)),
+        ] as [(UInt32?, BinaryErrorResponse)]
+    )
+    func `an end says what is accepted while something is open, since silence would say all`(
+        settled: UInt32?,
+        answer: BinaryErrorResponse
+    ) throws {
+        fixture.post.settle { letter in
+            guard let settled, "\(letter.notification.id)".hasSuffix("0000000\(settled)") else { return }
+            letter.receipt?.settle(.accepted)
+        }
+        let issued = try fixture.trust.provider("com.example.app")
+        let revoked = try BinaryBench(fixture, certificate: try fixture.der(issued.pem))
+        try revoked.receive(try numbers(1...3))
+        let stopped = try bench()
+        try stopped.receive(try numbers(1...3))
+        stopped.connection.stop()
+        stopped.pass(.seconds(10))
+        #expect(try stopped.answer() == answer)
+        _ = try fixture.trust.folder.revokeCredential(issued.credential.id, now: fixture.now)
+        #expect(fixture.office.reload().revocations == [.provider])
+        revoked.connection.reviewCertificate()
+        #expect(try revoked.answer() == answer)
+        #expect(revoked.hasEnded)
+    }
+
     @Test func `who shows no certificate may speak HTTP/2, and nothing else`() throws {
         let binary = try BinaryBench(fixture, certificate: nil)
         try binary.receive(try numbers(1...1))
