@@ -44,13 +44,13 @@ extension Writer {
 
     /// Memory is finite: while nothing can be written, the oldest journal lines are lost.
     ///
-    /// Removals stay, since a row that is not deleted would be delivered again.
+    /// Removals stay, since a row that is not deleted would be delivered again; so do lines that somebody waits for.
     private func dropOldLines() {
         var surplus = orders.count - surroundings.configuration.retainedLines
         guard surplus > 0 else { return }
         let before = orders.count
         orders.removeAll { order in
-            guard surplus > 0, case .record = order else { return false }
+            guard surplus > 0, case .record(_, nil) = order else { return false }
             surplus -= 1
             return true
         }
