@@ -75,7 +75,7 @@ def test_languages_stand_side_by_side():
 
 @pytest.mark.parametrize(
     "options",
-    [[], ["-", "--push-type", "loud"], ["-", "--language", "a b"], ["-", "--nonsense"], ["a", "b"]],
+    [[], ["-", "--container", "."], ["-", "--push-type", "loud"], ["-", "--language", "a b"], ["-", "--nonsense"], ["a", "b"]],
     ids=" ".join,
 )
 def test_wrong_usage_exits_64(options):
@@ -129,6 +129,48 @@ def test_in_a_project_every_language_is_looked_at(tmp_path):
     payload = b'{"aps":{"alert":{"loc-key":"K","loc-args":["a","b"]}}}'
     messages = [finding["message"] for finding in checked("-", "--bundle", tmp_path, stdin=payload)["findings"]]
     assert messages == ["key K missing in it", "K takes 1 argument (fr), 2 given"]
+
+
+def test_without_a_payload_every_text_of_the_app_is_looked_at(tmp_path):
+    texts = {"en": '"K" = "%@ of %@"; "L" = "l";', "de": '"K" = "%2$@ von %1$@"; "L" = "l";', "fr": '"K" = "%@";'}
+    for language, text in texts.items():
+        folder = tmp_path / "App" / f"{language}.lproj"
+        folder.mkdir(parents=True)
+        (folder / "Localizable.strings").write_text(text)
+    (tmp_path / "App" / "long.wav").write_bytes(b"no sound at all")
+    result = subprocess.run([HERALD, "check", "--bundle", tmp_path, "--json"], capture_output=True, timeout=30)
+    report = json.loads(result.stdout)
+    assert result.returncode == 0 and report["keys"] == 2 and report["texts"] == {"de": 2, "en": 2, "fr": 1}
+    assert [finding["message"] for finding in report["findings"]] == [
+        "K takes 1 argument in fr, but 2 arguments in de, en", "key L missing in fr",
+        "sound long.wav is neither AIFF, WAV nor CAF by its content",
+    ]
+    strict = subprocess.run([HERALD, "check", "--bundle", tmp_path, "--strict"], capture_output=True, timeout=30)
+    assert strict.returncode == 1 and b"fr  1 of 2 texts" in strict.stdout and b"key L missing in fr" in strict.stdout
+
+
+def test_sounds_of_the_container_are_found(tmp_path):
+    sounds = tmp_path / "Library" / "Sounds"
+    sounds.mkdir(parents=True)
+    (sounds / "mine.wav").write_bytes(b"")
+    payload = b'{"aps":{"alert":"x","sound":"mine.wav"}}'
+    assert checked("-", "--bundle", BUNDLE, "--container", tmp_path, stdin=payload)["findings"] == []
+    messages = [finding["message"] for finding in checked("-", "--bundle", BUNDLE, stdin=payload)["findings"]]
+    assert messages == ["sound mine.wav is not in the bundle"]
+
+
+def test_wide_characters_keep_the_columns(tmp_path):
+    for language, text in {"en": "Hello", "ja": "ボブさん、こんにちは" * 3}.items():
+        folder = tmp_path / f"{language}.lproj"
+        folder.mkdir()
+        (folder / "Localizable.strings").write_text(f'"K" = "{text}";')
+    output = check("-", "--bundle", tmp_path, "--language", "ja", "--language", "en",
+                   stdin=b'{"aps":{"alert":{"loc-key":"K"}}}').stdout.decode()
+    body = next(line for line in output.splitlines() if line.split()[:1] == ["body"])
+    head = next(line for line in output.splitlines() if line.split() == ["ja", "en"])
+    before = body[:body.index("Hello")]
+    # Each of these takes two columns, where the heading has blanks of one.
+    assert len(before) + sum(ord(character) > 0x2FFF for character in before) == head.index("en")
 
 
 def test_what_a_payload_says_does_nothing_to_the_terminal():

@@ -9,23 +9,28 @@ struct Check: ParsableCommand {
         abstract: "Check a payload, and show what users would see.",
         discussion: """
             Says what APNs would answer, what is wrong or dubious, and what each language, app state and setting shows.
-            With an app's bundle, or the folder of its project, it finds missing texts and wrong argument counts too.
+            With an app's bundle, or the folder of its project, it finds missing texts and wrong argument counts too;
+            without a payload it looks at every text of the app in every language.
             Exits 0 where the payload would be accepted, 1 where it would be refused.
 
             Example:
               herald check invitation.json --bundle Monopoly.app --language fr
               echo '{"aps":{"alert":"Hello"}}' | herald check - --strict
+              herald check --bundle Sources/Monopoly --strict
             """
     )
 
     @Argument(help: ArgumentHelp("A JSON file, or - for standard input.", valueName: "payload"))
-    var payload: String
+    var payload: String?
 
     @Option(help: ArgumentHelp("The push type.", valueName: "type"))
     var pushType = PushType.alert.rawValue
 
     @Option(help: ArgumentHelp("The app: a bundle, or the folder of its project.", valueName: "folder"))
     var bundle: String?
+
+    @Option(help: ArgumentHelp("The app's own folder, with more sounds in Library/Sounds.", valueName: "folder"))
+    var container: String?
 
     @Option(
         name: .customLong("language"),
@@ -40,6 +45,12 @@ struct Check: ParsableCommand {
     var json = false
 
     func validate() throws {
+        guard payload != nil || bundle != nil else {
+            throw ValidationError("Name a payload, an app's folder (--bundle), or both.")
+        }
+        guard container == nil || bundle != nil else {
+            throw ValidationError("--container belongs to an app: name its folder too (--bundle).")
+        }
         guard PushType(rawValue: pushType) != nil else {
             let known = PushType.allCases.map(\.rawValue).joined(separator: ", ")
             throw ValidationError("--push-type is one of \(known).")
@@ -50,12 +61,14 @@ struct Check: ParsableCommand {
     }
 
     func run() throws {
+        let app = try bundle.map { try AppBundle(folder: $0, container: container) }
+        guard let payload else { return try checkApp(app ?? AppBundle()) }
         let bytes = try SafeFile.read(payload == "-" ? "/dev/stdin" : payload)
         let report = CheckReport(
             payload: bytes,
             name: payload == "-" ? "standard input" : payload,
             pushType: PushType(rawValue: pushType) ?? .alert,
-            bundle: try bundle.map { try AppBundle(folder: $0) },
+            bundle: app,
             languages: languages,
             now: Date().timeIntervalSince1970
         )
@@ -65,6 +78,16 @@ struct Check: ParsableCommand {
             for line in CheckText.lines(report) { Terminal.say(line) }
         }
         guard report.check.isAccepted, !strict || report.check.findings.isEmpty else { throw ExitCode.failure }
+    }
+
+    private func checkApp(_ app: AppBundle) throws {
+        let report = AppReport(name: bundle ?? "", check: BundleCheck(app))
+        if json {
+            try Terminal.sayJSON(report)
+        } else {
+            for line in report.lines { Terminal.say(line) }
+        }
+        guard !strict || report.check.findings.isEmpty else { throw ExitCode.failure }
     }
 
     private static func isOfLanguage(_ byte: UInt8) -> Bool {

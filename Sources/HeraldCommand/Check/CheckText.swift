@@ -134,19 +134,20 @@ enum CheckText {
         return "\(sound.name), critical\(sound.volume.map { ", volume \($0)" } ?? "")"
     }
 
-    /// A text in lines of at most ``width`` characters, broken between words where that is possible.
+    /// A text in lines of at most ``width`` columns, broken between words where that is possible.
     private static func wrap(_ text: String) -> [String] {
         var lines: [String] = []
         var line = ""
         for word in shown(text).split(separator: " ", omittingEmptySubsequences: false) {
             var word = word
-            if !line.isEmpty, line.count + 1 + word.count > width {
+            if !line.isEmpty, TerminalWidth.of(line) + 1 + TerminalWidth.of(word) > width {
                 lines.append(line)
                 line = ""
             }
-            while word.count > width {
-                lines.append(String(word.prefix(width)))
-                word = word.dropFirst(width)
+            while TerminalWidth.of(word) > width {
+                let head = TerminalWidth.prefix(of: word, columns: width)
+                lines.append(String(head))
+                word = word[head.endIndex...]
             }
             line += line.isEmpty ? String(word) : " " + word
         }

@@ -16,12 +16,12 @@ struct TextTable {
         for row in rows {
             for (column, text) in row.enumerated() {
                 if column == widths.count { widths.append(0) }
-                widths[column] = max(widths[column], text.count)
+                widths[column] = max(widths[column], TerminalWidth.of(text))
             }
         }
         return rows.map { row in
             let cells = row.enumerated().map { column, text in
-                text + String(repeating: " ", count: widths[column] - text.count)
+                text + String(repeating: " ", count: widths[column] - TerminalWidth.of(text))
             }
             var line = cells.joined(separator: "  ")[...]
             while line.last == " " { line = line.dropLast() }

@@ -28,6 +28,8 @@ public struct AppBundle: Hashable, Sendable {
     public var launchImageFile: String?
     /// The texts by language and key.
     public var texts: [String: [String: LocalizedText]] = [:]
+    /// The keys that no language needs but the one they are written in: their text is the same everywhere, or unused.
+    public var untranslatedKeys: Set<String> = []
     /// The sounds by file name.
     public var sounds: [String: SoundFile] = [:]
     /// The sounds of the container's `Library/Sounds`, which come before those of the bundle.

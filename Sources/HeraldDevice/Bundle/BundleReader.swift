@@ -151,6 +151,7 @@ private struct BundleReader {
         let bytes = try BundleFile.read(path, limit: limits.fileBytes)
         let catalog = try StringCatalog.read(bytes, file: path)
         if !hasDevelopmentLanguage { bundle.developmentLanguage = catalog.source }
+        bundle.untranslatedKeys.formUnion(catalog.untranslated)
         for (language, texts) in catalog.languages {
             bundle.texts[language, default: [:]].merge(texts) { $1 }
         }

@@ -13,8 +13,16 @@ public enum LanguageChoice {
         "zh-tw": "hant", "zh-hk": "hant", "zh-mo": "hant", "zh-cn": "hans", "zh-sg": "hans", "zh": "hans",
     ]
 
-    /// The language for a user: the first preference that the bundle has, exactly, or without its region, or in another
-    /// region; else the development language.
+    /// The regions in which a language is written as in the one that the others follow: what is not in this list
+    /// follows the second (CLDR, `parentLocales`: Spanish of America, European Portuguese, English of the world).
+    private static let leaders = [
+        "es": (own: ["es", "ea", "gq", "ic", "ph"], parent: ["419"]),
+        "pt": (own: ["br"], parent: ["pt"]),
+        "en": (own: ["us", "pr", "gu", "vi", "as", "um"], parent: ["001", "gb"]),
+    ]
+
+    /// The language for a user: the first preference that the bundle has, exactly, or in the region that the user's
+    /// follows (es-MX: es-419), or without its region, or in another region; else the development language.
     ///
     /// - Parameters:
     ///   - available: The bundle's languages, as its folders are named (`pt-BR`, `zh_TW`, `French`).
@@ -33,6 +41,11 @@ public enum LanguageChoice {
         let tags = available.map { (name: $0, tag: Tag($0)) }
         if let exact = tags.first(where: { $0.tag == wanted }) { return exact.name }
         let kin = tags.filter { $0.tag.language == wanted.language && $0.tag.script == wanted.script }
+        if let region = wanted.region, let leader = leaders[wanted.language], !leader.own.contains(region) {
+            for parent in leader.parent {
+                if let name = kin.first(where: { $0.tag.region == parent })?.name { return name }
+            }
+        }
         return (kin.first { $0.tag.region == nil } ?? kin.first)?.name
     }
 

@@ -41,6 +41,18 @@ public struct SoundFile: Hashable, Sendable {
     }
 }
 
+extension SoundFile.Fault: CustomStringConvertible {
+    /// What is wrong, to be read after the file's name.
+    public var description: String {
+        switch self {
+        case .container: "is neither AIFF, WAV nor CAF by its content"
+        case .encoding(let encoding): "is encoded as \(encoding): it must be linear PCM, MA4, µ-law or a-law"
+        case .tooLong(let seconds):
+            "lasts \(Int(min(seconds, 1e9))) s: what lasts more than 30 s is not played"
+        }
+    }
+}
+
 /// The heads of the three formats; each nil where it is another's.
 private struct SoundHead {
     /// An encoding that is not played, and the duration as far as it is told.

@@ -1,32 +1,50 @@
 /// Reads string catalogs (`Localizable.xcstrings`): JSON with all languages of a table.
 enum StringCatalog {
-    /// The texts of each language by their keys, and the language that the keys are written in.
+    /// What a catalog says.
+    struct Content {
+        /// The language that the keys are written in.
+        var source = "en"
+        /// The texts of each language by their keys.
+        var languages: [String: [String: LocalizedText]] = [:]
+        /// The keys whose texts are the same in every language, or that no source uses any more.
+        var untranslated: Set<String> = []
+    }
+
+    /// Reads a catalog.
     /// - Throws: ``BundleError``.
-    static func read(
-        _ bytes: [UInt8],
-        file: String
-    ) throws -> (source: String, languages: [String: [String: LocalizedText]]) {
+    static func read(_ bytes: [UInt8], file: String) throws -> Content {
         guard case .object(let catalog, _) = PayloadReader.read(bytes) else { throw BundleError(file, "is not JSON") }
         guard let strings = catalog["strings"]?.members else {
             throw BundleError(file, "is not a string catalog: it has no strings")
         }
-        let source = catalog["sourceLanguage"]?.text ?? "en"
-        var languages: [String: [String: LocalizedText]] = [source: [:]]
+        var content = Content()
+        content.source = catalog["sourceLanguage"]?.text ?? content.source
+        content.languages[content.source] = [:]
         for (key, entry) in strings {
+            let isStale = entry.members?["extractionState"]?.text == "stale"
+            if isStale || entry.members?["shouldTranslate"] == .boolean(false) { content.untranslated.insert(key) }
             let translations = entry.members?["localizations"]?.members ?? [:]
             for (language, translation) in translations {
-                if let text = text(translation) { languages[language, default: [:]][key] = text }
+                if let text = text(translation) { content.languages[language, default: [:]][key] = text }
             }
             // A text that was never translated is its own key.
-            if languages[source]?[key] == nil { languages[source]?[key] = LocalizedText(format: key) }
+            let source = content.source
+            if content.languages[source]?[key] == nil { content.languages[source]?[key] = LocalizedText(format: key) }
         }
-        return (source, languages)
+        return content
     }
 
     /// The text itself, or the most general of its variations.
     private static func text(_ translation: PayloadValue, isPlural: Bool = false) -> LocalizedText? {
         if let unit = translation.members?["stringUnit"]?.members {
-            return unit["value"]?.text.map { LocalizedText(format: $0, isPlural: isPlural) }
+            guard let format = unit["value"]?.text else { return nil }
+            guard let substitutions = translation.members?["substitutions"]?.members else {
+                return LocalizedText(format: format, isPlural: isPlural)
+            }
+            return LocalizedText(
+                format: PluralFile.filled(format) { form(substitutions[$0], at: $1) },
+                isPlural: true
+            )
         }
         guard let variations = translation.members?["variations"]?.members else { return nil }
         if let forms = variations["plural"]?.members, let other = forms["other"] {
@@ -36,6 +54,13 @@ enum StringCatalog {
             return nil
         }
         return text(device, isPlural: isPlural)
+    }
+
+    /// The most general form of what stands for `%#@name@`, with `%@` where its number does (`%arg`).
+    private static func form(_ substitution: PayloadValue?, at position: String) -> String? {
+        guard let substitution, let form = text(substitution)?.format else { return nil }
+        let number = substitution.members?["argNum"]?.integer.map { "\($0)$" } ?? position
+        return PluralFile.replacing("%arg", by: "%\(number)@", in: form)
     }
 }
 
@@ -48,13 +73,18 @@ enum PluralFile {
             guard let entry = entry.members else { throw BundleError(file, "\(key) is not a dictionary") }
             // Texts by width have no format; they are not for notifications.
             guard let format = entry["NSStringLocalizedFormatKey"]?.text else { continue }
-            texts[key] = LocalizedText(format: filled(format, from: entry), isPlural: true)
+            let filled = filled(format) { name, position in
+                guard let variable = entry[name]?.members, let other = variable["other"]?.text else { return nil }
+                let number = "%" + (variable["NSStringFormatValueTypeKey"]?.text ?? "d")
+                return replacing(number, by: "%\(position)@", in: other)
+            }
+            texts[key] = LocalizedText(format: filled, isPlural: true)
         }
         return texts
     }
 
-    /// Replaces `%#@files@` by the form `other` of that variable, with `%@` where its number stands.
-    private static func filled(_ format: String, from entry: [String: PayloadValue]) -> String {
+    /// Replaces `%#@files@` by what `form` gives for the name and the position before it (`2$`, or nothing).
+    static func filled(_ format: String, form: (_ name: String, _ position: String) -> String?) -> String {
         var text = ""
         var rest = Substring(format)
         while let percent = rest.firstIndex(of: "%") {
@@ -68,8 +98,7 @@ enum PluralFile {
                 cursor = cursor.dropFirst(digits.count + 1)
             }
             guard cursor.hasPrefix("#@"), let end = cursor.dropFirst(2).firstIndex(of: "@"),
-                let variable = entry[String(cursor.dropFirst(2)[..<end])]?.members,
-                let other = variable["other"]?.text
+                let replacement = form(String(cursor.dropFirst(2)[..<end]), position)
             else {
                 // A percent sign and what it is for; "%%" must not be taken for the begin of something.
                 let piece = rest.prefix(2)
@@ -77,14 +106,13 @@ enum PluralFile {
                 rest = rest.dropFirst(piece.count)
                 continue
             }
-            let number = "%" + (variable["NSStringFormatValueTypeKey"]?.text ?? "d")
-            text += replacing(number, by: "%\(position)@", in: other)
+            text += replacement
             rest = rest[cursor.index(after: end)...]
         }
         return text + rest
     }
 
-    private static func replacing(_ pattern: String, by replacement: String, in text: String) -> String {
+    static func replacing(_ pattern: String, by replacement: String, in text: String) -> String {
         var result = ""
         var rest = Substring(text)
         while let percent = rest.firstIndex(of: "%") {

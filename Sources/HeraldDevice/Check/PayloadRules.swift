@@ -172,13 +172,6 @@ struct PayloadRules {
         }
         guard let bundle else { return }
         guard let file = bundle.sound(name) else { return warn(place, "sound \(name) is not in the bundle") }
-        switch file.fault {
-        case nil: break
-        case .container: warn(place, "sound \(name) is neither AIFF, WAV nor CAF by its content")
-        case .encoding(let encoding):
-            warn(place, "sound \(name) is encoded as \(encoding): it must be linear PCM, MA4, µ-law or a-law")
-        case .tooLong(let seconds):
-            warn(place, "sound \(name) lasts \(Int(min(seconds, 1e9))) s: what lasts more than 30 s is not played")
-        }
+        if let fault = file.fault { warn(place, "sound \(name) \(fault)") }
     }
 }

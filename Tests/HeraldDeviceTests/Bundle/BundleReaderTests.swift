@@ -33,7 +33,12 @@ import Testing
             {"sourceLanguage":"en","version":"1.0","strings":{"Plain":{},"A":{"localizations":{
             "en":{"stringUnit":{"value":"An %@"}},
             "de":{"variations":{"plural":{"one":{"stringUnit":{"value":"eins"}},"other":{"stringUnit":{"value":"%@ viele"}}}}},
-            "fr":{"variations":{"device":{"iphone":{"stringUnit":{"value":"tel"}}}}}}}}}
+            "fr":{"variations":{"device":{"iphone":{"stringUnit":{"value":"tel"}}}}}}},
+            "S":{"localizations":{"en":{"stringUnit":{"value":"%1$@: %#@files@ of %#@all@, 50%%"},"substitutions":{
+            "files":{"argNum":2,"formatSpecifier":"lld","variations":{"plural":{"one":{"stringUnit":{"value":"a file"}},
+            "other":{"stringUnit":{"value":"%arg files"}}}}},
+            "all":{"argNum":3,"formatSpecifier":"lld","variations":{"plural":{"other":{"stringUnit":{"value":"%arg"}}}}}}}}},
+            "Herald":{"shouldTranslate":false},"Old":{"extractionState":"stale"}}}
             """
         let plurals = """
             <?xml version="1.0" encoding="UTF-8"?><plist version="1.0"><dict><key>FILES</key><dict>
@@ -53,6 +58,9 @@ import Testing
             #expect(bundle.languages == ["de", "en", "fr"])
             #expect(bundle.texts["en"]?["Plain"]?.format == "Plain" && bundle.texts["fr"]?["A"]?.format == "tel")
             #expect(bundle.texts["de"]?["A"] == LocalizedText(format: "%@ viele", isPlural: true))
+            let substituted = try #require(bundle.texts["en"]?["S"])
+            #expect(substituted.isPlural && substituted.format == "%1$@: %2$@ files of %3$@, 50%%")
+            #expect(bundle.untranslatedKeys == ["Herald", "Old"])
             let files = try #require(bundle.texts["en"]?["FILES"])
             #expect(files.isPlural && FormatString(files.format).filled(with: ["Bob", "3"]) == "Bob has 3 files, 100%")
             #expect(bundle.texts["en"]?["BASE"]?.format == "base")
