@@ -74,7 +74,7 @@ package final class Gateway: Sendable {
     package func run() async {
         for await _ in stopSignal { break }
         await door.stopListening()
-        for loop in loops.all { loop.toEach { $0.stop() } }
+        for loop in loops.all { loop.stop() }
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask { await self.waitForConnections() }
             let patience = self.service.configuration.timeouts.shutdown + .seconds(2)

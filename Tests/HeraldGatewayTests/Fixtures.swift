@@ -147,10 +147,19 @@ final class Connected {
     private var nextStream: UInt32 = 1
     private(set) var connection: ProviderConnection?
 
-    init(_ fixture: Fixture, certificate: [UInt8]? = nil, serverName: String? = nil) throws {
+    init(
+        _ fixture: Fixture,
+        certificate: [UInt8]? = nil,
+        serverName: String? = nil,
+        afterStop: Bool = false
+    ) throws {
         self.fixture = fixture
         channel = EmbeddedChannel()
         loop = ProviderLoop<ProviderConnection>(on: channel.eventLoop)
+        if afterStop {
+            loop.stop()
+            channel.embeddedEventLoop.run()
+        }
         let connection = try ProviderConnection(
             service: fixture.service,
             loop: loop,
@@ -158,8 +167,9 @@ final class Connected {
             now: channel.eventLoop.now
         )
         self.connection = connection
-        try channel.pipeline.syncOperations.addHandler(connection)
+        // As behind a door: the handshake is over when the handler comes.
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        try channel.pipeline.syncOperations.addHandler(connection)
     }
 
     /// Lets go of the connection, to see whether anybody else holds it.

@@ -360,6 +360,13 @@ struct `a provider's connection` {
         #expect(!connected.isOpen)
     }
 
+    @Test func `whose handshake ends after the stop is closed before it can ask for anything`() throws {
+        let connected = try Connected(fixture, afterStop: true)
+        #expect(connected.isOpen)
+        _ = try connected.sent()
+        #expect(!connected.isOpen)
+    }
+
     @Test func `is stopped at last even if a receipt never comes`() throws {
         fixture.post.decide(.pending)
         let connected = try Connected(fixture, certificate: try certificate("com.example.app"))

@@ -133,8 +133,8 @@ package final class BinaryGateway: Sendable {
     private func stopConnections() async {
         await binaryDoor.stopListening()
         await feedbackDoor.stopListening()
-        for loop in binaryLoops.all { loop.toEach { $0.stop() } }
-        for loop in feedbackLoops.all { loop.toEach { $0.stop() } }
+        for loop in binaryLoops.all { loop.stop() }
+        for loop in feedbackLoops.all { loop.stop() }
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask { await self.waitForConnections() }
             let patience = self.service.binary.shutdown + self.service.binary.stopDrain

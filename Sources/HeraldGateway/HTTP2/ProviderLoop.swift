@@ -12,6 +12,8 @@ protocol LoopConnection: DeadlineHolder, SendableMetatype {
     func noteTouched() -> Bool
     /// Does what the receipts that were settled call for.
     func flushTouched()
+    /// The service stops: no new requests, answers to those in hand, and the end.
+    func stop()
 }
 
 /// The provider connections of one event loop, and what they share: one inbox for receipts, one wheel for deadlines.
@@ -24,6 +26,7 @@ final class ProviderLoop<Connection: LoopConnection>: Sendable {
         var connections: [UInt64: Connection] = [:]
         var lastNumber: UInt64 = 0
         var whenEmpty: EventLoopPromise<Void>?
+        var isStopping = false
     }
 
     private let eventLoop: any EventLoop
@@ -42,6 +45,8 @@ final class ProviderLoop<Connection: LoopConnection>: Sendable {
 
     /// Takes a connection in, and watches its deadlines.
     ///
+    /// One whose handshake ends after ``stop()`` is stopped in its turn: what it asks for would be cut off otherwise.
+    ///
     /// On the loop.
     ///
     /// - Returns: The connection's number, and the desk where its receipts are settled.
@@ -50,6 +55,10 @@ final class ProviderLoop<Connection: LoopConnection>: Sendable {
         let number = state.value.lastNumber
         state.value.connections[number] = connection
         state.value.wheel.add(connection)
+        if state.value.isStopping {
+            let state = state
+            eventLoop.execute { state.value.connections[number]?.stop() }
+        }
         return (number, ReceiptTray(inbox: inbox, connection: number))
     }
 
@@ -70,6 +79,17 @@ final class ProviderLoop<Connection: LoopConnection>: Sendable {
         let state = state
         eventLoop.execute {
             for connection in Array(state.value.connections.values) { act(connection) }
+        }
+    }
+
+    /// Stops every connection, those that are still to come too.
+    ///
+    /// From any thread.
+    func stop() {
+        let state = state
+        eventLoop.execute {
+            state.value.isStopping = true
+            for connection in Array(state.value.connections.values) { connection.stop() }
         }
     }
 
