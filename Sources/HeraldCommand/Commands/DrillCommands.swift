@@ -59,7 +59,7 @@ struct DrillStart: AsyncParsableCommand {
         do throws(DrillMistake) {
             try DrillReader.check(drill.request)
         } catch {
-            throw ValidationError("A drill cannot be so: \(error.text).")
+            throw ValidationError("This drill cannot be started: \(error.text).")
         }
     }
 

@@ -7,6 +7,7 @@ import HeraldStores
 import HeraldTrust
 import Logging
 import ServiceLifecycle
+import Synchronization
 
 // The parts as services of one group. A group stops its services in the reverse order of their start, so the doors close
 // before the post office does, and the store last, when nobody has anything left to store.
@@ -94,6 +95,27 @@ struct TrustWatch: Service {
     let alarm: RevocationAlarm
     let clock: any WallClock
     let logger: Logger
+    /// The ticker, SIGHUP and commands come from different threads; what one of them has read must not be overtaken by
+    /// what another read before.
+    private let turn = Turn()
+
+    init(
+        trust: TrustOffice,
+        gateway: Gateway,
+        binaryGateway: BinaryGateway,
+        courier: Courier,
+        alarm: RevocationAlarm,
+        clock: any WallClock,
+        logger: Logger
+    ) {
+        self.trust = trust
+        self.gateway = gateway
+        self.binaryGateway = binaryGateway
+        self.courier = courier
+        self.alarm = alarm
+        self.clock = clock
+        self.logger = logger
+    }
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
@@ -102,7 +124,7 @@ struct TrustWatch: Service {
                 alarm.look()
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }
                 renewal.look()
-                follow(trust.reload())
+                _ = readAgain()
             }
         }
     }
@@ -111,15 +133,21 @@ struct TrustWatch: Service {
     func renewServerCertificate() {
         var renewal = CertificateRenewal(trust.folder, clock: clock, logger: logger)
         renewal.look()
-        follow(trust.reload())
+        _ = readAgain()
     }
 
     /// Reads the folder again, now.
     /// - Throws: What could not be read; the former state of it stays in force.
     func reload() throws {
-        let change = trust.reload()
-        follow(change)
-        if let failure = change.failures.first { throw failure }
+        if let failure = readAgain().failures.first { throw failure }
+    }
+
+    private func readAgain() -> TrustOffice.Reloaded {
+        turn.take {
+            let change = trust.reload()
+            follow(change)
+            return change
+        }
     }
 
     private func follow(_ change: TrustOffice.Reloaded) {
@@ -141,5 +169,14 @@ struct TrustWatch: Service {
         gateway.reviewCertificates()
         binaryGateway.reviewCertificates()
         courier.recheck()
+    }
+
+    /// One after the other.
+    private final class Turn: Sendable {
+        private let lock = Mutex(())
+
+        func take<Outcome>(_ work: () -> Outcome) -> Outcome {
+            lock.withLock { _ in work() }
+        }
     }
 }
