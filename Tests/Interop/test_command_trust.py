@@ -314,6 +314,9 @@ class TestRevocation:
             assert_refused(answer, 403, "BadCertificate")
             raise Disconnected
         assert self.entry(shared, id)["revoked"] is not None
+        # An operator who asks why a provider gets nothing through finds it in the log.
+        told = ["provider disconnected: its certificate is revoked or has expired", "provider certificate refused"]
+        eventually(lambda: all(any(line in logged for logged in shared.lines) for line in told))
 
     def test_a_device_is_disconnected_and_stays_out(self, shared, parties):
         device = listening_device(shared)

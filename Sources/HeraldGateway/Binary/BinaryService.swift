@@ -42,9 +42,9 @@ struct BinaryService: Sendable {
         case .success(let identity) where identity.environments.contains(environment):
             return .provider(identity, environment)
         case .success:
-            logger.debug("provider certificate refused", metadata: ["reason": "it is of the other environment"])
+            logger.notice("provider certificate refused", metadata: ["reason": "it is of the other environment"])
         case .failure(let refusal):
-            logger.debug("provider certificate refused", metadata: ["reason": "\(refusal.message)"])
+            logger.notice("provider certificate refused", metadata: ["reason": "\(refusal.message)"])
         }
         return .unwelcome
     }

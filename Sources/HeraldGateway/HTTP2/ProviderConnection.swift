@@ -74,7 +74,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
                     certificateRefusal = .badCertificateEnvironment
                 }
             case .failure(let refusal):
-                service.logger.debug("provider certificate refused", metadata: ["reason": "\(refusal.message)"])
+                service.logger.notice("provider certificate refused", metadata: ["reason": "\(refusal.message)"])
                 certificateRefusal = refusal.rejection
             }
         }
@@ -184,6 +184,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
             !service.admission.isStillGood(identity, at: service.clock.now())
         else { return }
         certificateRefusal = .badCertificate
+        service.logger.notice("provider disconnected: its certificate is revoked or has expired")
         perform(lifetime.refuse(.badCertificate), context)
         flush(context)
     }
