@@ -39,6 +39,7 @@ extension ServerConfiguration {
         case .consolePort: consolePort
         case .data: data
         case .demo: demo
+        case .deviceCertificateDays: deviceCertificateLifetime
         case .devicePort: devicePort
         case .drill: drills
         case .environment: environment

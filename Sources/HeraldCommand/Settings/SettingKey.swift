@@ -24,6 +24,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case consolePort = "console-port"
     case data
     case demo
+    case deviceCertificateDays = "device-certificate-days"
     case devicePort = "device-port"
     case drill
     case environment
@@ -88,8 +89,8 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .app, .broadcastApps, .drill, .hostname, .newsstandTopic: .texts
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
         case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryInHand,
-            .binaryPayloadSize, .binaryPort, .channelLimit, .consolePort, .devicePort, .feedbackPort, .feedbackSize,
-            .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst, .tokenRate:
+            .binaryPayloadSize, .binaryPort, .channelLimit, .consolePort, .deviceCertificateDays, .devicePort, .feedbackPort,
+            .feedbackSize, .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst, .tokenRate:
             .number
         case .alert, .ca, .certificate, .clock, .collapseID, .consoleHost, .data, .environment, .expiration,
             .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
@@ -139,6 +140,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .consoleHost, .host: "127.0.0.1"
         case .consolePort: "2190"
         case .data: "/var/lib/herald"
+        case .deviceCertificateDays: "365"
         case .devicePort: "5223"
         case .drill: "[refuse --reason Unregistered --share 5% --for 10m]"
         case .environment: "production"
