@@ -19,6 +19,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case broadcastApps = "broadcast-apps"
     case channelLimit = "channel-limit"
     case clock
+    case code
     case collapseID = "collapse-id"
     case consoleHost = "console-host"
     case consolePort = "console-port"
@@ -31,6 +32,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case expiration
     case feedbackPort = "feedback-port"
     case feedbackSize = "feedback-size"
+    case folder
     case gracePeriod = "grace-period"
     case host
     case hostname
@@ -69,7 +71,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// One file may hold those of all commands: each takes its own.
     var isOfClients: Bool {
         switch self {
-        case .alert, .app, .badge, .ca, .certificate, .collapseID, .expiration, .identity, .key, .keyID, .payload,
+        case .alert, .app, .badge, .ca, .certificate, .code, .collapseID, .expiration, .folder, .identity, .key, .keyID, .payload,
             .priority, .pushType, .service, .sound, .team, .title, .topic:
             true
         default: false
@@ -92,8 +94,8 @@ enum SettingKey: String, CaseIterable, Sendable {
             .binaryPayloadSize, .binaryPort, .channelLimit, .consolePort, .deviceCertificateDays, .devicePort, .feedbackPort,
             .feedbackSize, .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst, .tokenRate:
             .number
-        case .alert, .ca, .certificate, .clock, .collapseID, .consoleHost, .data, .environment, .expiration,
-            .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
+        case .alert, .ca, .certificate, .clock, .code, .collapseID, .consoleHost, .data, .environment, .expiration,
+            .folder, .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
             .pushType, .revocationGrace, .revocationLists, .service, .sound, .store, .team, .title, .topic, .uniqueID,
             .unmarkedCertificates:
             .text
@@ -115,8 +117,10 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .badge: "1"
         case .ca: "ca.pem"
         case .certificate: "provider.pem"
+        case .code: "QE370-66QYX-63696-B4MHP-SADJC-4R4MC-5BDH6-DN6NJ-2KPYP"
         case .collapseID: "match-7"
         case .expiration: "1h"
+        case .folder: "./herald-device"
         case .identity: "device.pem"
         case .key: "AuthKey_ABCDE12345.p8"
         case .keyID: "ABCDE12345"
