@@ -181,7 +181,7 @@ let package = Package(
         tests("HeraldProviderTests", ["HeraldProvider", "HeraldModel", crypto]),
         tests(
             "HeraldDeviceTests",
-            ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", nioSSL, x509]
+            ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", asn1, x509]
         ),
         tests(
             "HeraldCommandTests",

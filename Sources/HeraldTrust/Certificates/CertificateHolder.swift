@@ -33,7 +33,12 @@ struct CertificateHolder {
         do {
             parsed = try CertificateSigningRequest(derEncoded: try CertificateHolder.der(request))
         } catch {
-            throw TrustError(.badRequest, "the request is not a certificate signing request in PEM or DER")
+            // The library reads no short RSA key either.
+            throw TrustError(
+                .badRequest,
+                "the request is not a certificate signing request in PEM or DER, or its key is neither P-256, P-384, nor "
+                    + "RSA of 2048 bits or more"
+            )
         }
         // Proof that who asks holds the key.
         guard parsed.publicKey.isValidSignature(parsed.signature, for: parsed) else {

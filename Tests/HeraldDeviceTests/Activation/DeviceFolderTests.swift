@@ -3,6 +3,7 @@ import Foundation
 import HeraldModel
 import HeraldTestSupport
 @testable import HeraldTrust
+import SwiftASN1
 import Testing
 import X509
 
