@@ -104,16 +104,29 @@ let package = Package(
             ]
         ),
         herald(
+            "HeraldActivation",
+            [
+                "HeraldModel", "HeraldTrust", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore,
+                nioPosix, nioSSL, nioTLS,
+            ]
+        ),
+        herald(
             "HeraldProvider",
             ["HeraldModel", "HeraldWire", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioPosix, nioSSL]
         ),
-        herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, x509]),
+        herald(
+            "HeraldDevice",
+            [
+                "HeraldModel", "HeraldWire", "HeraldTrust", asn1, crypto, httpClient, nioCore, nioHTTP1, nioPosix, nioSSL,
+                x509,
+            ]
+        ),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway",
                 "HeraldCourier",
-                "HeraldStores", "HeraldConsole", "HeraldProvider", "HeraldDevice",
+                "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldDevice",
                 argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
                 nioHTTP1,
                 nioPosix, httpClient,
@@ -161,8 +174,15 @@ let package = Package(
                 nioCore, nioHTTP1,
             ]
         ),
+        tests(
+            "HeraldActivationTests",
+            ["HeraldActivation", "HeraldModel", "HeraldTrust", "HeraldTestSupport", nioCore]
+        ),
         tests("HeraldProviderTests", ["HeraldProvider", "HeraldModel", crypto]),
-        tests("HeraldDeviceTests", ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire"]),
+        tests(
+            "HeraldDeviceTests",
+            ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", asn1, x509]
+        ),
         tests(
             "HeraldCommandTests",
             [

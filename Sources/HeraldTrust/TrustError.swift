@@ -17,6 +17,8 @@ package struct TrustError: Error, Sendable {
             case alreadyRevoked
             case noSigningKey
             case badRequest
+            case notInvited
+            case tooMany
             case untrustedList
             case unexpected
         }
@@ -47,6 +49,10 @@ package struct TrustError: Error, Sendable {
         package static let noSigningKey = Code(kind: .noSigningKey)
         /// A certificate signing request cannot be accepted.
         package static let badRequest = Code(kind: .badRequest)
+        /// A code that lets nobody in, or no longer.
+        package static let notInvited = Code(kind: .notInvited)
+        /// There are as many of a thing as there may be.
+        package static let tooMany = Code(kind: .tooMany)
         /// A revocation list is not one that may replace the present one.
         package static let untrustedList = Code(kind: .untrustedList)
         /// A library failed where it had no reason to.

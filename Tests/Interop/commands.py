@@ -7,7 +7,8 @@ import subprocess
 from service import HERALD
 
 PORTS = [
-    "--api-port", "0", "--binary-port", "0", "--feedback-port", "0", "--device-port", "0", "--console-port", "0"
+    "--api-port", "0", "--binary-port", "0", "--feedback-port", "0", "--device-port", "0", "--activation-port", "0",
+    "--console-port", "0",
 ]
 
 

@@ -42,7 +42,7 @@ class Service:
         command = [
             *self.prefix, str(HERALD), "serve", "--data", str(self.data),
             "--api-port", "0", "--binary-port", "0", "--feedback-port", "0", "--device-port", "0",
-            "--console-port", "0",
+            "--activation-port", "0", "--console-port", "0",
             *self.options, *more,
         ]
         self.process = subprocess.Popen(

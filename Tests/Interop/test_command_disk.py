@@ -196,7 +196,7 @@ def test_a_start_on_a_full_disk_says_so(disk):
     fill(disk / "filler")
     result = herald(
         "serve", "--data", disk / "data", "--api-port", 0, "--binary-port", 0, "--feedback-port", 0,
-        "--device-port", 0, "--console-port", 0, check=False
+        "--device-port", 0, "--activation-port", 0, "--console-port", 0, check=False
     )
     assert result.returncode == 1
     assert str(disk) in result.stderr and len(result.stderr.strip().splitlines()) == 1

@@ -61,13 +61,14 @@ class TestDoors:
             f"binary         tls://127.0.0.1:{doors['binary']}",
             f"feedback       tls://127.0.0.1:{doors['feedback']}",
             f"devices        mqtts://127.0.0.1:{doors['device']}",
+            f"activation     https://127.0.0.1:{doors['activation']}",
             f"console        http://127.0.0.1:{doors['console']}",
             "ready",
         ]
         assert [line for line in printed if line in expected] == expected
         text = (service.data / "run" / "doors.json").read_text()
         assert text.startswith('{"api":') and json.loads(text) == doors
-        assert list(doors) == ["api", "binary", "feedback", "device", "console", "pid"]
+        assert list(doors) == ["api", "binary", "feedback", "device", "activation", "console", "pid"]
         assert doors["pid"] == service.process.pid
         assert len(set(doors.values())) == len(doors)
 
@@ -86,13 +87,9 @@ class TestDoors:
         service.start()
         assert service.doors["pid"] == service.process.pid
 
-    def test_doors_that_are_not_built_are_neither_opened_nor_refused(self, fresh):
-        service = fresh("--activation-port", "0").start()
-        assert "activation" not in service.doors
-
     def test_all_doors_but_the_console_listen_where_they_are_told(self, fresh):
         service = fresh("--host", "127.0.0.2").start()
-        for door in "api", "binary", "feedback", "device":
+        for door in "api", "binary", "feedback", "device", "activation":
             with socket.create_connection(("127.0.0.2", service.doors[door])):
                 pass
             with pytest.raises(ConnectionRefusedError):
@@ -100,7 +97,7 @@ class TestDoors:
         with socket.create_connection(("127.0.0.1", service.doors["console"])):
             pass
 
-    @pytest.mark.parametrize("door", ["api", "binary", "feedback", "device", "console"])
+    @pytest.mark.parametrize("door", ["api", "binary", "feedback", "device", "activation", "console"])
     def test_an_occupied_port_is_told(self, tmp_path, door):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
@@ -121,7 +118,7 @@ class TestSettings:
         environment = {**os.environ, "HERALD_HOST": "127.0.0.3", "HERALD_CONSOLE_HOST": "127.0.0.3", "HERALD_API_PORT": "0"}
         process = subprocess.Popen(
             [HERALD, "serve", "--data", tmp_path / "data", "--config", file, "--console-host", "127.0.0.4",
-             "--console-port", "0"],
+             "--console-port", "0", "--activation-port", "0"],
             env=environment, stdout=subprocess.PIPE, text=True,
         )
         try:

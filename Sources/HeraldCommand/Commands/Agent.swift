@@ -12,9 +12,10 @@ struct Agent: AsyncParsableCommand {
         abstract: "Be a device.",
         discussion: """
             Example:
+              herald agent activate --service https://push.example.com:2191 --code …
               herald agent run --identity kitchen.pem --app com.example.chat
             """,
-        subcommands: [AgentRun.self]
+        subcommands: [AgentActivate.self, AgentRenew.self, AgentRun.self]
     )
 }
 

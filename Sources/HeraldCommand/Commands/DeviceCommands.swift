@@ -5,12 +5,13 @@ import HeraldTrust
 /// `herald device`: the devices that may connect.
 struct Device: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Enroll, list and revoke devices.",
+        abstract: "Enroll, invite, list and revoke devices.",
         discussion: """
             Example:
               herald device enroll --name "Lamp in the hall" --out lamp.pem
+              herald device invite --name "Lamp in the hall"
             """,
-        subcommands: [DeviceEnroll.self, DeviceList.self, DeviceRevoke.self]
+        subcommands: [DeviceEnroll.self, DeviceInvite.self, DeviceList.self, DeviceRevoke.self]
     )
 }
 

@@ -9,6 +9,7 @@ import NIOSSL
 struct DoorContexts {
     let providers: NIOSSLContext
     let devices: NIOSSLContext
+    let activation: NIOSSLContext
     let binary: BinaryGateway.Contexts
 
     /// - Throws: If a certificate or key in the folder cannot be read.
@@ -18,10 +19,11 @@ struct DoorContexts {
             _ authority: CertificateAuthority,
             _ demand: DoorTLS.ClientCertificate,
             _ names: [String],
-            newest: TLSVersion? = nil
+            newest: TLSVersion? = nil,
+            chain: [[UInt8]] = server.chain
         ) throws -> NIOSSLContext {
             try DoorTLS(
-                certificateChain: server.chain,
+                certificateChain: chain,
                 privateKeyPEM: server.keyPEM,
                 clientAuthority: PEMBundle.der(authority.certificate),
                 clientCertificate: demand,
@@ -31,6 +33,14 @@ struct DoorContexts {
         }
         providers = try context(folder.providerAuthority, .optional, ["h2"])
         devices = try context(folder.deviceAuthority, .required, ["mqtt"])
+        // With the authority itself: a device that comes for the first time knows its fingerprint and nothing else.
+        let authorities = try folder.publicAuthorities().filter { !server.chain.contains($0) }
+        activation = try context(
+            folder.deviceAuthority,
+            .optional,
+            ["http/1.1"],
+            chain: server.chain + authorities
+        )
         binary = BinaryGateway.Contexts(
             binary: try context(folder.providerAuthority, .optional, ["h2"], newest: .tlsv12),
             feedback: try context(folder.providerAuthority, .optional, ["h2"], newest: .tlsv12)

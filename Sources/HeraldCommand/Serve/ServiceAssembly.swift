@@ -1,4 +1,5 @@
 import Foundation
+import HeraldActivation
 import HeraldConsole
 import HeraldCourier
 import HeraldDoor
@@ -10,6 +11,7 @@ import HeraldTrust
 import Logging
 import NIOCore
 import NIOPosix
+import NIOSSL
 
 /// A whole service on a data folder: every part made, and handed what it needs.
 ///
@@ -27,6 +29,8 @@ struct ServiceAssembly: Sendable {
     let drills: DrillDesk
     let binaryGateway: BinaryGateway
     let courier: Courier
+    /// The TLS context of the activation door, until that is made.
+    let activationContext: NIOSSLContext
     /// Told when the store has failed for good.
     let storeFailure: AsyncStream<StoreError>
     /// With `--demo` only.
@@ -148,6 +152,7 @@ struct ServiceAssembly: Sendable {
             drills: drills,
             binaryGateway: binaryGateway,
             courier: courier,
+            activationContext: contexts.activation,
             storeFailure: failures,
             demo: demo,
             logger: logger
@@ -156,6 +161,20 @@ struct ServiceAssembly: Sendable {
 }
 
 extension ServiceAssembly {
+    /// The activation door, which tells devices where the devices' door is.
+    func activation(devicePort: Int) -> Activation {
+        var settings = ActivationConfiguration(host: configuration.host, port: configuration.activationPort)
+        settings.certificateLifetime = configuration.deviceCertificateLifetime
+        return Activation(
+            configuration: settings,
+            context: activationContext,
+            trust: trust,
+            devicePort: devicePort,
+            clock: clock,
+            logger: logger
+        )
+    }
+
     /// A service that answers to Apple's names is for the network of the people who made it.
     private static func refusePublicAddress(_ configuration: ServerConfiguration, _ trust: TrustFolder) throws {
         guard ListenAddress.isPublic(configuration.host), try trust.serverCertificate().namesApple else { return }

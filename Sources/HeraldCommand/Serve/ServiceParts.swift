@@ -1,3 +1,4 @@
+import HeraldActivation
 import HeraldCourier
 import HeraldDoor
 import HeraldGateway
@@ -92,6 +93,7 @@ struct TrustWatch: Service {
     let gateway: Gateway
     let binaryGateway: BinaryGateway
     let courier: Courier
+    let activation: Activation
     let alarm: RevocationAlarm
     let clock: any WallClock
     let logger: Logger
@@ -163,6 +165,7 @@ struct TrustWatch: Service {
             gateway.replaceContext(contexts.providers)
             binaryGateway.replaceContexts(contexts.binary)
             courier.replaceContext(contexts.devices)
+            activation.replaceContext(contexts.activation)
         } catch {
             logger.error("the server certificate cannot be read again", metadata: ["error": "\(error)"])
         }

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldActivation
 import HeraldConsole
 import HeraldCourier
 import HeraldGateway
@@ -21,11 +22,26 @@ struct ServiceRun {
         let configuration = assembly.configuration
         let folder = assembly.folder
         let started = assembly.clock.now()
+        // A killed service leaves its socket behind; the folder's lock says that nobody listens on it.
+        unlink(folder.controlSocketPath)
+        let api: Int
+        let device: Int
+        let binary: (binary: Int, feedback: Int)
+        do {
+            device = try await assembly.courier.open()
+            api = try await assembly.gateway.open()
+            binary = try await assembly.binaryGateway.open()
+        } catch {
+            await assembly.store.close()
+            throw error
+        }
+        let activation = assembly.activation(devicePort: device)
         let watch = TrustWatch(
             trust: assembly.trust,
             gateway: assembly.gateway,
             binaryGateway: assembly.binaryGateway,
             courier: assembly.courier,
+            activation: activation,
             alarm: RevocationAlarm(trust: assembly.trust, clock: assembly.clock, logger: assembly.logger),
             clock: assembly.clock,
             logger: assembly.logger
@@ -49,19 +65,6 @@ struct ServiceRun {
             ],
             logger: assembly.logger
         )
-        // A killed service leaves its socket behind; the folder's lock says that nobody listens on it.
-        unlink(folder.controlSocketPath)
-        let api: Int
-        let device: Int
-        let binary: (binary: Int, feedback: Int)
-        do {
-            device = try await assembly.courier.open()
-            api = try await assembly.gateway.open()
-            binary = try await assembly.binaryGateway.open()
-        } catch {
-            await assembly.store.close()
-            throw error
-        }
         assembly.drills.allowsPayloadDrills = configuration.allowsPayloadDrills
         do {
             try assembly.drillOperations.configure(configuration.drills)
@@ -70,6 +73,7 @@ struct ServiceRun {
             throw error
         }
         let (ports, port) = AsyncStream.makeStream(of: Int.self)
+        let (activations, activated) = AsyncStream.makeStream(of: Int.self)
         let (sockets, socket) = AsyncStream.makeStream(of: Void.self)
         let (readiness, ready) = AsyncStream.makeStream(of: Void.self)
         let announcement = Announcement(
@@ -78,6 +82,7 @@ struct ServiceRun {
             api: api,
             binary: binary,
             device: device,
+            activation: { await activations.first { _ in true } },
             console: {
                 guard let port = await ports.first(where: { _ in true }) else { return nil }
                 return await sockets.first { _ in true } == nil ? nil : port
@@ -91,6 +96,7 @@ struct ServiceRun {
             CourierService(courier: assembly.courier),
             GatewayService(gateway: assembly.gateway, binaryGateway: assembly.binaryGateway),
             watch,
+            activation.door { activated.yield($0) },
             console.port { port.yield($0) },
             console.socket { socket.yield() },
             announcement,
@@ -133,18 +139,21 @@ struct Announcement: Service {
     let api: Int
     let binary: (binary: Int, feedback: Int)
     let device: Int
+    /// The activation door's port, once it is open; nil if it never opens.
+    let activation: @Sendable () async -> Int?
     /// The console's port, once both of its doors are open; nil if it never opens.
     let console: @Sendable () async -> Int?
     /// Called once it has been said.
     let ready: @Sendable () -> Void
 
     func run() async throws {
-        guard let console = await console() else { return }
+        guard let activation = await activation(), let console = await console() else { return }
         let doors = Doors(
             api: api,
             binary: binary.binary,
             feedback: binary.feedback,
             device: device,
+            activation: activation,
             console: console,
             pid: getpid()
         )

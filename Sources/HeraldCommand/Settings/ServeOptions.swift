@@ -41,6 +41,14 @@ struct ServeOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The activation of devices. (default: 2191)", valueName: "port"))
     var activationPort: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "How long certificates are good that devices get there, in days. (default: 365)",
+            valueName: "days"
+        )
+    )
+    var deviceCertificateDays: Int?
+
     @Option(help: ArgumentHelp("Health, metrics and the admin API. (default: 2190)", valueName: "port"))
     var consolePort: Int?
 
@@ -212,6 +220,7 @@ struct ServeOptions: ParsableArguments {
             (.journalDays, journalDays), (.journalSize, journalSize), (.appsPerDevice, appsPerDevice),
             (.backgroundBurst, backgroundBurst), (.backgroundPerHour, backgroundPerHour), (.tokenBurst, tokenBurst),
             (.tokenRate, tokenRate), (.notificationMemory, notificationMemory), (.channelLimit, channelLimit),
+            (.deviceCertificateDays, deviceCertificateDays),
         ]
         let flags: [(SettingKey, Bool?)] = [
             (.demo, demo), (.acceptNonJSON, acceptNonJSON), (.payloadDrills, payloadDrills),

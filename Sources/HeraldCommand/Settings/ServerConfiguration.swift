@@ -46,6 +46,8 @@ struct ServerConfiguration: Hashable, Sendable {
     var feedbackPort = 2196
     var devicePort = 5223
     var activationPort = 2191
+    /// How long a certificate is good that a device gets at the activation door.
+    var deviceCertificateLifetime = Duration.seconds(365 * 86_400)
     var consolePort = 2190
     var store = Store.sqlite
     var demo = false
@@ -193,6 +195,9 @@ extension ServerConfiguration {
         let grace = try settings.duration(.revocationGrace, in: .zero ... .seconds(365 * 86_400))
         revocationGrace = grace ?? revocationGrace
         revocationLists = try settings.choice(.revocationLists) ?? revocationLists
+        if let days = try settings.number(.deviceCertificateDays, in: 1...3650) {
+            deviceCertificateLifetime = .seconds(days * 86_400)
+        }
         unmarkedCertificates = try settings.choice(.unmarkedCertificates) ?? unmarkedCertificates
     }
 

@@ -19,7 +19,7 @@ extension ServerConfiguration {
 
     private func value(of key: SettingKey) -> AnyHashable {
         switch key {
-        case .alert, .app, .badge, .ca, .certificate, .collapseID, .expiration, .identity, .key, .keyID, .payload,
+        case .alert, .app, .badge, .ca, .certificate, .code, .collapseID, .expiration, .folder, .identity, .key, .keyID, .payload,
             .priority, .pushType, .service, .sound, .team, .title, .topic:
             // Of the commands that are clients: a service does not read them.
             false
@@ -39,6 +39,7 @@ extension ServerConfiguration {
         case .consolePort: consolePort
         case .data: data
         case .demo: demo
+        case .deviceCertificateDays: deviceCertificateLifetime
         case .devicePort: devicePort
         case .drill: drills
         case .environment: environment

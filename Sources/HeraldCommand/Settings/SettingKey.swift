@@ -19,17 +19,20 @@ enum SettingKey: String, CaseIterable, Sendable {
     case broadcastApps = "broadcast-apps"
     case channelLimit = "channel-limit"
     case clock
+    case code
     case collapseID = "collapse-id"
     case consoleHost = "console-host"
     case consolePort = "console-port"
     case data
     case demo
+    case deviceCertificateDays = "device-certificate-days"
     case devicePort = "device-port"
     case drill
     case environment
     case expiration
     case feedbackPort = "feedback-port"
     case feedbackSize = "feedback-size"
+    case folder
     case gracePeriod = "grace-period"
     case host
     case hostname
@@ -68,7 +71,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// One file may hold those of all commands: each takes its own.
     var isOfClients: Bool {
         switch self {
-        case .alert, .app, .badge, .ca, .certificate, .collapseID, .expiration, .identity, .key, .keyID, .payload,
+        case .alert, .app, .badge, .ca, .certificate, .code, .collapseID, .expiration, .folder, .identity, .key, .keyID, .payload,
             .priority, .pushType, .service, .sound, .team, .title, .topic:
             true
         default: false
@@ -88,11 +91,11 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .app, .broadcastApps, .drill, .hostname, .newsstandTopic: .texts
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
         case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryInHand,
-            .binaryPayloadSize, .binaryPort, .channelLimit, .consolePort, .devicePort, .feedbackPort, .feedbackSize,
-            .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst, .tokenRate:
+            .binaryPayloadSize, .binaryPort, .channelLimit, .consolePort, .deviceCertificateDays, .devicePort, .feedbackPort,
+            .feedbackSize, .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst, .tokenRate:
             .number
-        case .alert, .ca, .certificate, .clock, .collapseID, .consoleHost, .data, .environment, .expiration,
-            .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
+        case .alert, .ca, .certificate, .clock, .code, .collapseID, .consoleHost, .data, .environment, .expiration,
+            .folder, .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
             .pushType, .revocationGrace, .revocationLists, .service, .sound, .store, .team, .title, .topic, .uniqueID,
             .unmarkedCertificates:
             .text
@@ -114,8 +117,10 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .badge: "1"
         case .ca: "ca.pem"
         case .certificate: "provider.pem"
+        case .code: "QE370-66QYX-63696-B4MHP-SADJC-4R4MC-5BDH6-DN6NJ-2KPYP"
         case .collapseID: "match-7"
         case .expiration: "1h"
+        case .folder: "./herald-device"
         case .identity: "device.pem"
         case .key: "AuthKey_ABCDE12345.p8"
         case .keyID: "ABCDE12345"
@@ -139,6 +144,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .consoleHost, .host: "127.0.0.1"
         case .consolePort: "2190"
         case .data: "/var/lib/herald"
+        case .deviceCertificateDays: "365"
         case .devicePort: "5223"
         case .drill: "[refuse --reason Unregistered --share 5% --for 10m]"
         case .environment: "production"

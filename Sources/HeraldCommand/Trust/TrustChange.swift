@@ -73,7 +73,8 @@ extension CommandError {
     init(_ error: TrustError) {
         let code: Code =
             switch error.code {
-            case .invalidArgument, .unknownID, .alreadyRevoked, .noSigningKey, .badRequest: .refused
+            case .invalidArgument, .unknownID, .alreadyRevoked, .noSigningKey, .badRequest, .notInvited, .tooMany:
+                .refused
             case .unreadable, .unwritable: .file
             default: .folder
             }

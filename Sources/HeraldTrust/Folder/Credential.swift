@@ -25,11 +25,42 @@ package struct Credential: Hashable, Sendable {
 package struct EnrolledDevice: Hashable, Sendable {
     package let id: DeviceID
     package let name: String?
-    /// Lower-case hex.
-    package let serial: String
+    /// Of its newest certificate; lower-case hex.
+    package private(set) var serial: String
     package let created: WallTime
-    package let expires: WallTime
+    /// When its newest certificate ends.
+    package private(set) var expires: WallTime
     package var revoked: WallTime?
+    /// The certificates before the newest, each of which is good until its own end.
+    package private(set) var earlier: [Earlier] = []
+
+    /// A certificate that another has taken the place of.
+    package struct Earlier: Hashable, Sendable {
+        package let serial: String
+        package let expires: WallTime
+    }
+
+    package init(id: DeviceID, name: String?, serial: String, created: WallTime, expires: WallTime) {
+        self.id = id
+        self.name = name
+        self.serial = serial
+        self.created = created
+        self.expires = expires
+    }
+
+    /// The serial numbers of all its certificates.
+    var serials: [String] { earlier.map(\.serial) + [serial] }
+
+    /// How many certificates are good at a moment, if it is not revoked.
+    func certificatesInForce(at now: WallTime) -> Int {
+        earlier.count { $0.expires >= now } + (expires >= now ? 1 : 0)
+    }
+
+    mutating func renew(serial: String, expires: WallTime) {
+        earlier.append(Earlier(serial: self.serial, expires: self.expires))
+        self.serial = serial
+        self.expires = expires
+    }
 }
 
 // Every member is always there, as null where there is nothing to say; times are RFC 3339 in UTC.

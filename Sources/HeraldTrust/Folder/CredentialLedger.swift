@@ -10,7 +10,12 @@ package struct CredentialLedger: Sendable {
         case begun(at: WallTime)
         /// A provider certificate, or a provider key.
         case credential(Credential)
-        case device(EnrolledDevice)
+        /// A device, and the invitation that it came by: one entry, so that no crash leaves a device whose code still works.
+        case device(EnrolledDevice, invitation: String? = nil)
+        /// A further certificate of a device.
+        case deviceRenewed(DeviceID, serial: String, expires: WallTime, at: WallTime)
+        case invitation(Invitation)
+        case invitationWithdrawn(id: String, at: WallTime)
         case credentialRevoked(id: String, at: WallTime)
         case deviceRevoked(DeviceID, at: WallTime)
     }
@@ -20,6 +25,7 @@ package struct CredentialLedger: Sendable {
         /// In the order in which they were made.
         package var credentials: [Credential] = []
         package var devices: [EnrolledDevice] = []
+        package var invitations: [Invitation] = []
     }
 
     let path: String
@@ -33,15 +39,26 @@ package struct CredentialLedger: Sendable {
         var contents = Contents()
         var credentialPlaces: [String: Int] = [:]
         var devicePlaces: [DeviceID: Int] = [:]
+        var invitationPlaces: [String: Int] = [:]
         for event in try events() {
             switch event {
             case .begun: break
             case .credential(let credential):
                 credentialPlaces[credential.id] = contents.credentials.count
                 contents.credentials.append(credential)
-            case .device(let device):
+            case .device(let device, let invitation):
                 devicePlaces[device.id] = contents.devices.count
                 contents.devices.append(device)
+                if let place = invitation.flatMap({ invitationPlaces[$0] }) {
+                    contents.invitations[place].used = Invitation.Use(device: device.id, at: device.created)
+                }
+            case .deviceRenewed(let id, let serial, let expires, _):
+                if let place = devicePlaces[id] { contents.devices[place].renew(serial: serial, expires: expires) }
+            case .invitation(let invitation):
+                invitationPlaces[invitation.id] = contents.invitations.count
+                contents.invitations.append(invitation)
+            case .invitationWithdrawn(let id, let moment):
+                if let place = invitationPlaces[id] { contents.invitations[place].withdrawn = moment }
             case .credentialRevoked(let id, let moment):
                 if let place = credentialPlaces[id] { contents.credentials[place].revoked = moment }
             case .deviceRevoked(let id, let moment):
@@ -53,7 +70,12 @@ package struct CredentialLedger: Sendable {
 
     /// Adds an entry; it is durable when this returns.
     func append(_ event: Event) throws {
-        let line = try CredentialLedger.line(event)
+        try append([event])
+    }
+
+    /// Adds entries; they are durable when this returns, and if it throws, the first of them may be.
+    func append(_ events: [Event]) throws {
+        let line = try events.flatMap { try CredentialLedger.line($0) }
         // A torn line is cut off before the next is written, or it would spoil that one too.
         let present = TrustFile.exists(path) ? try TrustFile.read(path, .secret) : []
         let whole = present.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
@@ -67,7 +89,7 @@ package struct CredentialLedger: Sendable {
         lines.removeLast()
         let decoder = JSONDecoder()
         let events = try lines.enumerated().map { number, line in
-            guard let event = (try? decoder.decode(Line.self, from: Data(line)))?.entry else {
+            guard let event = (try? decoder.decode(LedgerLine.self, from: Data(line)))?.entry else {
                 throw TrustError(
                     .damaged,
                     "line \(number + 1) of \(path) cannot be read: restore the file from a backup, or mend the line"
@@ -89,100 +111,6 @@ package struct CredentialLedger: Sendable {
     private static func line(_ event: Event) throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return Array(try encoder.encode(Line(event))) + [UInt8(ascii: "\n")]
-    }
-}
-
-/// An entry as it is written.
-private struct Line: Codable {
-    var event: String
-    var id: String
-    var at: String
-    var serial: String?
-    var team: String?
-    var topics: [Topic]?
-    var environments: [PushEnvironment]?
-    var name: String?
-    var expires: String?
-
-    init(_ event: CredentialLedger.Event) {
-        switch event {
-        case .begun(let moment):
-            self.event = "begun"
-            id = "ledger"
-            at = moment.rfc3339
-        case .credential(let credential):
-            self.event = credential.kind == .key ? "provider key" : "provider certificate"
-            id = credential.id
-            at = credential.created.rfc3339
-            serial = credential.serial
-            team = credential.team
-            topics = credential.topics
-            environments = credential.environments.sorted { $0.rawValue < $1.rawValue }
-            expires = credential.expires?.rfc3339
-        case .device(let device):
-            self.event = "device"
-            id = device.id.name
-            at = device.created.rfc3339
-            serial = device.serial
-            name = device.name
-            expires = device.expires.rfc3339
-        case .credentialRevoked(let id, let moment):
-            self.event = "credential revoked"
-            self.id = id
-            at = moment.rfc3339
-        case .deviceRevoked(let device, let moment):
-            self.event = "device revoked"
-            id = device.name
-            at = moment.rfc3339
-        }
-    }
-
-    /// The entry; nil if the line lacks something, or says something that cannot be.
-    var entry: CredentialLedger.Event? {
-        guard let moment = WallTime(rfc3339: at) else { return nil }
-        switch event {
-        case "begun":
-            return .begun(at: moment)
-        case "provider certificate":
-            guard let serial, Hex.bytes(serial) != nil, let expires = expires.flatMap(WallTime.init(rfc3339:)) else {
-                return nil
-            }
-            return credential(.certificate, serial: serial, created: moment, expires: expires)
-        case "provider key":
-            return credential(.key, serial: nil, created: moment, expires: nil)
-        case "device":
-            guard let device = DeviceID(id), let serial, Hex.bytes(serial) != nil,
-                let expires = expires.flatMap(WallTime.init(rfc3339:))
-            else { return nil }
-            return .device(EnrolledDevice(id: device, name: name, serial: serial, created: moment, expires: expires))
-        case "credential revoked":
-            return .credentialRevoked(id: id, at: moment)
-        case "device revoked":
-            return DeviceID(id).map { .deviceRevoked($0, at: moment) }
-        default:
-            return nil
-        }
-    }
-
-    private func credential(
-        _ kind: Credential.Kind,
-        serial: String?,
-        created: WallTime,
-        expires: WallTime?
-    ) -> CredentialLedger.Event? {
-        guard let topics, let environments else { return nil }
-        return .credential(
-            Credential(
-                id: id,
-                kind: kind,
-                serial: serial,
-                team: team,
-                topics: topics,
-                environments: Set(environments),
-                created: created,
-                expires: expires
-            )
-        )
+        return Array(try encoder.encode(LedgerLine(event))) + [UInt8(ascii: "\n")]
     }
 }

@@ -1,11 +1,13 @@
 import Crypto
 package import HeraldModel
 import SwiftASN1
-import X509
+package import X509
 
 /// A certificate as it is handed out.
 package struct IssuedCertificate<Record: Sendable>: Sendable {
     package let record: Record
+    /// The certificate alone.
+    package let certificate: Certificate
     /// Certificate, chain, and private key, in that order; no key where a request was signed.
     package let pem: String
 }
@@ -23,10 +25,6 @@ package struct IssuedKey: Sendable {
 extension TrustFolder {
     /// As Apple's push certificates.
     static let providerLifetime = Duration.seconds(365 * 86_400)
-    /// Long, because a device's certificate cannot be exchanged from afar yet; revocation ends it sooner.
-    static let deviceLifetime = Duration.seconds(3650 * 86_400)
-    /// The longest name of a device, in bytes.
-    package static let maximumNameBytes = 200
     /// The most topics of one credential ("Establishing a token-based connection to APNs").
     package static let maximumTopics = 400
 
@@ -84,7 +82,11 @@ extension TrustFolder {
             try ledger.append(.credential(credential))
             return credential
         }
-        return IssuedCertificate(record: credential, pem: try holder.pem(certificate, authority: providerAuthority))
+        return IssuedCertificate(
+            record: credential,
+            certificate: certificate,
+            pem: try holder.pem(certificate, authority: providerAuthority)
+        )
     }
 
     /// Makes a key for provider tokens.
@@ -122,67 +124,11 @@ extension TrustFolder {
         }
     }
 
-    /// Enrolls a device.
-    /// - Parameters:
-    ///   - name: For people; at most ``maximumNameBytes`` and without control characters.
-    ///   - id: Nil for a new one. An identifier is used once, also after its device was revoked: what waits for a device
-    ///     must not fall to another.
-    ///   - request: A certificate signing request in PEM or DER, of which the key alone is taken; nil for a new key.
-    ///   - now: When its certificate begins.
-    /// - Returns: The certificate; what it is, is on record.
-    /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/badRequest``, ``TrustError/Code/noSigningKey``, or
-    ///   what is wrong with the folder.
-    package func enrollDevice(
-        name: String?,
-        id: DeviceID? = nil,
-        request: [UInt8]? = nil,
-        now: WallTime
-    ) throws -> IssuedCertificate<EnrolledDevice> {
-        if let name { try TrustFolder.check(name: name) }
-        let holder = try CertificateHolder(request: request)
-        return try TrustLock.with(layout) {
-            let taken = Set(try ledger.read().devices.map(\.id))
-            guard let id = id ?? TrustFolder.newDeviceID(besides: taken), !taken.contains(id) else {
-                throw TrustError(.invalidArgument, "there is, or was, a device of this identifier: choose another")
-            }
-            let certificate = try deviceAuthority.issue(
-                subject: DistinguishedName([
-                    .init(type: .RDNAttributeType.organizationName, utf8String: "Herald"),
-                    .init(type: .RDNAttributeType.commonName, utf8String: id.name),
-                ]),
-                publicKey: holder.publicKey,
-                usage: .clientAuth,
-                names: [.uniformResourceIdentifier(DeviceID.urnPrefix + id.name)],
-                now: now,
-                lifetime: TrustFolder.deviceLifetime
-            )
-            let device = EnrolledDevice(
-                id: id,
-                name: name,
-                serial: SerialText.text(certificate.serialNumber),
-                created: now,
-                expires: WallTime(certificate.notValidAfter)
-            )
-            try ledger.append(.device(device))
-            return IssuedCertificate(record: device, pem: try holder.pem(certificate, authority: deviceAuthority))
-        }
-    }
-
     private func newCredentialID() throws -> String {
         let taken = Set(try ledger.read().credentials.map(\.id) + providerKeys().map(\.id))
         while true {
             let id = ProviderKey.randomIdentifier()
             if !taken.contains(id) { return id }
-        }
-    }
-
-    /// Twelve characters that nobody misreads: 58 bits.
-    private static func newDeviceID(besides taken: Set<DeviceID>) -> DeviceID? {
-        let alphabet = Array("abcdefghjkmnpqrstuvwxyz23456789")
-        while true {
-            let id = DeviceID(String((0..<12).map { _ in alphabet[Int.random(in: alphabet.indices)] }))
-            if let id, taken.contains(id) { continue }
-            return id
         }
     }
 
@@ -203,16 +149,6 @@ extension TrustFolder {
     private static func check(_ environments: Set<PushEnvironment>) throws {
         guard environments.isEmpty else { return }
         throw TrustError(.invalidArgument, "a credential is for production, for sandbox, or for both")
-    }
-
-    private static func check(name: String) throws {
-        let isPlain = name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-        guard !name.isEmpty, name.utf8.count <= maximumNameBytes, isPlain else {
-            throw TrustError(
-                .invalidArgument,
-                "a device's name has at most \(maximumNameBytes) bytes, and no control characters"
-            )
-        }
     }
 }
 

@@ -79,7 +79,7 @@ extension TrustFolder {
         let contents = try ledger.read()
         let serials: [PeerKind: [(String?, WallTime?)]] = [
             .provider: contents.credentials.map { ($0.serial, $0.revoked) },
-            .device: contents.devices.map { ($0.serial, $0.revoked) },
+            .device: contents.devices.flatMap { device in device.serials.map { ($0, device.revoked) } },
         ]
         for kind in PeerKind.allCases where authority(of: kind).canSign {
             let revoked = (serials[kind] ?? []).reduce(into: [String: WallTime]()) { revoked, entry in

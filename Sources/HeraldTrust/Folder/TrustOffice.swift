@@ -30,6 +30,7 @@ package final class TrustOffice: Sendable {
     package let seal: TokenSeal
     package let providerTokens: ProviderTokenVerifier
     package let peers: PeerVerifier
+    package let invitations: InvitationBook
 
     /// What was read last.
     private struct State {
@@ -64,6 +65,7 @@ package final class TrustOffice: Sendable {
             server: TrustFile.stamp(folder.layout.server)
         )
         state.claims = try folder.certificateClaims()
+        invitations = InvitationBook(try folder.invitations())
         providerTokens = ProviderTokenVerifier(
             book: CredentialBook(keys: try folder.providerKeys(), certificateClaims: state.claims)
         )
@@ -124,6 +126,7 @@ package final class TrustOffice: Sendable {
         // Also where reading fails: it is reported once.
         state.providerKeys = providerKeys
         state.ledger = ledger
+        invitations.replace(try folder.invitations())
         let claims = try folder.certificateClaims()
         guard haveKeysChanged || claims != state.claims else { return false }
         providerTokens.replaceBook(CredentialBook(keys: try folder.providerKeys(), certificateClaims: claims))

@@ -1,0 +1,47 @@
+import HTTPTypes
+import HeraldModel
+import Hummingbird
+import NIOCore
+
+/// An answer that says no, in words for people (RFC 7030 §4.2.3).
+struct ActivationRefusal: Error, Sendable {
+    let status: HTTPResponse.Status
+    /// One line; holds nothing that the client sent.
+    let words: String
+    var retryAfter: Duration?
+    var challenge = false
+
+    init(_ status: HTTPResponse.Status, _ words: String) {
+        self.status = status
+        self.words = words
+    }
+
+    /// 401: who asks has to show a code.
+    static func unauthorized(_ words: String) -> ActivationRefusal {
+        var refusal = ActivationRefusal(.unauthorized, words)
+        refusal.challenge = true
+        return refusal
+    }
+
+    /// 429: who asks has to wait.
+    static func tooMany(_ words: String, after wait: Duration) -> ActivationRefusal {
+        var refusal = ActivationRefusal(.tooManyRequests, words)
+        refusal.retryAfter = wait
+        return refusal
+    }
+
+    var response: Response {
+        var fields = HTTPFields()
+        fields[.contentType] = "text/plain; charset=utf-8"
+        fields[.cacheControl] = "no-store"
+        if challenge { fields[.wwwAuthenticate] = #"Basic realm="Herald activation""# }
+        if let retryAfter {
+            fields[.retryAfter] = String(max(1, (retryAfter.wholeMilliseconds + 999) / 1000))
+        }
+        return Response(
+            status: status,
+            headers: fields,
+            body: ResponseBody(byteBuffer: ByteBuffer(string: words + "\n"))
+        )
+    }
+}

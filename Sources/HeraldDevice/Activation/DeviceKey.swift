@@ -1,0 +1,83 @@
+import Crypto
+import HeraldModel
+import HeraldTrust
+import SwiftASN1
+import X509
+
+/// A new private key of a device, which never leaves it.
+struct DeviceKey: Sendable {
+    private let key = P256.Signing.PrivateKey()
+
+    var publicKey: Certificate.PublicKey { Certificate.PublicKey(key.publicKey) }
+
+    /// A request for a certificate (RFC 2986, DER) of a device that has none yet.
+    /// - Parameter name: What people call the device.
+    func request(name: String) throws -> [UInt8] {
+        let subject = try DistinguishedName([.init(type: .RDNAttributeType.commonName, utf8String: name)])
+        return try request(subject: subject, names: nil)
+    }
+
+    /// A request for the next certificate of a device: names are those of the present one (RFC 7030 §4.2.2).
+    func request(following present: Certificate) throws -> [UInt8] {
+        try request(subject: present.subject, names: try present.extensions.subjectAlternativeNames)
+    }
+
+    private func request(subject: DistinguishedName, names: SubjectAlternativeNames?) throws -> [UInt8] {
+        var attributes: [CertificateSigningRequest.Attribute] = []
+        if let names {
+            let extensions = try Certificate.Extensions([Certificate.Extension(names, critical: false)])
+            attributes.append(try .init(ExtensionRequest(extensions: extensions)))
+        }
+        let request = try CertificateSigningRequest(
+            version: .v1,
+            subject: subject,
+            privateKey: Certificate.PrivateKey(key),
+            attributes: CertificateSigningRequest.Attributes(attributes),
+            signatureAlgorithm: .ecdsaWithSHA256
+        )
+        var serializer = DER.Serializer()
+        try serializer.serialize(request)
+        return serializer.serializedBytes
+    }
+
+    /// What a device keeps: the certificate that it got, its issuer, and this key, in PEM.
+    ///
+    /// Everything is checked that is needed to be a device by it.
+    /// - Parameters:
+    ///   - answer: The certificates of the service's answer.
+    ///   - authorities: Those of its `cacerts`.
+    ///   - expected: The identifier that it must have; nil for a device that has none yet.
+    /// - Throws: ``EnrollmentError/Code/badAnswer``.
+    func identity(
+        from answer: [Certificate],
+        authorities: [Certificate],
+        expected: DeviceID?
+    ) throws -> (pem: [UInt8], credential: DeviceCredential) {
+        guard let own = answer.first(where: { $0.publicKey == publicKey }) else {
+            throw EnrollmentError(.badAnswer, "the service's certificate is not for the key of this device")
+        }
+        guard let issuer = authorities.first(where: { DeviceKey.signed($0, own) }) else {
+            throw EnrollmentError(.badAnswer, "the service's certificate is of an authority that it does not name")
+        }
+        guard (try? own.extensions.extendedKeyUsage)?.contains(.clientAuth) == true else {
+            throw EnrollmentError(.badAnswer, "the service's certificate is not for TLS clients")
+        }
+        let text = try PEMBundle(certificates: [own, issuer], key: Certificate.PrivateKey(key)).pem()
+        let credential: DeviceCredential
+        do {
+            credential = try DeviceCredential(pem: Array(text.utf8))
+        } catch {
+            throw EnrollmentError(.badAnswer, "the service's certificate cannot be used: \(error)")
+        }
+        guard expected.map({ $0 == credential.id }) ?? true else {
+            throw EnrollmentError(.badAnswer, "the service's certificate is for another device")
+        }
+        return (Array(text.utf8), credential)
+    }
+
+    private static func signed(_ authority: Certificate, _ certificate: Certificate) -> Bool {
+        guard case .isCertificateAuthority = try? authority.extensions.basicConstraints else { return false }
+        return certificate.issuer == authority.subject
+            && authority.publicKey.isValidSignature(certificate.signature, for: certificate)
+    }
+}

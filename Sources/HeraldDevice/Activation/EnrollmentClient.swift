@@ -1,0 +1,164 @@
+import AsyncHTTPClient
+import Foundation
+import HeraldTrust
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+import X509
+
+/// A client of Enrollment over Secure Transport (RFC 7030), as far as a device needs it.
+///
+/// The service is always verified, by chain and by name.
+struct EnrollmentClient: Sendable {
+    /// The longest answer that is read, in bytes: a few certificates in base64.
+    static let maximumAnswerBytes = 256 * 1024
+
+    private let address: ServiceAddress
+    private let timeout: Duration
+    private let client: HTTPClient
+
+    /// Makes a client, lends it, and ends it.
+    /// - Parameters:
+    ///   - authorities: DER; the only ones that may vouch for the service.
+    ///   - credential: What the device shows, if it has it.
+    static func with<Value: Sendable>(
+        _ address: ServiceAddress,
+        authorities: [NIOSSLCertificate],
+        credential: DeviceCredential? = nil,
+        timeout: Duration,
+        _ body: (EnrollmentClient) async throws -> Value
+    ) async throws -> Value {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        tls.trustRoots = .certificates(authorities)
+        if let credential {
+            tls.certificateChain = credential.chain.map { .certificate($0) }
+            tls.privateKey = .privateKey(credential.key)
+        }
+        var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
+        configuration.httpVersion = .http1Only
+        configuration.connectionPool.retryConnectionEstablishment = false
+        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        let outcome: Result<Value, any Error>
+        do {
+            outcome = .success(try await body(EnrollmentClient(address: address, timeout: timeout, client: client)))
+        } catch {
+            outcome = .failure(error)
+        }
+        // The only failure is that it was shut down before.
+        try? await client.shutdown()
+        return try outcome.get()
+    }
+
+    private init(address: ServiceAddress, timeout: Duration, client: HTTPClient) {
+        self.address = address
+        self.timeout = timeout
+        self.client = client
+    }
+
+    /// The authorities of the service (§4.1).
+    func authorities() async throws -> [Certificate] {
+        try certificates(try await exchange(.GET, "est/cacerts"))
+    }
+
+    /// The port of its door for devices.
+    func devicePort() async throws -> Int {
+        struct Place: Decodable {
+            struct Door: Decodable { var port: Int }
+            var device: Door
+        }
+        let answer = try await exchange(.GET, "herald")
+        guard let place = try? JSONDecoder().decode(Place.self, from: Data(answer)),
+            (1...65_535).contains(place.device.port)
+        else {
+            throw EnrollmentError(.badAnswer, "the service at \(address) does not say where devices connect: name it with --device")
+        }
+        return place.device.port
+    }
+
+    /// A certificate for who shows a code (§4.2.1).
+    func enroll(request: [UInt8], code: InvitationCode) async throws -> [Certificate] {
+        let password = Data((":" + code.text).utf8).base64EncodedString()
+        return try certificates(
+            try await exchange(.POST, "est/simpleenroll", body: request, authorization: "Basic \(password)")
+        )
+    }
+
+    /// The next certificate of the device whose credential the client shows (§4.2.2).
+    func renew(request: [UInt8]) async throws -> [Certificate] {
+        try certificates(try await exchange(.POST, "est/simplereenroll", body: request))
+    }
+
+    private func certificates(_ answer: [UInt8]) throws -> [Certificate] {
+        guard let message = Data(base64Encoded: Data(answer), options: .ignoreUnknownCharacters),
+            let certificates = try? CertificatesMessage.decode(Array(message)), !certificates.isEmpty
+        else {
+            throw EnrollmentError(.badAnswer, "the service at \(address) answered something else than certificates")
+        }
+        return certificates
+    }
+
+    private func exchange(
+        _ method: HTTPMethod,
+        _ path: String,
+        body: [UInt8]? = nil,
+        authorization: String? = nil
+    ) async throws -> [UInt8] {
+        var request = HTTPClientRequest(url: "\(address)/.well-known/\(path)")
+        request.method = method
+        if let authorization { request.headers.add(name: "authorization", value: authorization) }
+        if let body {
+            request.headers.add(name: "content-type", value: "application/pkcs10")
+            request.headers.add(name: "content-transfer-encoding", value: "base64")
+            let text = Data(body).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed]) + "\n"
+            request.body = .bytes(ByteBuffer(string: text))
+        }
+        let response: HTTPClientResponse
+        let bytes: [UInt8]
+        do {
+            response = try await client.execute(request, timeout: TimeAmount(timeout))
+            bytes = Array(try await response.body.collect(upTo: Self.maximumAnswerBytes).readableBytesView)
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw failure(error)
+        }
+        guard response.status == .ok else {
+            throw refusal(response, bytes)
+        }
+        return bytes
+    }
+
+    private func refusal(_ response: HTTPClientResponse, _ body: [UInt8]) -> EnrollmentError {
+        let wait = response.headers.first(name: "retry-after").flatMap { Int64($0) }.map { min(max($0, 0), 86_400) }
+        var words = "it answered \(response.status.code)"
+        // Plain words for people, if they are; never more than a line.
+        if response.headers.first(name: "content-type")?.hasPrefix("text/plain") == true {
+            let line = String(decoding: body.prefix(300), as: UTF8.self).prefix { !$0.isNewline }
+            if !line.isEmpty { words = line.filter { !$0.isNewline && $0.unicodeScalars.allSatisfy(EnrollmentClient.isPlain) } }
+        }
+        return EnrollmentError(.refused, "the service says no: \(words)", retryAfter: wait.map { .seconds($0) })
+    }
+
+    private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.generalCategory != .control
+    }
+
+    private func failure(_ error: any Error) -> EnrollmentError {
+        switch error {
+        case is NIOSSLExtraError:
+            EnrollmentError(
+                .untrusted,
+                "the service's certificate does not name \(address.host): start it with --hostname \(address.host)"
+            )
+        case let error as NIOSSLError where "\(error)".contains("CERTIFICATE_VERIFY_FAILED"):
+            EnrollmentError(.untrusted, "the certificate of \(address) is not of the authority that is trusted here")
+        case is NIOTooManyBytesError:
+            EnrollmentError(.badAnswer, "the service at \(address) answered too much")
+        case is NIOSSLError:
+            EnrollmentError(.refused, "\(address) does not let this device in: its certificate may have ended")
+        default:
+            EnrollmentError(.unreachable, "\(address) does not answer: check whether the service runs")
+        }
+    }
+}

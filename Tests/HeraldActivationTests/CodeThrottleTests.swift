@@ -1,0 +1,81 @@
+@testable import HeraldActivation
+import HeraldModel
+import HeraldTestSupport
+import NIOCore
+import Testing
+
+struct CodeThrottleTests {
+    private let clock = ManualClock()
+    private var configuration = ActivationConfiguration(host: "127.0.0.1", port: 0)
+
+    private func network(_ address: String) throws -> ClientNetwork {
+        ClientNetwork(try SocketAddress(ipAddress: address, port: 1))
+    }
+
+    @Test func `a network may be wrong five times, and then once in a while`() throws {
+        var throttle = CodeThrottle(configuration)
+        let here = try network("192.0.2.1")
+        for _ in 0..<5 {
+            #expect(throttle.wait(here, at: clock.now()) == nil)
+            #expect(throttle.wasWrong(here, at: clock.now()))
+        }
+        #expect(throttle.wait(here, at: clock.now()) == .seconds(12))
+        #expect(throttle.wait(try network("192.0.2.2"), at: clock.now()) == nil)
+        clock.advance(by: .seconds(12))
+        #expect(throttle.wait(here, at: clock.now()) == nil)
+        _ = throttle.wasWrong(here, at: clock.now())
+        #expect(throttle.wait(here, at: clock.now()) != nil)
+        clock.advance(by: .seconds(3600))
+        #expect(throttle.wait(here, at: clock.now()) == nil)
+    }
+
+    @Test func `past what all together may, the wrong wait, and who was not wrong may try`() throws {
+        var configuration = configuration
+        configuration.wrongCodesInAll = 10
+        configuration.wrongCodeIntervalInAll = .seconds(1)
+        var throttle = CodeThrottle(configuration)
+        var lines = 0
+        for last in 1...20 where throttle.wasWrong(try network("192.0.2.\(last)"), at: clock.now()) { lines += 1 }
+        #expect(lines == 10)
+        #expect(throttle.wait(try network("192.0.2.1"), at: clock.now()) == .seconds(1))
+        #expect(throttle.wait(try network("198.51.100.1"), at: clock.now()) == nil)
+        clock.advance(by: .seconds(1))
+        #expect(throttle.wait(try network("192.0.2.1"), at: clock.now()) == nil)
+    }
+
+    @Test func `a full table lets nobody unknown try in a flood`() throws {
+        var configuration = configuration
+        configuration.remembered = 8
+        configuration.wrongCodesInAll = 8
+        var throttle = CodeThrottle(configuration)
+        for last in 1...100 { _ = throttle.wasWrong(try network("192.0.2.\(last)"), at: clock.now()) }
+        #expect(throttle.wait(try network("198.51.100.1"), at: clock.now()) != nil)
+        clock.advance(by: .seconds(60))
+        #expect(throttle.wait(try network("198.51.100.1"), at: clock.now()) == nil)
+    }
+
+    @Test func `an IPv6 network of 64 bits is one, and an address in both clothes is one`() throws {
+        #expect(try network("2001:db8::1") == network("2001:db8::ffff:2"))
+        #expect(try network("2001:db8::1") != network("2001:db8:0:1::1"))
+        #expect(try network("192.0.2.1") == network("::ffff:192.0.2.1"))
+        #expect(try network("192.0.2.1") != network("192.0.2.2"))
+        #expect(ClientNetwork(nil) == ClientNetwork(nil))
+    }
+
+    @Test func `a clock that is set back forgives`() throws {
+        var throttle = CodeThrottle(configuration)
+        let here = try network("192.0.2.1")
+        for _ in 0..<5 { _ = throttle.wasWrong(here, at: clock.now()) }
+        clock.advance(by: .seconds(-86_400))
+        #expect(throttle.wait(here, at: clock.now()) == nil)
+    }
+
+    @Test(arguments: [
+        ("Basic OmNvZGU=", "code"), ("basic bmFtZTpjb2RlOjI=", "code:2"), ("Basic   Og==", ""), ("Basic bmFtZQ==", nil),
+        ("Bearer OmNvZGU=", nil), ("Basic", nil), ("Basic !!", nil), ("Basic Ov8=", nil), ("", nil),
+    ])
+    func `the password of basic authentication is read, whatever the name`(_ field: String, _ password: String?) {
+        #expect(Activation.password(field) == password)
+        #expect(Activation.password("Basic " + String(repeating: "A", count: 4000)) == nil)
+    }
+}

@@ -1,0 +1,138 @@
+@testable import HeraldDevice
+import HeraldModel
+import HeraldTestSupport
+import Synchronization
+import Testing
+
+struct RenewalPlanTests {
+    private let begins = WallTime(seconds: 1_000_000)
+    private let day = Duration.seconds(86_400)
+    private var expires: WallTime { begins + day * 30 }
+
+    @Test func `a certificate is renewed at two thirds of its life, or a little sooner`() {
+        #expect(RenewalPlan(begins: begins, expires: expires, random: 0).nextAttempt == begins + day * 20)
+        #expect(RenewalPlan(begins: begins, expires: expires, random: 1).nextAttempt == begins + day * 19)
+        let plan = RenewalPlan(begins: begins, expires: expires, random: 0)
+        #expect(plan.step(at: begins) == .wait(day * 20))
+        #expect(plan.step(at: begins + day * 20) == .renew)
+        #expect(plan.step(at: expires) == .over)
+    }
+
+    @Test func `after failures the pauses grow, with jitter, and there is always another attempt in time`() {
+        var plan = RenewalPlan(begins: begins, expires: expires, random: 0)
+        var now = begins + day * 20
+        #expect(plan.failed(at: now, random: 0) == .seconds(30))
+        #expect(plan.failed(at: now, random: 1) == .seconds(120))
+        #expect(plan.step(at: now) == .wait(.seconds(120)))
+        #expect(plan.failed(at: now, random: 1) == .seconds(240))
+        var attempts = 0
+        while now < expires {
+            let pause = plan.failed(at: now, random: 1)
+            #expect(pause <= RenewalPlan.longestPause && pause >= .seconds(30))
+            now = now + pause
+            attempts += 1
+        }
+        #expect((30...200).contains(attempts))
+        #expect(plan.step(at: now) == .over)
+    }
+
+    @Test func `what the service wishes is heard, within reason`() {
+        var plan = RenewalPlan(begins: begins, expires: expires, random: 0)
+        #expect(plan.failed(at: begins, random: 0, wish: .seconds(3600)) == .seconds(3600))
+        #expect(plan.failed(at: begins, random: 0, wish: day * 300) == RenewalPlan.longestPause)
+    }
+
+    @Test func `a certificate without a life, and a clock before it, do no harm`() {
+        #expect(RenewalPlan(begins: expires, expires: begins, random: 0).step(at: expires) == .over)
+        #expect(RenewalPlan(begins: begins, expires: begins, random: 0).step(at: begins) == .over)
+        let plan = RenewalPlan(begins: begins, expires: expires, random: .nan)
+        guard case .wait = plan.step(at: begins - day) else { return #expect(Bool(false)) }
+    }
+}
+
+struct DeviceRenewalTests {
+    /// A service that renews, or does not, and a clock that sleeping moves.
+    private final class Scene: Sendable {
+        let trust: TestTrust
+        let folder: DeviceFolder
+        let isReachable = Mutex(true)
+        let sleeps = Mutex<[Duration]>([])
+
+        init() throws {
+            trust = try TestTrust()
+            folder = DeviceFolder(trust.path + "/device")
+            let (_, pem) = try trust.device("lamp")
+            try folder.save(
+                identity: Array(pem.utf8),
+                authority: Array(pem.utf8),
+                service: .init(host: "localhost", port: 5223, activation: "https://localhost:2191"),
+                replaces: false
+            )
+        }
+
+        var renewal: DeviceRenewal {
+            DeviceRenewal(
+                folder: folder,
+                clock: trust.clock,
+                sleep: { time in
+                    self.sleeps.withLock { $0.append(time) }
+                    self.trust.clock.advance(by: time)
+                },
+                random: { 0 },
+                renew: {
+                    guard self.isReachable.withLock({ $0 }) else { throw EnrollmentError(.unreachable, "nobody") }
+                    let issued = try self.trust.device("lamp-\(self.trust.now.seconds)")
+                    try self.folder.replaceIdentity(Array(issued.pem.utf8))
+                    return try self.folder.credential()
+                }
+            )
+        }
+    }
+
+    private struct Enough: Error {}
+
+    @Test func `the new identity is in the folder before it is told of`() async throws {
+        let scene = try Scene()
+        let before = try #require(try scene.folder.term())
+        await #expect(throws: Enough.self) {
+            try await scene.renewal.run { event in
+                guard case .renewed(let credential, let expires) = event else { throw CancellationError() }
+                #expect(try scene.folder.credential().id == credential.id)
+                #expect(expires > before.expires)
+                throw Enough()
+            }
+        }
+        #expect(scene.trust.now < before.expires)
+        #expect(scene.sleeps.withLock { $0.allSatisfy { $0 <= DeviceRenewal.longestSleep } })
+    }
+
+    @Test func `a service that is away is tried again, and what it missed is made up for`() async throws {
+        let scene = try Scene()
+        scene.isReachable.withLock { $0 = false }
+        var failures = 0
+        await #expect(throws: Enough.self) {
+            try await scene.renewal.run { event in
+                switch event {
+                case .failed(let reason, _):
+                    #expect(reason == "nobody")
+                    failures += 1
+                    if failures == 5 { scene.isReachable.withLock { $0 = true } }
+                case .renewed: throw Enough()
+                case .expired: throw CancellationError()
+                }
+            }
+        }
+        #expect(failures == 5)
+    }
+
+    @Test func `a certificate that ended is told of, and the run ends`() async throws {
+        let scene = try Scene()
+        scene.trust.clock.advance(by: .seconds(20 * 365 * 86_400))
+        var expired = 0
+        try await scene.renewal.run { event in
+            guard case .expired = event else { throw Enough() }
+            expired += 1
+        }
+        #expect(expired == 1)
+    }
+}

@@ -1,0 +1,535 @@
+"""Devices that get their certificates by themselves: Enrollment over Secure Transport, by curl and openssl."""
+
+import base64
+import concurrent.futures
+import json
+import socket
+import ssl
+import subprocess
+import time
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+import est_client as est
+import mqtt_packets as mqtt
+import mqtt_wire
+from certificates import Authority
+from est_client import Unanswered, curl, device_id, enroll, identity, invite, key_and_request, renew
+from mqtt_packets import Kind
+from parties import advance
+from service import eventually, herald
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    """A service whose clock can be moved: a test that was wrong too often goes on later."""
+    from service import Service
+
+    service = Service(tmp_path_factory.mktemp("activation") / "data", "--clock", "adjustable").start()
+    yield service
+    service.close()
+
+
+@pytest.fixture(autouse=True)
+def forgiven(request):
+    """Each test begins with no wrong code on its account."""
+    if "service" in request.fixturenames:
+        advance(request.getfixturevalue("service"), 70)
+
+
+def connects(service, pem, identifier):
+    """Whether the devices' door lets this certificate in."""
+    try:
+        wire = mqtt_wire.Wire(service.doors["device"], mqtt_wire.tls_context(service.ca, pem))
+    except (ssl.SSLError, ConnectionError):
+        return False
+    with wire:
+        wire.send(mqtt.connect(identifier))
+        try:
+            found = wire.read()
+        except mqtt_wire.Closed:
+            return False
+        return found.kind == Kind.CONNACK and found.reason == 0
+
+
+def devices(service):
+    return {one["id"]: one for one in json.loads(herald("device", "list", "--data", service.data, "--json").stdout)}
+
+
+def invitations(service):
+    listed = herald("device", "invite", "--data", service.data, "--list", "--json").stdout
+    return {one["id"]: one for one in json.loads(listed)}
+
+
+@pytest.fixture
+def activated(service, tmp_path):
+    """(file with certificate and key, identifier) of a device that was activated."""
+    key, request = key_and_request(tmp_path)
+    answer = enroll(service, invite(service)["code"], request)
+    assert answer.status == 200, answer.words
+    return identity(tmp_path, key, answer), device_id(answer.certificates[0])
+
+
+class TestAuthorities:
+    def test_they_are_given_to_everybody(self, service):
+        answer = curl(service, "est/cacerts")
+        assert answer.status == 200
+        assert answer.headers["content-type"] == "application/pkcs7-mime"
+        assert answer.headers["content-transfer-encoding"] == "base64"
+        wanted = {
+            x509.load_pem_x509_certificate(service.ca.read_bytes()), Authority.of_service(service, "device").certificate
+        }
+        assert set(answer.certificates) == wanted
+
+    def test_nothing_particular_is_wanted_of_a_request(self, service):
+        answer = curl(service, "est/csrattrs")
+        assert (answer.status, answer.body) == (204, b"")
+
+    def test_the_door_says_where_devices_connect(self, service):
+        answer = curl(service, "herald")
+        assert answer.status == 200 and answer.headers["content-type"] == "application/json"
+        assert json.loads(answer.body) == {"device": {"port": service.doors["device"]}}
+
+    def test_the_handshake_shows_the_authority_that_codes_name(self, service):
+        shown = subprocess.run(
+            ["openssl", "s_client", "-connect", f"localhost:{service.doors['activation']}", "-showcerts"],
+            input=b"", capture_output=True,
+        ).stdout
+        certificates = x509.load_pem_x509_certificates(shown)
+        assert certificates[-1] == x509.load_pem_x509_certificate(service.ca.read_bytes())
+
+    @pytest.mark.parametrize("path", ["est/nothing", "est/simpleenroll", "est/serverkeygen", "", "est/../../v1/devices"])
+    def test_there_is_nothing_else(self, service, path):
+        assert curl(service, path, "--path-as-is").status == 404
+
+
+class TestEnrollment:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+            ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-384"),
+            ("-newkey", "rsa:2048"),
+        ],
+        ids=["P-256", "P-384", "RSA"],
+    )
+    def test_a_code_gets_a_certificate_that_is_a_device(self, service, tmp_path, options):
+        key, request = key_and_request(tmp_path, *options)
+        answer = enroll(service, invite(service)["code"], request)
+        assert answer.status == 200, answer.words
+        assert answer.headers["content-type"] == "application/pkcs7-mime; smime-type=certs-only"
+        assert answer.headers["content-transfer-encoding"] == "base64"
+        (certificate,) = answer.certificates
+        Authority.of_service(service, "device").certificate.public_key()
+        certificate.verify_directly_issued_by(Authority.of_service(service, "device").certificate)
+        assert certificate.public_key() == x509.load_der_x509_csr(base64.b64decode(request)).public_key()
+        assert connects(service, identity(tmp_path, key, answer), device_id(certificate))
+        assert devices(service)[device_id(certificate)]["name"] == "lamp"
+
+    def test_a_user_name_does_not_matter(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        assert enroll(service, invite(service)["code"], request, user="anybody").status == 200
+
+    def test_a_code_is_read_as_people_type_it(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        code = invite(service)["code"].lower().replace("-", " ")
+        assert enroll(service, code, request).status == 200
+
+    @pytest.mark.parametrize("form", ["PEM", "DER", "one line"])
+    def test_requests_in_other_forms_are_taken(self, service, tmp_path, form):
+        _, request = key_and_request(tmp_path)
+        der = base64.b64decode(request)
+        pem = x509.load_der_x509_csr(der).public_bytes(Encoding.PEM)
+        body = {"PEM": pem, "DER": der, "one line": base64.b64encode(der)}[form]
+        assert enroll(service, invite(service)["code"], body).status == 200
+
+    def test_the_name_of_the_invitation_counts(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        answer = enroll(service, invite(service, "--name", "Hall")["code"], request)
+        assert devices(service)[device_id(answer.certificates[0])]["name"] == "Hall"
+
+    def test_it_lasts_as_long_as_the_operator_says(self, fresh, tmp_path):
+        service = fresh("--device-certificate-days", "30").start()
+        _, request = key_and_request(tmp_path)
+        (certificate,) = enroll(service, invite(service)["code"], request).certificates
+        life = certificate.not_valid_after_utc - certificate.not_valid_before_utc
+        assert 30 * 86_400 <= life.total_seconds() <= 30 * 86_400 + 7200
+
+
+class TestCodes:
+    def refused(self, answer, words):
+        assert answer.status == 401
+        assert answer.headers["www-authenticate"].startswith("Basic ")
+        assert answer.headers["content-type"].startswith("text/plain")
+        assert words in answer.words
+
+    def test_without_a_code_there_is_a_challenge(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        self.refused(est.post(service, "simpleenroll", request), "invitation code")
+
+    def test_a_code_works_once(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        one = invite(service)
+        answer = enroll(service, one["code"], request)
+        assert answer.status == 200
+        self.refused(enroll(service, one["code"], request), "used")
+        _, other = key_and_request(tmp_path, stem="other")
+        self.refused(enroll(service, one["code"], other), "used")
+        used = invitations(service)[one["id"]]
+        assert used["used"] and used["device"] == device_id(answer.certificates[0])
+
+    def test_a_code_that_many_use_at_once_makes_one_device(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        code, before = invite(service)["code"], len(devices(service))
+        with concurrent.futures.ThreadPoolExecutor(12) as crowd:
+            answers = list(crowd.map(lambda _: enroll(service, code, request).status, range(12)))
+        assert answers.count(200) == 1 and set(answers) <= {200, 401, 429}
+        assert len(devices(service)) == before + 1
+
+    def test_an_expired_one_does_not_work(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        one = invite(service, "--valid", "1h")
+        advance(service, 3601)
+        self.refused(enroll(service, one["code"], request), "expired")
+        listed = herald("device", "invite", "--data", service.data, "--list").stdout
+        assert any(one["id"] in line and "expired" in line for line in listed.splitlines())
+
+    def test_a_withdrawn_one_does_not_work(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        one = invite(service)
+        herald("device", "invite", "--data", service.data, "--withdraw", one["id"])
+        self.refused(enroll(service, one["code"], request), "withdrawn")
+        assert herald("device", "invite", "--data", service.data, "--withdraw", one["id"], check=False).returncode == 1
+        assert herald("device", "invite", "--data", service.data, "--withdraw", "nobody", check=False).returncode == 1
+
+    def test_one_of_another_service_does_not_work(self, service, fresh, tmp_path):
+        _, request = key_and_request(tmp_path)
+        stranger = fresh()
+        herald("init", "--data", stranger.data)
+        self.refused(enroll(service, invite(stranger)["code"], request), "not one of this service's")
+
+    def test_a_mistyped_one_is_told_from_a_wrong_one(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        code = invite(service)["code"]
+        wrong = code[:-1] + ("0" if code[-1] != "0" else "1")
+        self.refused(enroll(service, wrong, request), "this is not an invitation code")
+        assert enroll(service, code, request).status == 200
+
+    def test_who_is_wrong_too_often_has_to_wait(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        code = invite(service)["code"]
+        for _ in range(5):
+            assert enroll(service, "WRONG", request).status == 401
+        answer = enroll(service, code, request)
+        assert answer.status == 429 and 1 <= int(answer.headers["retry-after"]) <= 12
+        advance(service, 13)
+        assert enroll(service, code, request).status == 200
+
+    def test_codes_never_stand_in_the_log_nor_on_disk(self, fresh, tmp_path):
+        service = fresh("--log-level", "trace").start()
+        _, request = key_and_request(tmp_path)
+        codes = [invite(service)["code"] for _ in range(3)]
+        assert enroll(service, codes[0], request).status == 200
+        assert enroll(service, codes[0], request).status == 401
+        assert enroll(service, codes[1], b"garbage").status == 400
+        service.stop()
+        kept = b"\n".join(path.read_bytes() for path in service.data.rglob("*") if path.is_file())
+        for code in codes:
+            for part in (code, code.replace("-", ""), code[-17:]):
+                assert part not in "\n".join(service.lines) and part.encode() not in kept
+                assert base64.b64encode(b":" + code.encode()).decode() not in "\n".join(service.lines)
+
+    def test_several_are_made_at_once_and_without_a_service(self, fresh, tmp_path):
+        service = fresh()
+        herald("init", "--data", service.data)
+        made = invite(service, "--count", "3")
+        assert len({one["code"] for one in made}) == 3
+        service.start()
+        _, request = key_and_request(tmp_path)
+        assert enroll(service, made[2]["code"], request).status == 200
+
+    def test_they_outlive_a_restart_and_so_does_their_use(self, fresh, tmp_path):
+        service = fresh().start()
+        _, request = key_and_request(tmp_path)
+        used, unused = invite(service), invite(service)
+        assert enroll(service, used["code"], request).status == 200
+        service.kill()
+        service.start()
+        assert enroll(service, used["code"], request).status == 401
+        assert enroll(service, unused["code"], request).status == 200
+
+    def test_a_wrong_use_of_the_command_is_told(self, shared):
+        for options in (["--valid", "soon"], ["--valid", "1s"], ["--count", "0"], ["--list", "--name", "x"]):
+            assert herald("device", "invite", "--data", shared.data, *options, check=False).returncode == 64
+
+
+class TestRequests:
+    @pytest.mark.parametrize("body", [b"", b"garbage", b"AAAA", b"\x30\x82", b"\x00" * 100, b"!" * 4000])
+    def test_garbage_is_refused_and_the_code_stays_good(self, service, tmp_path, body):
+        code = invite(service)["code"]
+        answer = enroll(service, code, body)
+        assert answer.status == 400 and "request" in answer.words
+        _, request = key_and_request(tmp_path)
+        assert enroll(service, code, request).status == 200
+
+    @pytest.mark.parametrize(
+        "options",
+        [("-newkey", "rsa:1024"), ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-521"), ("-newkey", "ed25519")],
+        ids=["RSA 1024", "P-521", "Ed25519"],
+    )
+    def test_a_key_that_is_of_no_use_is_refused(self, service, tmp_path, options):
+        _, request = key_and_request(tmp_path, *options)
+        answer = enroll(service, invite(service)["code"], request)
+        assert answer.status == 400 and "P-256" in answer.words
+        assert len(answer.words.splitlines()) == 1
+
+    def test_a_request_that_another_key_signed_is_refused(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        der = bytearray(base64.b64decode(request))
+        der[-1] ^= 1
+        answer = enroll(service, invite(service)["code"], base64.b64encode(bytes(der)))
+        assert answer.status == 400 and "signed" in answer.words
+
+    def test_another_type_is_told(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        code = invite(service)["code"]
+        answer = est.post(service, "simpleenroll", request, "--user", f":{code}", kind="text/plain")
+        assert answer.status == 415 and "application/pkcs10" in answer.words
+
+    @pytest.mark.parametrize("more", [(), ("-H", "Transfer-Encoding: chunked")], ids=["length", "chunked"])
+    def test_a_body_that_is_too_long_is_refused(self, service, more):
+        try:
+            answer = enroll(service, invite(service)["code"], b"A" * 5_000_000, *more)
+        except Unanswered:
+            # The connection may end while the rest is still being sent.
+            return
+        assert answer.status == 413
+
+
+class TestRenewal:
+    def test_a_certificate_gets_the_next(self, service, activated, tmp_path):
+        pem, identifier = activated
+        key, request = key_and_request(tmp_path, stem="next")
+        answer = renew(service, pem, request)
+        assert answer.status == 200, answer.words
+        (certificate,) = answer.certificates
+        assert device_id(certificate) == identifier
+        following = identity(tmp_path, key, answer, "following")
+        # Both are the same device until the older ends, and the list has it once.
+        assert connects(service, following, identifier) and connects(service, pem, identifier)
+        assert devices(service)[identifier]["serial"] == f"{certificate.serial_number:032x}"
+
+    def test_revoking_the_device_ends_all_of_them(self, service, activated, tmp_path):
+        pem, identifier = activated
+        key, request = key_and_request(tmp_path, stem="next")
+        following = identity(tmp_path, key, renew(service, pem, request), "following")
+        herald("device", "revoke", "--data", service.data, identifier)
+        for one in (pem, following):
+            assert not connects(service, one, identifier)
+            answer = renew(service, one, request)
+            assert answer.status == 403 and "revoked" in answer.words
+
+    def test_without_a_certificate_there_is_none(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        assert est.post(service, "simplereenroll", request).status == 403
+
+    def test_a_code_does_not_do_instead(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        one = invite(service)
+        assert est.post(service, "simplereenroll", request, "--user", f":{one['code']}").status == 403
+        assert invitations(service)[one["id"]]["used"] is None
+
+    def test_a_certificate_does_not_do_instead_of_a_code(self, service, activated, tmp_path):
+        _, request = key_and_request(tmp_path)
+        assert est.post(service, "simpleenroll", request, "--cert", activated[0]).status == 401
+
+    def test_an_expired_one_does_not(self, service, activated, tmp_path):
+        _, request = key_and_request(tmp_path)
+        advance(service, 366 * 86_400)
+        try:
+            answer = renew(service, activated[0], request)
+            assert answer.status == 403 and "expired" in answer.words
+        finally:
+            advance(service, -366 * 86_400)
+
+    def test_a_providers_or_a_strangers_is_not_let_in(self, service, tmp_path):
+        _, request = key_and_request(tmp_path)
+        stranger = Authority.strange(Authority.of_service(service, "device").certificate.subject)
+        for pem in (service.provider_certificate(), stranger.issue(tmp_path / "stranger.pem")):
+            with pytest.raises(Unanswered):
+                renew(service, pem, request)
+
+    def test_one_that_nobody_issued_on_record_does_not(self, service, tmp_path):
+        from certificates import uri
+
+        pem = Authority.of_service(service, "device").issue(
+            tmp_path / "forged.pem", subject="x", names=[uri("urn:herald:device:bespoke")]
+        )
+        _, request = key_and_request(tmp_path)
+        answer = renew(service, pem, request)
+        assert answer.status == 403 and "record" in answer.words
+
+    def test_a_device_that_renews_without_end_has_to_wait(self, service, activated, tmp_path):
+        _, request = key_and_request(tmp_path)
+        statuses = [renew(service, activated[0], request).status for _ in range(5)]
+        assert statuses == [200, 200, 200, 429, 429]
+        advance(service, 3600)
+        assert renew(service, activated[0], request).status == 200
+
+    @pytest.mark.parametrize("version", ["1.2", "1.3"])
+    def test_a_resumed_session_is_asked_again(self, service, activated, tmp_path, version):
+        pem, identifier = activated
+        session = tmp_path / "session"
+        _, request = key_and_request(tmp_path)
+        head = (
+            f"POST /.well-known/est/simplereenroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/pkcs10\r\n"
+            f"Content-Length: {len(request)}\r\nConnection: close\r\n\r\n"
+        )
+
+        def exchange(*options):
+            return subprocess.run(
+                ["openssl", "s_client", "-connect", f"localhost:{service.doors['activation']}", "-cert", pem, "-key", pem,
+                 "-CAfile", service.ca, f"-tls{version.replace('.', '_')}", "-ign_eof", *options],
+                input=head.encode() + request, capture_output=True, timeout=30,
+            ).stdout.decode(errors="replace")
+
+        assert "200 OK" in exchange("-sess_out", session)
+        assert "200 OK" in (resumed := exchange("-sess_in", session)) and "Reused" in resumed
+        herald("device", "revoke", "--data", service.data, identifier)
+        assert "403 Forbidden" in exchange("-sess_in", session)
+
+
+class TestManners:
+    """What the door does with those who hold it up; figures are its limits and some room."""
+
+    def closed_after(self, connection, limit):
+        connection.settimeout(limit)
+        start = time.monotonic()
+        try:
+            while connection.recv(4096):
+                pass
+        except (ConnectionError, ssl.SSLError):
+            pass
+        return time.monotonic() - start
+
+    def tls(self, service):
+        context = ssl.create_default_context(cafile=str(service.ca))
+        raw = socket.create_connection(("127.0.0.1", service.doors["activation"]))
+        return context.wrap_socket(raw, server_hostname="localhost")
+
+    def test_the_slow_are_closed_in_every_phase(self, shared):
+        def silent():
+            return self.closed_after(socket.create_connection(("127.0.0.1", shared.doors["activation"])), 20)
+
+        def after_handshake():
+            return self.closed_after(self.tls(shared), 20)
+
+        def in_headers():
+            connection = self.tls(shared)
+            connection.sendall(b"POST /.well-known/est/simpleenroll HTTP/1.1\r\nHost:")
+            return self.closed_after(connection, 20)
+
+        def drop_by_drop():
+            connection = self.tls(shared)
+            connection.settimeout(0.01)
+            start = time.monotonic()
+            try:
+                connection.sendall(b"POST /.well-known/est/simpleenroll HTTP/1.1\r\nHost: x\r\nX: ")
+                while time.monotonic() - start < 45:
+                    connection.sendall(b"a")
+                    time.sleep(0.3)
+                    try:
+                        if connection.recv(1) == b"":
+                            break
+                    except TimeoutError:
+                        pass
+            except (ConnectionError, ssl.SSLError):
+                pass
+            return time.monotonic() - start
+
+        with concurrent.futures.ThreadPoolExecutor(4) as crowd:
+            times = [crowd.submit(one) for one in (silent, after_handshake, in_headers, drop_by_drop)]
+            assert times[0].result() < 15
+            assert times[1].result() < 15 and times[2].result() < 15
+            assert times[3].result() < 35
+
+    def test_past_the_limit_new_connections_are_closed_and_the_service_lives(self, fresh, tmp_path):
+        service = fresh().start()
+        crowd = [socket.create_connection(("127.0.0.1", service.doors["activation"])) for _ in range(1000)]
+        try:
+            # Accepted in their order: what comes after them is past the limit.
+            with pytest.raises(Unanswered):
+                curl(service, "est/cacerts")
+        finally:
+            for one in crowd:
+                one.close()
+        eventually(lambda: self.answers(service), what="an answer after the crowd")
+
+    def answers(self, service):
+        try:
+            return curl(service, "est/cacerts").status == 200
+        except Unanswered:
+            return False
+
+    @pytest.mark.parametrize(
+        "bytes", [b"\x00" * 100, b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"a" * 300], ids=["zeros", "no TLS", "TLS"]
+    )
+    def test_garbage_ends_its_connection_alone(self, service, bytes):
+        with socket.create_connection(("127.0.0.1", service.doors["activation"])) as connection:
+            connection.sendall(bytes)
+            assert self.closed_after(connection, 15) < 12
+        assert curl(service, "est/cacerts").status == 200
+
+    @pytest.mark.parametrize("bytes", [b"\x00\r\n\r\n", b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n", b"A: b\r\n" * 5000])
+    def test_bad_http_ends_its_connection_alone(self, service, bytes):
+        with self.tls(service) as connection:
+            try:
+                connection.sendall(bytes)
+            except (ConnectionError, ssl.SSLError):
+                pass
+            assert self.closed_after(connection, 15) < 12
+        assert curl(service, "est/cacerts").status == 200
+
+    def test_a_stop_does_not_wait_for_them(self, fresh):
+        service = fresh("--grace-period", "5s").start()
+        held = [self.tls(service), socket.create_connection(("127.0.0.1", service.doors["activation"]))]
+        start = time.monotonic()
+        assert service.stop() == 0
+        assert time.monotonic() - start < 8
+        for one in held:
+            one.close()
+
+
+class TestCrash:
+    def test_a_kill_in_the_middle_leaves_code_and_device_as_one(self, fresh, tmp_path):
+        """A service killed at some moment of an enrolment: either the code works still and there is no device, or the
+        device is on record and the code is used up; whoever got a certificate is on record."""
+        service = fresh().start()
+        _, request = key_and_request(tmp_path)
+        outcomes = set()
+        for round in range(12):
+            one = invite(service)
+            with concurrent.futures.ThreadPoolExecutor(1) as other:
+                attempt = other.submit(lambda: enroll(service, one["code"], request))
+                time.sleep(0.01 * round)
+                service.kill()
+                try:
+                    answer = attempt.result()
+                except Unanswered:
+                    answer = None
+            state = invitations(service)[one["id"]]
+            known = devices(service)
+            assert (state["used"] is None) == (state["device"] is None)
+            if state["device"]:
+                assert state["device"] in known
+            if answer and answer.status == 200:
+                assert state["device"] == device_id(answer.certificates[0])
+            assert len(known) == sum(1 for other in invitations(service).values() if other["used"])
+            outcomes.add(bool(state["used"]))
+            service.start()
+            again = enroll(service, one["code"], request)
+            assert again.status == (401 if state["used"] else 200)
+        # Otherwise the moments were chosen badly, and nothing was tested.
+        assert outcomes == {True, False}

@@ -1,0 +1,253 @@
+"""`herald agent activate` and `renew`: a device that becomes one by itself, and tells nothing to a false service."""
+
+import json
+import os
+import re
+import socket
+import ssl
+import subprocess
+import threading
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from certificates import Authority
+from commands import one_line
+from est_client import invite
+from service import HERALD, TOPIC, herald
+
+
+def activate(service, folder, code, *options, check=True, port=None, **more):
+    door = f"https://localhost:{port or service.doors['activation']}"
+    return herald(
+        "agent", "activate", "--service", door, "--code", code, "--folder", folder, *options, check=check, **more
+    )
+
+
+def own_certificate(folder):
+    return x509.load_pem_x509_certificates((folder / "identity.pem").read_bytes())[0]
+
+
+def devices(service):
+    return {one["id"]: one for one in json.loads(herald("device", "list", "--data", service.data, "--json").stdout)}
+
+
+class TestActivation:
+    def test_a_code_is_all_that_it_takes(self, shared, tmp_path):
+        folder = tmp_path / "lamp"
+        result = activate(shared, folder, invite(shared)["code"], "--name", "Lamp", "--json")
+        told = json.loads(result.stdout)
+        assert devices(shared)[told["id"]]["name"] == "Lamp"
+        assert told["service"] == f"localhost:{shared.doors['device']}"
+        assert sorted(os.listdir(folder)) == ["ca.pem", "identity.pem", "service.json"]
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert (folder / "identity.pem").stat().st_mode & 0o777 == 0o600
+        assert json.loads((folder / "service.json").read_text()) == {
+            "host": "localhost", "port": shared.doors["device"],
+            "activation": f"https://localhost:{shared.doors['activation']}",
+        }
+        root = x509.load_pem_x509_certificate(shared.ca.read_bytes())
+        assert x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes()) == root
+        kinds = re.findall(r"-----BEGIN ([A-Z ]+)-----", (folder / "identity.pem").read_text())
+        assert kinds[:2] == ["CERTIFICATE", "CERTIFICATE"] and kinds[2].endswith("PRIVATE KEY") and len(kinds) == 3
+
+    def test_the_identity_connects(self, shared, tmp_path):
+        folder = tmp_path / "lamp"
+        activate(shared, folder, invite(shared)["code"])
+        place = json.loads((folder / "service.json").read_text())
+        process = subprocess.Popen(
+            [HERALD, "agent", "run", "--identity", folder / "identity.pem", "--ca", folder / "ca.pem", "--service",
+             f"{place['host']}:{place['port']}", "--app", TOPIC, "--json"],
+            stdout=subprocess.PIPE, text=True,
+        )
+        try:
+            assert any('"token"' in line for line in process.stdout)
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+    def test_the_next_step_is_printed_and_no_secret(self, shared, tmp_path):
+        code = invite(shared)["code"]
+        result = activate(shared, tmp_path / "lamp", code)
+        assert f"herald agent run --folder {tmp_path / 'lamp'}" in result.stdout
+        assert code not in result.stdout + result.stderr and "PRIVATE" not in result.stdout
+
+    def test_code_and_service_may_come_from_the_environment(self, shared, tmp_path):
+        environment = {
+            **os.environ, "HERALD_CODE": invite(shared)["code"], "HERALD_FOLDER": str(tmp_path / "lamp"),
+            "HERALD_SERVICE": f"localhost:{shared.doors['activation']}",
+        }
+        herald("agent", "activate", env=environment)
+        assert (tmp_path / "lamp" / "identity.pem").exists()
+
+    def test_without_code_or_service_the_usage_is_told(self, shared):
+        assert herald("agent", "activate", "--service", "localhost", check=False).returncode == 64
+        assert herald("agent", "activate", "--code", "x", check=False).returncode == 64
+
+
+class TestRefusals:
+    def nothing_kept(self, folder):
+        assert not folder.exists() or os.listdir(folder) == []
+
+    def test_a_mistyped_code_is_found_before_anybody_is_asked(self, shared, tmp_path):
+        code = invite(shared)["code"]
+        wrong = code[:-1] + ("0" if code[-1] != "0" else "1")
+        line = one_line(activate(shared, tmp_path / "lamp", wrong, check=False, port=1))
+        assert "mistyped" in line and code[:20] not in line
+        assert "copy all of it" in one_line(activate(shared, tmp_path / "lamp", code[:-6], check=False, port=1))
+        self.nothing_kept(tmp_path / "lamp")
+
+    def test_a_used_code_is_told(self, shared, tmp_path):
+        code = invite(shared)["code"]
+        activate(shared, tmp_path / "one", code)
+        assert "used" in one_line(activate(shared, tmp_path / "two", code, check=False))
+        self.nothing_kept(tmp_path / "two")
+
+    def test_nobody_there_is_told(self, shared, tmp_path):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+        line = one_line(activate(shared, tmp_path / "lamp", invite(shared)["code"], check=False, port=port))
+        assert "no service answers" in line
+
+    @pytest.mark.parametrize("address", ["http://localhost", "https://localhost/path", "mqtts://localhost", ""])
+    def test_an_address_that_is_none_is_told(self, shared, tmp_path, address):
+        line = one_line(
+            herald("agent", "activate", "--service", address, "--code", invite(shared)["code"], "--folder",
+                   tmp_path / "lamp", check=False)
+        )
+        assert "https://push.example.com:2191" in line
+
+    def test_a_name_that_the_certificate_does_not_have_is_told(self, shared, tmp_path):
+        code = invite(shared)["code"]
+        line = one_line(
+            herald("agent", "activate", "--service", f"https://127.0.0.2:{shared.doors['activation']}", "--code", code,
+                   "--folder", tmp_path / "lamp", check=False)
+        )
+        # On Linux all of 127/8 is this machine, and the door listens on 127.0.0.1 alone.
+        assert "no service answers" in line
+
+    def test_an_identity_is_not_lost_unless_it_is_said(self, shared, tmp_path):
+        folder = tmp_path / "lamp"
+        activate(shared, folder, invite(shared)["code"])
+        first, code = own_certificate(folder), invite(shared)["code"]
+        assert "--replace" in one_line(activate(shared, folder, code, check=False))
+        assert own_certificate(folder) == first
+        # It was refused before the service was asked: the code is still good.
+        activate(shared, folder, code, "--replace")
+        assert own_certificate(folder) != first
+
+    def test_a_folder_that_is_open_to_others_is_refused_first(self, shared, tmp_path):
+        folder, code = tmp_path / "lamp", invite(shared)["code"]
+        folder.mkdir(mode=0o755)
+        assert f"chmod 700 {folder}" in one_line(activate(shared, folder, code, check=False))
+        folder.chmod(0o700)
+        activate(shared, folder, code)
+
+
+class FalseService:
+    """Speaks TLS with certificates of an authority of its own, and notes every byte that comes after the handshake."""
+
+    def __init__(self, folder, *, chain=(), authority=None):
+        self.authority = authority or Authority.strange("Herald Root")
+        pem = self.authority.issue(
+            folder / "false.pem", subject="localhost", names=[x509.DNSName("localhost")], usages=(), chain=chain
+        )
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(pem)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.connections = 0
+        self.heard = b""
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            try:
+                raw, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            try:
+                with self.context.wrap_socket(raw, server_side=True) as connection:
+                    connection.settimeout(2)
+                    while data := connection.recv(4096):
+                        self.heard += data
+            except (ssl.SSLError, OSError):
+                pass
+
+    def close(self):
+        self.listener.close()
+
+
+class TestFalseServices:
+    def told_nothing(self, shared, tmp_path, false, words):
+        one = invite(shared)
+        try:
+            line = one_line(activate(shared, tmp_path / "lamp", one["code"], check=False, port=false.port))
+        finally:
+            false.close()
+        assert words in line
+        assert false.connections >= 1, "nobody came, so nothing was tested"
+        assert false.heard == b""
+        # The code is still good.
+        activate(shared, tmp_path / "lamp", one["code"])
+
+    def test_another_authority_is_told_nothing(self, shared, tmp_path):
+        self.told_nothing(shared, tmp_path, FalseService(tmp_path), "told nothing")
+
+    def test_the_right_authority_shown_beside_a_false_certificate_is_told_nothing(self, shared, tmp_path):
+        # The fingerprint is found in the chain, but nothing in it was signed by that authority.
+        root = x509.load_pem_x509_certificate(shared.ca.read_bytes())
+        false = FalseService(tmp_path, chain=[root], authority=Authority.strange(root.subject))
+        self.told_nothing(shared, tmp_path, false, "not of the authority")
+
+    def test_another_real_service_is_told_nothing(self, shared, fresh, tmp_path):
+        other = fresh("--log-level", "debug").start()
+        code = invite(shared)["code"]
+        line = one_line(activate(other, tmp_path / "lamp", code, check=False))
+        assert "told nothing" in line
+        assert not any("refused" in line and "code" in line for line in other.lines)
+        activate(shared, tmp_path / "lamp", code)
+
+
+class TestRenewal:
+    def test_a_device_gets_its_next_certificate(self, shared, tmp_path):
+        folder = tmp_path / "lamp"
+        activate(shared, folder, invite(shared)["code"])
+        before = own_certificate(folder)
+        herald("agent", "renew", "--folder", folder)
+        after = own_certificate(folder)
+        assert after.subject == before.subject and after.serial_number != before.serial_number
+        assert after.public_key() != before.public_key()
+        text = (folder / "identity.pem").read_bytes()
+        key = load_pem_private_key(text[re.search(rb"-----BEGIN [A-Z ]*KEY", text).start() :], None)
+        assert key.public_key() == after.public_key()
+        assert (folder / "identity.pem").stat().st_mode & 0o777 == 0o600
+        herald("agent", "renew", "--folder", folder)
+
+    def test_a_revoked_one_does_not_and_keeps_what_it_has(self, shared, tmp_path):
+        folder = tmp_path / "lamp"
+        told = json.loads(activate(shared, folder, invite(shared)["code"], "--json").stdout)
+        herald("device", "revoke", "--data", shared.data, told["id"])
+        before = (folder / "identity.pem").read_bytes()
+        assert "revoked" in one_line(herald("agent", "renew", "--folder", folder, check=False))
+        assert (folder / "identity.pem").read_bytes() == before
+
+    def test_a_folder_without_a_device_says_what_to_do(self, tmp_path):
+        line = one_line(herald("agent", "renew", "--folder", tmp_path / "nothing", check=False))
+        assert "herald agent activate" in line
+
+    def test_a_false_service_does_not_renew(self, shared, tmp_path):
+        folder = tmp_path / "lamp"
+        activate(shared, folder, invite(shared)["code"])
+        false = FalseService(tmp_path)
+        place = json.loads((folder / "service.json").read_text())
+        place["activation"] = f"https://localhost:{false.port}"
+        (folder / "service.json").write_text(json.dumps(place))
+        try:
+            assert "not of the authority" in one_line(herald("agent", "renew", "--folder", folder, check=False))
+        finally:
+            false.close()
+        assert false.connections >= 1 and false.heard == b""
