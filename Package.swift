@@ -107,7 +107,10 @@ let package = Package(
             "HeraldProvider",
             ["HeraldModel", "HeraldWire", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioPosix, nioSSL]
         ),
-        herald("HeraldDevice", ["HeraldModel", "HeraldWire", "HeraldTrust", nioCore, nioPosix, nioSSL, x509]),
+        herald(
+            "HeraldDevice",
+            ["HeraldModel", "HeraldWire", "HeraldTrust", crypto, nioCore, nioPosix, nioSSL, x509]
+        ),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [

@@ -16,8 +16,14 @@ enum AgentReport {
             ["\(topic) is not registered: \(shown(reason))"]
         case .notification(let notification):
             [head(notification), "  \(shown(String(decoding: notification.payload, as: UTF8.self), limit: 8192))"]
-        case .disconnected(let reason, let pause):
+        case .removed(let topic):
+            ["\(topic) is removed: its token is dead"]
+        case .settingsTaken(let topic):
+            ["the service knows the settings of \(topic)"]
+        case .disconnected(let reason, let pause?):
             ["disconnected: \(shown(reason)); connecting again in \(seconds(pause)) s"]
+        case .disconnected(let reason, nil):
+            ["disconnected: \(shown(reason))"]
         }
     }
 
@@ -33,10 +39,13 @@ enum AgentReport {
             members = [("event", string("refused")), ("topic", string(topic.name)), ("reason", string(reason))]
         case .notification(let notification):
             members = facts(notification)
+        case .removed(let topic):
+            members = [("event", string("removed")), ("topic", string(topic.name))]
+        case .settingsTaken(let topic):
+            members = [("event", string("settings_taken")), ("topic", string(topic.name))]
         case .disconnected(let reason, let pause):
-            members = [
-                ("event", string("disconnected")), ("reason", string(reason)), ("next_attempt", seconds(pause)),
-            ]
+            members = [("event", string("disconnected")), ("reason", string(reason))]
+            if let pause { members.append(("next_attempt", seconds(pause))) }
         }
         return "{\(members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ","))}"
     }

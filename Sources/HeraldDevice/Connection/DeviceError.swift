@@ -7,6 +7,7 @@ public struct DeviceError: Error, Hashable, Sendable {
             case badAuthority
             case refused
             case unreachable
+            case busy
         }
 
         private let kind: Kind
@@ -19,6 +20,8 @@ public struct DeviceError: Error, Hashable, Sendable {
         public static let refused = Code(kind: .refused)
         /// There was no connection, or it ended; a client that runs connects again by itself.
         public static let unreachable = Code(kind: .unreachable)
+        /// The client runs already.
+        public static let busy = Code(kind: .busy)
     }
 
     /// What kind of failure it is; equality of errors is equality of codes.
