@@ -51,7 +51,7 @@ extension Phone {
         let words = granted.isEmpty ? "nothing" : granted.map { "\($0.rawValue)s" }.joined(separator: ", ")
         note("\(name(index)) may use: \(words)", now)
         if !settings.badges { state.apps[index].badge = 0 }
-        let news = PhoneOrder.tell(topic, isFirst ? .permission(granted) : .settings(granted))
+        let news = PhoneOrder.tell(topic, isFirst ? .permission(topic, granted) : .settings(topic, granted))
         if isFirst { return register(state.apps[index]) + [news] }
         let isEnabled = state.apps[index].isEnabled
         return (isEnabled == wasEnabled ? [] : [.setEnabled(isEnabled, for: topic)]) + [news]
@@ -112,7 +112,7 @@ extension Phone {
         }
         let app = state.apps[index]
         if let permission = app.permission {
-            orders.append(.tell(topic, .permission(permission.kinds)))
+            orders.append(.tell(topic, .permission(topic, permission.kinds)))
         }
         for (name, token) in app.tokens.sorted(by: { $0.key < $1.key }) {
             if let topic = Topic(name) { orders.append(.tell(app.topic, .token(topic, token))) }

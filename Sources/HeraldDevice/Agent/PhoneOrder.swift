@@ -45,9 +45,9 @@ package enum AppNews: Hashable, Sendable {
     }
 
     /// The user said what its notifications may do.
-    case permission([NotificationKind])
+    case permission(Topic, [NotificationKind])
     /// They changed their mind.
-    case settings([NotificationKind])
+    case settings(Topic, [NotificationKind])
     case token(Topic, String)
     case refused(Topic, String)
     case notification(IncomingForApp)
