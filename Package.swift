@@ -107,9 +107,10 @@ let package = Package(
             "HeraldProvider",
             ["HeraldModel", "HeraldWire", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioPosix, nioSSL]
         ),
+        .target(name: "CSpawn"),
         herald(
             "HeraldDevice",
-            ["HeraldModel", "HeraldWire", "HeraldTrust", crypto, nioCore, nioPosix, nioSSL, x509]
+            ["HeraldModel", "HeraldWire", "HeraldTrust", "CSpawn", crypto, nioCore, nioPosix, nioSSL, x509]
         ),
         .executableTarget(
             name: "HeraldCommand",

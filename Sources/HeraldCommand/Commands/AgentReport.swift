@@ -14,10 +14,6 @@ enum AgentReport {
             ["token for \(topic): \(token.hex)"]
         case .appRefused(let topic, let reason):
             ["\(topic) is not registered: \(shown(reason))"]
-        case .removed(let topic):
-            ["\(topic) is removed: its device token is dead"]
-        case .settingsTaken(let topic):
-            ["the service knows the settings of \(topic)"]
         case .notification(let notification):
             [head(notification), "  \(shown(String(decoding: notification.payload, as: UTF8.self), limit: 8192))"]
         case .removed(let topic):
@@ -41,10 +37,6 @@ enum AgentReport {
             members = [("event", string("token")), ("topic", string(topic.name)), ("token", string(token.hex))]
         case .appRefused(let topic, let reason):
             members = [("event", string("refused")), ("topic", string(topic.name)), ("reason", string(reason))]
-        case .removed(let topic):
-            members = [("event", string("removed")), ("topic", string(topic.name))]
-        case .settingsTaken(let topic):
-            members = [("event", string("settings")), ("topic", string(topic.name))]
         case .notification(let notification):
             members = facts(notification)
         case .removed(let topic):

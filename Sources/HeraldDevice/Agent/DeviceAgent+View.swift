@@ -86,6 +86,11 @@ extension DeviceAgent: DeviceView {
         }
     }
 
+    /// Whether an app's service program has a notification in its hands.
+    func isWaitedFor(_ id: NotificationID) -> Bool {
+        phone.state.runs.contains { $0.event == .service && $0.arrival?.apnsID == id.description }
+    }
+
     package func file(_ kind: BundleFileKind, of topic: Topic, named name: String) -> [UInt8]? {
         guard let app = phone.state.apps.first(where: { $0.topic == topic }), let bundle = phone.bundles[topic] else {
             return nil

@@ -66,10 +66,10 @@ struct Phone {
         note("connected to \(service)", now)
     }
 
-    mutating func disconnected(_ reason: String, nextAttempt: Duration, _ now: WallTime) {
+    mutating func disconnected(_ reason: String, nextAttempt: Duration?, _ now: WallTime) {
         connection.state = .offline
         connection.reason = reason
-        connection.retryIn = state.hasNetwork ? Double(nextAttempt.wholeMilliseconds) / 1000 : nil
+        connection.retryIn = nextAttempt.map { Double($0.wholeMilliseconds) / 1000 }
         note("disconnected: \(reason)", now)
     }
 
