@@ -5,6 +5,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case acceptNonJSON = "accept-non-json"
     case activationPort = "activation-port"
     case alert
+    case allow
     case app
     case apiPort = "api-port"
     case appsPerDevice = "apps-per-device"
@@ -30,6 +31,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case expiration
     case feedbackPort = "feedback-port"
     case feedbackSize = "feedback-size"
+    case folder
     case gracePeriod = "grace-period"
     case host
     case hostname
@@ -39,6 +41,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case keepAlive = "keep-alive"
     case key
     case keyID = "key-id"
+    case language
     case logFormat = "log-format"
     case logLevel = "log-level"
     case payload
@@ -68,7 +71,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// One file may hold those of all commands: each takes its own.
     var isOfClients: Bool {
         switch self {
-        case .alert, .app, .badge, .ca, .certificate, .collapseID, .expiration, .identity, .key, .keyID, .payload,
+        case .alert, .allow, .app, .badge, .ca, .certificate, .collapseID, .expiration, .folder, .identity, .key, .keyID,
+            .language, .payload,
             .priority, .pushType, .service, .sound, .team, .title, .topic:
             true
         default: false
@@ -85,14 +89,14 @@ enum SettingKey: String, CaseIterable, Sendable {
 
     var shape: Shape {
         switch self {
-        case .app, .broadcastApps, .drill, .hostname, .newsstandTopic: .texts
+        case .app, .broadcastApps, .drill, .hostname, .language, .newsstandTopic: .texts
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
         case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryInHand,
             .binaryPayloadSize, .binaryPort, .channelLimit, .consolePort, .devicePort, .feedbackPort, .feedbackSize,
             .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst, .tokenRate:
             .number
-        case .alert, .ca, .certificate, .clock, .collapseID, .consoleHost, .data, .environment, .expiration,
-            .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
+        case .alert, .allow, .ca, .certificate, .clock, .collapseID, .consoleHost, .data, .environment, .expiration,
+            .folder, .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
             .pushType, .revocationGrace, .revocationLists, .service, .sound, .store, .team, .title, .topic, .uniqueID,
             .unmarkedCertificates:
             .text
@@ -110,13 +114,16 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: "true"
         case .activationPort: "2191"
         case .alert, .title: "Hello"
+        case .allow: "alert,badge,sound"
         case .app: "[com.example.app]"
         case .badge: "1"
         case .ca: "ca.pem"
         case .certificate: "provider.pem"
         case .collapseID: "match-7"
         case .expiration: "1h"
+        case .folder: "herald-device"
         case .identity: "device.pem"
+        case .language: "[de, en]"
         case .key: "AuthKey_ABCDE12345.p8"
         case .keyID: "ABCDE12345"
         case .payload: "payload.json"

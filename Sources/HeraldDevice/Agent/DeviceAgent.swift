@@ -70,8 +70,11 @@ public actor DeviceAgent {
         phone = Phone(device: device, service: service, state: state, bundles: bundles, limits: limits)
     }
 
-    /// Whether something of an earlier run is there.
-    public var isNew: Bool { phone.state.apps.isEmpty && phone.state.lastNumber == 0 }
+    /// A device that does not run: what is done to it, the service hears when it does.
+    /// - Throws: ``DeviceError/Code/badFolder``, ``DeviceError/Code/folderInUse``.
+    package static func resting(folder: String) throws -> DeviceAgent {
+        try DeviceAgent(line: NoLine(), device: "", service: "", folder: folder)
+    }
 
     /// Is a device until the task is cancelled, or the service refuses it for good.
     /// - Parameter observe: Told what happens, one thing after the other.
