@@ -114,11 +114,12 @@ let package = Package(
             "HeraldProvider",
             ["HeraldModel", "HeraldWire", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioPosix, nioSSL]
         ),
+        .target(name: "CSpawn"),
         herald(
             "HeraldDevice",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", asn1, crypto, httpClient, nioCore, nioHTTP1, nioPosix, nioSSL,
-                x509,
+                "HeraldModel", "HeraldWire", "HeraldTrust", "CSpawn", asn1, crypto, httpClient, nioCore, nioHTTP1, nioPosix,
+                nioSSL, x509,
             ]
         ),
         .executableTarget(

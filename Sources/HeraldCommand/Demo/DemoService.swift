@@ -28,7 +28,7 @@ struct DemoService: Service {
 
     private func lines(_ event: DeviceEvent) -> [String] {
         switch event {
-        case .connected:
+        case .connected, .removed, .settingsTaken:
             []
         case .token(let token, _):
             ["demo           a device waits for notifications; send it one:", "    \(curl.line(token))"]

@@ -5,6 +5,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case acceptNonJSON = "accept-non-json"
     case activationPort = "activation-port"
     case alert
+    case allow
     case app
     case apiPort = "api-port"
     case appsPerDevice = "apps-per-device"
@@ -42,6 +43,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case keepAlive = "keep-alive"
     case key
     case keyID = "key-id"
+    case language
     case logFormat = "log-format"
     case logLevel = "log-level"
     case payload
@@ -71,7 +73,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// One file may hold those of all commands: each takes its own.
     var isOfClients: Bool {
         switch self {
-        case .alert, .app, .badge, .ca, .certificate, .code, .collapseID, .expiration, .folder, .identity, .key, .keyID, .payload,
+        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .expiration, .folder, .identity, .key, .keyID,
+            .language, .payload,
             .priority, .pushType, .service, .sound, .team, .title, .topic:
             true
         default: false
@@ -88,13 +91,13 @@ enum SettingKey: String, CaseIterable, Sendable {
 
     var shape: Shape {
         switch self {
-        case .app, .broadcastApps, .drill, .hostname, .newsstandTopic: .texts
+        case .app, .broadcastApps, .drill, .hostname, .language, .newsstandTopic: .texts
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
         case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryInHand,
             .binaryPayloadSize, .binaryPort, .channelLimit, .consolePort, .deviceCertificateDays, .devicePort, .feedbackPort,
             .feedbackSize, .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst, .tokenRate:
             .number
-        case .alert, .ca, .certificate, .clock, .code, .collapseID, .consoleHost, .data, .environment, .expiration,
+        case .alert, .allow, .ca, .certificate, .clock, .code, .collapseID, .consoleHost, .data, .environment, .expiration,
             .folder, .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
             .pushType, .revocationGrace, .revocationLists, .service, .sound, .store, .team, .title, .topic, .uniqueID,
             .unmarkedCertificates:
@@ -113,6 +116,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: "true"
         case .activationPort: "2191"
         case .alert, .title: "Hello"
+        case .allow: "alert,badge,sound"
         case .app: "[com.example.app]"
         case .badge: "1"
         case .ca: "ca.pem"
@@ -120,8 +124,9 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .code: "QE370-66QYX-63696-B4MHP-SADJC-4R4MC-5BDH6-DN6NJ-2KPYP"
         case .collapseID: "match-7"
         case .expiration: "1h"
-        case .folder: "./herald-device"
+        case .folder: "herald-device"
         case .identity: "device.pem"
+        case .language: "[de, en]"
         case .key: "AuthKey_ABCDE12345.p8"
         case .keyID: "ABCDE12345"
         case .payload: "payload.json"

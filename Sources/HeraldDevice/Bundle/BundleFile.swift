@@ -48,6 +48,12 @@ enum BundleFile {
         return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
     }
 
+    /// Whether there is a plain file, and no link to one.
+    static func isPlainFile(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
     private static func failure(_ path: String) -> BundleError {
         BundleError(path, "cannot be read: \(String(cString: strerror(errno)))")
     }

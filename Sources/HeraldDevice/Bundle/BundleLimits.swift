@@ -8,6 +8,8 @@ public struct BundleLimits: Hashable, Sendable {
     public var depth = 6
     /// The most objects of one property list. (default: 200,000)
     public var objects = 200_000
+    /// The most bytes of a bundle that is installed. (default: 256 MiB)
+    public var totalBytes = 256 << 20
 
     /// The defaults.
     public init() {}

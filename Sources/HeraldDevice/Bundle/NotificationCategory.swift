@@ -1,7 +1,7 @@
 /// A kind of notification with buttons of its own, which its app declares in `NotificationCategories.json`.
 public struct NotificationCategory: Hashable, Sendable {
     /// One button.
-    public struct Action: Hashable, Sendable, Encodable {
+    public struct Action: Hashable, Sendable, Codable {
         /// What the app is told when it is pressed.
         public var identifier: String
         /// Its title, or the key of it in `Localizable.strings`.

@@ -54,12 +54,24 @@ extension Presentation.LaunchImage: CustomStringConvertible {
     }
 }
 
-extension Presentation.Activity: Encodable {
+extension Presentation.Activity: Codable {
     private enum CodingKeys: String, CodingKey {
         case event, state
         case content = "content_state"
         case staleDate = "stale_date"
         case dismissalDate = "dismissal_date"
+    }
+
+    /// Reads what was written.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            event: try container.decode(String.self, forKey: .event),
+            state: try container.decode(State.self, forKey: .state),
+            content: try container.decodeIfPresent(PayloadValue.self, forKey: .content),
+            staleDate: try container.decodeIfPresent(Double.self, forKey: .staleDate),
+            dismissalDate: try container.decodeIfPresent(Double.self, forKey: .dismissalDate)
+        )
     }
 
     /// One object with dates in UNIX seconds.
@@ -73,7 +85,25 @@ extension Presentation.Activity: Encodable {
     }
 }
 
-extension PayloadValue: Encodable {
+extension PayloadValue: Codable {
+    /// Reads any JSON.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let truth = try? container.decode(Bool.self) {
+            self = .boolean(truth)
+        } else if let number = try? container.decode(Double.self) {
+            self = .number(number)
+        } else if let text = try? container.decode(String.self) {
+            self = .string(text)
+        } else if let elements = try? container.decode([PayloadValue].self) {
+            self = .array(elements)
+        } else {
+            self = .object(try container.decode([String: PayloadValue].self))
+        }
+    }
+
     /// The value as JSON; what was not read is null.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()

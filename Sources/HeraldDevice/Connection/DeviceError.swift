@@ -7,6 +7,10 @@ public struct DeviceError: Error, Hashable, Sendable {
             case badAuthority
             case refused
             case unreachable
+            case busy
+            case notPossible
+            case badFolder
+            case folderInUse
         }
 
         private let kind: Kind
@@ -19,6 +23,14 @@ public struct DeviceError: Error, Hashable, Sendable {
         public static let refused = Code(kind: .refused)
         /// There was no connection, or it ended; a client that runs connects again by itself.
         public static let unreachable = Code(kind: .unreachable)
+        /// The client runs already.
+        public static let busy = Code(kind: .busy)
+        /// What was asked of the device cannot be done: there is no such app or notification, or it makes no sense now.
+        public static let notPossible = Code(kind: .notPossible)
+        /// The device's folder cannot be used, or a file in it cannot be read or written.
+        public static let badFolder = Code(kind: .badFolder)
+        /// Another agent works on the device's folder.
+        public static let folderInUse = Code(kind: .folderInUse)
     }
 
     /// What kind of failure it is; equality of errors is equality of codes.

@@ -8,10 +8,14 @@ public enum DeviceEvent: Hashable, Sendable {
     case token(DeviceToken, for: Topic)
     /// The service does not register an app.
     case appRefused(Topic, reason: String)
+    /// The service has removed an app: its device token is dead.
+    case removed(Topic)
+    /// The service knows whether the user wants the app's notifications.
+    case settingsTaken(Topic)
     /// A notification came. It counts as delivered once the handler returns.
     case notification(ReceivedNotification)
-    /// The connection is gone; the next attempt comes after a pause.
-    case disconnected(reason: String, nextAttempt: Duration)
+    /// The connection is gone; the next attempt comes after a pause, or with the network (nil).
+    case disconnected(reason: String, nextAttempt: Duration?)
 }
 
 /// A notification as a device receives it.

@@ -19,11 +19,11 @@ import Testing
         return configuration
     }
 
-    private func session() throws -> DeviceSession {
-        DeviceSession(try configuration())
+    private func session() throws -> RememberingSession {
+        RememberingSession(try configuration())
     }
 
-    private func liveSession() throws -> DeviceSession {
+    private func liveSession() throws -> RememberingSession {
         var session = try session()
         _ = session.received(.connack(MQTTConnack()))
         return session
@@ -70,12 +70,13 @@ import Testing
 
     @Test func `an app presents the device token that it holds`() throws {
         let token = DeviceToken(words: (1, 2, 3, 4))
-        var session = DeviceSession(try configuration(), tokens: [try #require(voip): token])
+        var session = try session()
+        session.memory.hold(token, for: try #require(voip))
         let orders = session.received(.connack(MQTTConnack()))
         let held: MQTTProperties = [.userProperty(name: "token", value: token.hex)]
         #expect(orders.last == .send(subscribe("apps/com.example.chat.voip/#", 2, properties: held)))
         _ = session.received(publish("apps/com.example.chat/token", String(repeating: "0a", count: 32)))
-        #expect(session.tokens.count == 2)
+        #expect(session.memory.tokens.count == 2)
     }
 
     private func subscribe(_ filter: String, _ identifier: UInt16, properties: MQTTProperties = []) -> MQTTPacket {
@@ -121,7 +122,9 @@ import Testing
         )
         #expect(
             orders == [
-                .report(.notification(notification)), .send(.puback(MQTTPublishAnswer(packetIdentifier: 7))),
+                .report(.notification(notification)),
+                .remember(try #require(SeenNotifications.Key(notification))),
+                .send(.puback(MQTTPublishAnswer(packetIdentifier: 7))),
             ]
         )
     }
@@ -206,15 +209,5 @@ import Testing
     @Test func `before it is let in it says nothing but CONNECT`() throws {
         var session = try session()
         #expect(session.received(.pingresp).count == 1)
-    }
-
-    @Test func `pauses double up to the longest, and vary by half`() {
-        var backOff = BackOff(shortest: .seconds(1), longest: .seconds(5))
-        #expect((0..<5).map { _ in backOff.pause(random: 1) } == [1, 2, 4, 5, 5].map { .seconds($0) })
-        #expect(backOff.pause(random: 0) == .milliseconds(2500))
-        backOff.reset()
-        #expect(backOff.pause(random: 0.5) == .milliseconds(750))
-        backOff.yield()
-        #expect(backOff.pause(random: 1) == .seconds(5))
     }
 }

@@ -53,7 +53,7 @@ import Testing
         let client = try DeviceClient(configuration)
         await #expect(throws: Enough.self) {
             try await client.run { event in
-                guard case .disconnected(let reason, let pause) = event else { return }
+                guard case .disconnected(let reason, let pause?) = event else { return }
                 #expect(reason == "cannot reach 127.0.0.1:1")
                 #expect(pause > .zero)
                 throw Enough()

@@ -1,0 +1,204 @@
+import ArgumentParser
+import Foundation
+import HeraldDevice
+import HeraldModel
+
+/// `herald agent show`: how the device looks.
+struct AgentShow: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show the device that runs: its apps, what it shows, and its switches."
+    )
+
+    @OptionGroup var place: AgentFolderOption
+
+    @Flag(help: "Print the whole device as JSON.")
+    var json = false
+
+    func run() async throws {
+        let answer = try await place.place().ask(["do": .string("device")])
+        guard let device = answer["device"] else { return }
+        if json { return try Terminal.sayJSON(device) }
+        for line in try AgentReport.lines(device) { Terminal.say(line) }
+    }
+}
+
+/// `herald agent saw`: what the user saw of a notification.
+struct AgentSaw: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "saw",
+        abstract: "Say what the user saw of a notification: texts, badge, sound, or why nothing.",
+        discussion: """
+            Exits 1 if no such notification has come.
+
+            Example:
+              herald agent saw 9E3C1D1E-3B6E-4A7C-8F4E-0A4E6F1B2C3D --wait 5 --json
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Its apns-id, as the provider got it in its answer.", valueName: "apns-id"))
+    var id: String
+
+    @Option(help: ArgumentHelp("How long to wait for it to come, 600 at most. (default: 0)", valueName: "seconds"))
+    var wait = 0.0
+
+    @OptionGroup var place: AgentFolderOption
+
+    @Flag(help: "Print the record as JSON.")
+    var json = false
+
+    func validate() throws {
+        guard NotificationID(id) != nil else {
+            throw ValidationError("'\(LogText.escaped(id, limit: 64))' is not an apns-id, a UUID.")
+        }
+        guard (0...600).contains(wait) else { throw ValidationError("--wait must be from 0 to 600 seconds.") }
+    }
+
+    func run() async throws {
+        let answer = try await place.place().ask([
+            "do": .string("saw"), "apns_id": .string(id), "wait": .number(wait),
+        ])
+        guard let saw = answer["saw"] else { return }
+        if json { return try Terminal.sayJSON(saw) }
+        for line in try AgentReport.recordLines(saw) { Terminal.say(line) }
+    }
+}
+
+/// `herald agent install`: an app's bundle.
+struct AgentInstall: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "install",
+        abstract: "Install an app from its bundle's folder; one with its identifier is replaced."
+    )
+
+    @Argument(help: ArgumentHelp("The folder that Info.plist is in.", valueName: "bundle"))
+    var bundle: String
+
+    @OptionGroup var place: AgentFolderOption
+
+    func run() async throws {
+        let path = URL(fileURLWithPath: bundle).standardizedFileURL.path
+        try await place.place().perform(["do": .string("install"), "path": .string(path)], .install(path: path))
+    }
+}
+
+/// `herald agent remove`: an app and all that it has.
+struct AgentRemove: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove",
+        abstract: "Remove an app and everything that it has on the device; its device token dies."
+    )
+
+    @Argument(help: ArgumentHelp("The app's identifier.", valueName: "topic"))
+    var topic: String
+
+    @OptionGroup var place: AgentFolderOption
+
+    func run() async throws {
+        let topic = try AgentTopic.read(topic)
+        try await place.place().perform(["do": .string("remove"), "topic": .string(topic.name)], .remove(topic))
+    }
+}
+
+/// `herald agent allow`: what an app may do.
+struct AgentAllow: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "allow",
+        abstract: "Say what an app may do: alert, badge, sound, or none.",
+        discussion: """
+            An app that may do nothing is switched off at the service too.
+
+            Example:
+              herald agent allow com.example.chat alert,sound
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The app's identifier.", valueName: "topic"))
+    var topic: String
+
+    @Argument(help: ArgumentHelp("alert, badge and sound with commas, or none.", valueName: "list"))
+    var list: String
+
+    @OptionGroup var place: AgentFolderOption
+
+    func run() async throws {
+        let (topic, kinds) = (try AgentTopic.read(topic), try AgentPermission.kinds(list))
+        let names = NotificationKind.allCases.filter(kinds.contains).map { PayloadValue.string($0.rawValue) }
+        try await place.place().perform(
+            ["do": .string("permit"), "topic": .string(topic.name), "allow": .array(names)],
+            .permit(topic, kinds)
+        )
+    }
+}
+
+/// `herald agent set`: the device's switches.
+struct AgentSet: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "set",
+        abstract: "Change the device: its lock, languages, network, power, mute switch, Focus, and the app that is open.",
+        discussion: """
+            Example:
+              herald agent set --locked on --language fr --language en
+            """
+    )
+
+    /// On or off.
+    enum Position: String, ExpressibleByArgument, CaseIterable {
+        case on, off
+    }
+
+    @Option(help: ArgumentHelp("Whether the screen is locked.", valueName: "on|off"))
+    var locked: Position?
+
+    @Option(help: ArgumentHelp("The user's language; may be repeated, the dearest first.", valueName: "code"))
+    var language: [String] = []
+
+    @Option(help: ArgumentHelp("Whether it has a network.", valueName: "on|off"))
+    var network: Position?
+
+    @Option(help: ArgumentHelp("Whether it saves power.", valueName: "on|off"))
+    var saving: Position?
+
+    @Option(help: ArgumentHelp("Whether it is muted.", valueName: "on|off"))
+    var muted: Position?
+
+    @Option(help: ArgumentHelp("Whether a Focus is on.", valueName: "on|off"))
+    var focus: Position?
+
+    @Option(help: ArgumentHelp("Opens an app.", valueName: "topic"))
+    var open: String?
+
+    @Flag(help: "Leaves the app that is open.")
+    var home = false
+
+    @OptionGroup var place: AgentFolderOption
+
+    func run() async throws {
+        var members: [String: PayloadValue] = [:]
+        let switches = [("network", network), ("saving", saving), ("muted", muted), ("focus", focus), ("locked", locked)]
+        for (name, position) in switches {
+            if let position { members[name] = .boolean(position == .on) }
+        }
+        if !language.isEmpty { members["languages"] = .array(language.map { .string($0) }) }
+        let topic = try open.map { try AgentTopic.read($0) }
+        guard !members.isEmpty || topic != nil || home else {
+            throw ValidationError("Nothing to set: say for example --locked on.")
+        }
+        let place = try place.place()
+        if home { try await place.ask(["do": .string("home")]) }
+        if let topic { try await place.ask(["do": .string("open"), "topic": .string(topic.name)]) }
+        guard !members.isEmpty else { return }
+        members["do"] = .string("set")
+        try await place.ask(members)
+    }
+}
+
+/// A topic on the command line.
+enum AgentTopic {
+    static func read(_ text: String) throws -> Topic {
+        guard let topic = Topic(text) else {
+            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not an app, like com.example.app.")
+        }
+        return topic
+    }
+}

@@ -1,0 +1,165 @@
+import ArgumentParser
+import Foundation
+import HeraldDevice
+import HeraldModel
+
+/// `herald agent run`: connects, registers apps, and shows what comes.
+struct AgentRun: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run",
+        abstract: "Connect, register apps, and show device tokens and notifications as they come.",
+        discussion: """
+            With --folder the device keeps its apps, its settings and what is shown there, and a
+            notification is acknowledged once it is kept; each is shown once, whatever is killed
+            when. Without, it keeps nothing, and its apps may do everything unless --allow says
+            less.
+            A new app of a device with a folder waits for permission: on the terminal, by
+            --allow, or by `herald agent allow`; before that it is not registered.
+            A connection that ends is made again, after a pause.
+            Every option may also be a key of a YAML file (--config) or an environment
+            variable: identity, HERALD_IDENTITY.
+
+            Examples:
+              herald agent run --identity kitchen.pem \\
+                --app com.example.chat --app com.example.chat.voip
+              herald agent run --folder kitchen --app ./Monopoly.app --language fr
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp(
+            "The device's certificate, chain and key, PEM (`herald device enroll`). (default: identity.pem of the folder)",
+            valueName: "file"
+        )
+    )
+    var identity: String?
+
+    @OptionGroup var place: AgentFolderOption
+
+    @Option(
+        help: ArgumentHelp(
+            "An app to install: its bundle's folder, or its topic alone; may be repeated.",
+            valueName: "folder|id"
+        )
+    )
+    var app: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "What the apps may do, of alert, badge and sound, or none; nobody is asked then.",
+            valueName: "list"
+        )
+    )
+    var allow: String?
+
+    @Option(
+        help: ArgumentHelp("The user's language; may be repeated, the dearest first. (default: en)", valueName: "code")
+    )
+    var language: [String] = []
+
+    @OptionGroup var peer: PeerOptions
+
+    @Flag(help: "Print one line of JSON for each event.")
+    var json = false
+
+    func run() async throws {
+        var peer = peer
+        let settings = try peer.settings()
+        try peer.complete(from: settings)
+        let identity = try identity ?? settings.text(.identity)
+        let folder = try folder(settings, identity: identity)
+        let apps = try (app.isEmpty ? settings.texts(.app) ?? [] : app).map { try AgentApp($0) }
+        let allowed = try (allow ?? settings.text(.allow)).map { try AgentPermission.kinds($0) }
+        let languages = language.isEmpty ? try settings.texts(.language) ?? [] : language
+        let service = try folder.flatMap { try $0.service(unless: peer) } ?? peer.service(defaultPort: 5223, door: \.device)
+        try await translatingDeviceErrors {
+            let credential = try DeviceCredential(
+                pem: try SafeFile.read(identity ?? folder?.identityPath ?? "identity.pem")
+            )
+            var configuration = DeviceConfiguration(
+                host: service.host,
+                port: service.port,
+                credential: credential,
+                authorities: try folder.flatMap { try $0.authorities(unless: peer) } ?? peer.authorities()
+            )
+            configuration.serverName = folder.flatMap { $0.serverName(unless: peer) }
+            let agent = try DeviceAgent(
+                line: try DeviceClient(configuration),
+                device: credential.id.name,
+                service: "\(service)",
+                folder: folder?.path
+            )
+            if !languages.isEmpty {
+                var switches = PhoneSwitches()
+                switches.languages = languages
+                try await agent.perform(.set(switches))
+            }
+            // A device that keeps nothing has nobody to ask.
+            let kinds = allowed ?? (folder == nil ? Set(NotificationKind.allCases) : nil)
+            for app in apps { try await app.install(on: agent, allow: kinds) }
+            try await AgentService(agent: agent, device: credential.id, json: json).runUntilSignalled()
+        }
+    }
+
+    /// Where the device keeps what it keeps; nil for one that keeps nothing.
+    private func folder(_ settings: Settings, identity: String?) throws -> AgentPlace? {
+        if let named = try place.folder ?? settings.text(.folder) {
+            let place = AgentPlace(path: named)
+            guard identity != nil || FileManager.default.fileExists(atPath: place.identityPath) else {
+                throw CommandError(
+                    .file,
+                    "there is no device in \(named) yet: name its identity with --identity, or another folder"
+                )
+            }
+            return place
+        }
+        guard identity == nil else { return nil }
+        let usual = AgentPlace(path: AgentPlace.defaultPath)
+        guard FileManager.default.fileExists(atPath: usual.identityPath) else {
+            throw ValidationError("Missing expected argument '--identity <file>', or '--folder <folder>'")
+        }
+        return usual
+    }
+}
+
+/// An app as it is named on the command line.
+struct AgentApp {
+    private enum Kind {
+        case bundle(String)
+        case topic(Topic)
+    }
+
+    private let kind: Kind
+
+    /// A bundle's folder if it looks like one, else a topic.
+    init(_ text: String) throws {
+        if text.contains("/") || FileManager.default.fileExists(atPath: text + "/Info.plist") {
+            kind = .bundle(text)
+        } else if let topic = Topic(text) {
+            kind = .topic(topic)
+        } else {
+            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not an app, like com.example.app.")
+        }
+    }
+
+    func install(on agent: DeviceAgent, allow: Set<NotificationKind>?) async throws {
+        switch kind {
+        case .bundle(let path): try await agent.install(bundle: path, allow: allow)
+        case .topic(let topic): try await agent.install(topic: topic, allow: allow)
+        }
+    }
+}
+
+/// What an app may do, as it is written on the command line.
+enum AgentPermission {
+    static func kinds(_ text: String) throws -> Set<NotificationKind> {
+        if text == "none" { return [] }
+        let kinds = text.split(separator: ",").map { NotificationKind(rawValue: $0.trimmingCharacters(in: .whitespaces)) }
+        guard !kinds.isEmpty, !kinds.contains(nil) else {
+            throw ValidationError(
+                "'\(LogText.escaped(text, limit: 64))' is not a list of alert, badge and sound, like alert,sound, and not none."
+            )
+        }
+        return Set(kinds.compactMap { $0 })
+    }
+}

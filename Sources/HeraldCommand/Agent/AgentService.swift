@@ -1,0 +1,73 @@
+import Foundation
+import HeraldDevice
+import HeraldModel
+import Logging
+import ServiceLifecycle
+import UnixSignals
+
+/// A device that prints what happens to it, asks on the terminal, and stops when it is asked to.
+struct AgentService: Service {
+    let agent: DeviceAgent
+    let device: DeviceID
+    let json: Bool
+
+    func run() async throws {
+        let asks = !json && isatty(STDIN_FILENO) == 1
+        let (questions, asking) = AsyncStream<PhoneSnapshot.App>.makeStream()
+        try await cancelWhenGracefulShutdown {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                defer { group.cancelAll() }
+                if asks {
+                    group.addTask { for await app in questions { await ask(app) } }
+                }
+                do {
+                    try await agent.run { event in
+                        if case .question(let app) = event, asks {
+                            asking.yield(app)
+                        } else if json {
+                            Terminal.say(AgentReport.json(event, device: device))
+                        } else {
+                            for line in AgentReport.lines(event, device: device) { Terminal.say(line) }
+                        }
+                    }
+                } catch is CancellationError {
+                    // Asked to stop.
+                }
+            }
+        }
+    }
+
+    /// Asks on the terminal; an empty answer leaves the question open.
+    private func ask(_ app: PhoneSnapshot.App) async {
+        let kinds = app.wants.map { "\($0.rawValue)s" }.joined(separator: ", ")
+        let name = LogText.escaped(app.name, limit: 64, spelling: .terminal)
+        Terminal.say("\"\(name)\" (\(app.topic)) would like to send you notifications: \(kinds). Allow? [y/n]")
+        let answer = await withCheckedContinuation { continuation in
+            // Waits for a person, and does not keep the agent from ending.
+            Thread.detachNewThread { continuation.resume(returning: readLine()) }
+        }
+        let allowed: Set<NotificationKind>
+        switch answer?.trimmingCharacters(in: .whitespaces).lowercased() {
+        case "y", "yes": allowed = Set(app.wants)
+        case "n", "no": allowed = []
+        default: return Terminal.say(AgentReport.waiting(app))
+        }
+        do {
+            try await agent.perform(.permit(app.topic, allowed))
+        } catch {
+            Terminal.complain("herald: \(LogText.escaped("\(error)", limit: 256, spelling: .terminal))")
+        }
+    }
+
+    /// Runs until SIGINT or SIGTERM, or until the service refuses the device.
+    func runUntilSignalled() async throws {
+        let group = ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: [.init(service: self, successTerminationBehavior: .gracefullyShutdownGroup)],
+                gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: Logger(label: "herald.agent") { _ in SwiftLogNoOpLogHandler() }
+            )
+        )
+        try await group.run()
+    }
+}

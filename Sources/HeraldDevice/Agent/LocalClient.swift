@@ -1,0 +1,135 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// A connection to an agent of this machine, over its local socket: requests and their answers, and events.
+package final class LocalClient: Sendable {
+    /// The longest line that is taken, in bytes: a device with a hundred long notifications on it.
+    private static let maximumLineBytes = 4 << 20
+
+    private struct State {
+        var lastID = 0
+        var waiting: [Int: CheckedContinuation<[String: PayloadValue], any Error>] = [:]
+        /// Answers that came before somebody waited for them.
+        var early: [Int: [String: PayloadValue]] = [:]
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+    private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
+    /// What the agent says without being asked, as lines.
+    package let events: AsyncStream<[UInt8]>
+    private let event: AsyncStream<[UInt8]>.Continuation
+
+    private init(_ outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>) {
+        self.outbound = outbound
+        (events, event) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1024))
+    }
+
+    /// Connects for as long as `body` runs.
+    ///
+    /// Throws ``DeviceError/Code/unreachable`` if no agent listens there, and what `body` throws.
+    package static func with<Result: Sendable>(
+        socket: String,
+        _ body: @Sendable (LocalClient) async throws -> Result
+    ) async throws -> Result {
+        let channel: NIOAsyncChannel<ByteBuffer, ByteBuffer>
+        do {
+            let place = try LocalPlace(socket)
+            channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .connect(unixDomainSocketPath: place.path) { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                    }
+                }
+        } catch {
+            throw DeviceError(.unreachable, "no agent runs here: nothing listens at \(socket)")
+        }
+        return try await channel.executeThenClose { inbound, outbound in
+            let client = LocalClient(outbound)
+            return try await withThrowingTaskGroup(of: Void.self) { group in
+                defer { group.cancelAll() }
+                group.addTask {
+                    defer { client.close() }
+                    try? await client.read(inbound)
+                }
+                return try await body(client)
+            }
+        }
+    }
+
+    /// Sends a request, and waits for its answer.
+    ///
+    /// Throws ``DeviceError/Code/notPossible`` with the agent's words if it says no, ``DeviceError/Code/unreachable`` if it
+    /// is gone.
+    @discardableResult
+    package func ask(_ request: [String: PayloadValue]) async throws -> [String: PayloadValue] {
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        var request = request
+        request["id"] = .number(Double(id))
+        let line = LocalMessage.line(request)
+        do {
+            try await outbound.write(ByteBuffer(bytes: line))
+        } catch {
+            throw LocalClient.gone
+        }
+        let answer = try await withCheckedThrowingContinuation { continuation in
+            let isClosed = state.withLock { state in
+                if !state.isClosed {
+                    // The answer may be there already.
+                    if let answer = state.early.removeValue(forKey: id) {
+                        continuation.resume(returning: answer)
+                    } else {
+                        state.waiting[id] = continuation
+                    }
+                }
+                return state.isClosed
+            }
+            if isClosed { continuation.resume(throwing: LocalClient.gone) }
+        }
+        if let words = answer["error"]?.text { throw DeviceError(.notPossible, words) }
+        return answer
+    }
+
+    private static let gone = DeviceError(.unreachable, "the agent closed the connection")
+
+    private func read(_ inbound: NIOAsyncChannelInboundStream<ByteBuffer>) async throws {
+        var rest: [UInt8] = []
+        for try await bytes in inbound {
+            rest += bytes.readableBytesView
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                take(Array(rest[..<end]))
+                rest.removeSubrange(...end)
+            }
+            guard rest.count <= Self.maximumLineBytes else { return }
+        }
+    }
+
+    private func take(_ line: [UInt8]) {
+        guard case .object(let members, _) = PayloadReader.read(line) else { return }
+        guard members["event"] == nil, let id = members["id"]?.integer else {
+            event.yield(line)
+            return
+        }
+        let waiting = state.withLock { state in
+            let waiting = state.waiting.removeValue(forKey: id)
+            if waiting == nil { state.early[id] = members }
+            return waiting
+        }
+        waiting?.resume(returning: members)
+    }
+
+    private func close() {
+        let waiting = state.withLock { state in
+            state.isClosed = true
+            defer { state.waiting = [:] }
+            return state.waiting
+        }
+        for continuation in waiting.values { continuation.resume(throwing: LocalClient.gone) }
+        event.finish()
+    }
+}

@@ -1,0 +1,45 @@
+import HeraldModel
+
+extension Phone {
+    /// How the device looks.
+    func snapshot(_ now: WallTime) -> PhoneSnapshot {
+        var snapshot = PhoneSnapshot(device: device, service: service, time: now.unixSeconds)
+        snapshot.connection = connection
+        snapshot.locked = state.isLocked
+        snapshot.languages = state.languages
+        snapshot.availableLanguages = Set(bundles.values.flatMap(\.languages)).sorted()
+        snapshot.network = state.hasNetwork
+        snapshot.saving = state.isSaving
+        snapshot.muted = state.isMuted
+        snapshot.focus = state.isFocused
+        snapshot.foreground = state.foreground
+        snapshot.apps = state.apps.map { view(of: $0) }
+            .sorted { ($0.name.lowercased(), $0.topic.name) < ($1.name.lowercased(), $1.topic.name) }
+        snapshot.questions = state.apps.filter { $0.permission == nil }.sorted { $0.number < $1.number }.map(\.topic)
+        snapshot.notifications = state.shown.map(\.view)
+        snapshot.banner = state.banner
+        snapshot.activities = state.activities.map(\.view)
+        snapshot.sounds = sounds
+        snapshot.log = log
+        return snapshot
+    }
+
+    private func view(of app: PhoneState.App) -> PhoneSnapshot.App {
+        var view = PhoneSnapshot.App(topic: app.topic, name: app.information.name)
+        view.icon = app.information.icon != nil
+        view.badge = app.badge
+        view.state = app.state
+        view.environment = app.information.environment
+        view.token = app.tokens[app.topic.name]
+        view.permission = app.permission
+        view.wants = app.information.wants
+        view.refused = app.refused
+        view.screenURL = app.information.screenURL
+        view.openedWith = app.openedWith.flatMap { payload in
+            guard case .object(let members, _) = PayloadReader.read(Array(payload)) else { return nil }
+            return .object(members)
+        }
+        view.launchImage = app.launchImage
+        return view
+    }
+}

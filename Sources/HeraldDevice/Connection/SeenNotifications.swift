@@ -1,0 +1,91 @@
+import Crypto
+import HeraldModel
+
+/// Which notifications a device has reported: the last thousand, so that one whose acknowledgement was lost with the
+/// connection is not reported twice.
+///
+/// Codable, so that it can be kept over restarts.
+public struct SeenNotifications: Hashable, Sendable {
+    /// One notification: its `apns-id`, and a digest of its topic and payload, since providers may choose identifiers and
+    /// choose one twice.
+    public struct Key: Hashable, Sendable {
+        let id: NotificationID
+        let digest: [UInt8]
+
+        /// The key of a notification; nil for one without an identifier.
+        public init?(_ notification: ReceivedNotification) {
+            guard let id = notification.id else { return nil }
+            self.id = id
+            var hash = SHA256()
+            hash.update(data: Array(notification.topic.name.utf8))
+            // A zero is in no topic.
+            hash.update(data: [0])
+            hash.update(data: notification.payload)
+            digest = Array(hash.finalize())
+        }
+
+        fileprivate init?(_ text: String) {
+            let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+            guard parts.count == 2, let id = NotificationID(parts[0]), parts[1].utf8.count == 64 else { return nil }
+            let digits = parts[1].compactMap { $0.hexDigitValue }
+            guard digits.count == 64 else { return nil }
+            self.id = id
+            digest = stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+        }
+
+        /// `<apns-id>/<64 hexadecimal digits>`.
+        fileprivate var text: String {
+            let digits = Array("0123456789abcdef")
+            return "\(id)/" + String(digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] })
+        }
+    }
+
+    /// How many are remembered.
+    public let limit: Int
+    private var keys: Set<Key> = []
+    /// Oldest first, from `first` on.
+    private var order: [Key] = []
+    private var first = 0
+
+    /// Remembers none.
+    public init(limit: Int = 1000) {
+        self.limit = max(1, limit)
+    }
+
+    /// How many are remembered now.
+    public var count: Int { keys.count }
+
+    /// Whether a notification is among those that are remembered.
+    public func contains(_ key: Key) -> Bool {
+        keys.contains(key)
+    }
+
+    /// Remembers a notification, and forgets the oldest if there are too many.
+    public mutating func insert(_ key: Key) {
+        guard keys.insert(key).inserted else { return }
+        order.append(key)
+        guard keys.count > limit else { return }
+        keys.remove(order[first])
+        first += 1
+        guard first >= limit else { return }
+        order.removeFirst(first)
+        first = 0
+    }
+}
+
+extension SeenNotifications: Codable {
+    /// Reads a list of texts, oldest first; what is none of them is left out, and only the newest thousand are taken.
+    /// - Throws: `DecodingError` if it is no list of texts.
+    public init(from decoder: any Decoder) throws {
+        self.init()
+        for text in try decoder.singleValueContainer().decode([String].self).suffix(limit) {
+            if let key = Key(text) { insert(key) }
+        }
+    }
+
+    /// Writes a list of texts, oldest first.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(order[first...].map(\.text))
+    }
+}

@@ -1,0 +1,130 @@
+"""`herald agent` as a device with a folder, and what is said to it."""
+
+import json
+import os
+import pathlib
+import queue
+import signal
+import socket
+import subprocess
+import threading
+
+from service import HERALD, herald
+
+MONOPOLY = pathlib.Path(__file__).parent.parent / "Payloads" / "Monopoly.app"
+
+
+class Agent:
+    """One `herald agent run --json` on a folder of its own; `start` and `kill` as often as a test likes."""
+
+    def __init__(self, service, folder, identity):
+        self.service = service
+        self.folder = folder
+        self.identity = identity
+        self.process = None
+
+    def start(self, *options):
+        self.process = subprocess.Popen(
+            [
+                HERALD, "agent", "run", "--identity", self.identity, "--folder", self.folder, "--json",
+                "--service", f"127.0.0.1:{self.service.doors['device']}", "--ca", self.service.ca, *map(str, options),
+            ],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+        )
+        self.lines = queue.Queue()
+        self.passed = []
+        threading.Thread(target=self._read, args=(self.process, self.lines), daemon=True).start()
+        return self
+
+    @staticmethod
+    def _read(process, lines):
+        for line in process.stdout:
+            lines.put(json.loads(line))
+        lines.put(None)
+
+    def next(self, event, **members):
+        """The first line of that event, with those members."""
+        while True:
+            line = self.lines.get(timeout=20)
+            assert line is not None, f"the agent ended: {self.process.stderr.read()}"
+            self.passed.append(line)
+            if line["event"] == event and all(line.get(name) == value for name, value in members.items()):
+                return line
+
+    def token(self, topic):
+        return self.next("token", topic=topic)["token"]
+
+    def stop(self):
+        self.process.terminate()
+        return self.process.wait(timeout=20)
+
+    def kill(self):
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait(timeout=20)
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.kill()
+
+    def command(self, *arguments, check=True):
+        return herald("agent", *arguments, "--folder", self.folder, check=check)
+
+    def saw(self, id, wait=15):
+        """What the user saw, as the command says it."""
+        return json.loads(self.command("saw", id, "--wait", wait, "--json").stdout)
+
+    def show(self):
+        return json.loads(self.command("show", "--json").stdout)
+
+
+class Local:
+    """A connection to the agent's local socket."""
+
+    def __init__(self, folder):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(15)
+        # The system takes 107 bytes of a path, and folders of tests are longer.
+        here = os.open(folder / "run", os.O_DIRECTORY)
+        self.socket.connect(f"/proc/self/fd/{here}/agent.sock")
+        os.close(here)
+        self.file = self.socket.makefile("rw")
+        self.serial = 0
+        self.events = []
+
+    def ask(self, do, **members):
+        """The answer; events that come before it are kept."""
+        self.serial += 1
+        self.file.write(json.dumps({"id": self.serial, "do": do, **members}) + "\n")
+        self.file.flush()
+        while True:
+            line = json.loads(self.file.readline())
+            if line.get("id") == self.serial and "event" not in line:
+                return line
+            self.events.append(line)
+
+    def event(self, name):
+        while True:
+            for index, line in enumerate(self.events):
+                if line.get("event") == name:
+                    return self.events.pop(index)
+            line = self.file.readline()
+            assert line, "the agent closed the connection"
+            self.events.append(json.loads(line))
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+
+def make_bundle(folder, identifier, programs=(), **plist):
+    """An app's bundle with shell scripts as programs."""
+    import plistlib
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "Info.plist").write_bytes(plistlib.dumps({"CFBundleIdentifier": identifier, **plist}))
+    for name, script in dict(programs).items():
+        path = folder / "Programs" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+    return folder
