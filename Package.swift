@@ -118,7 +118,8 @@ let package = Package(
         herald(
             "HeraldDevice",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "CSpawn", asn1, crypto, httpClient, nioCore, nioHTTP1, nioPosix,
+                "HeraldModel", "HeraldWire", "HeraldTrust", "CSpawn", asn1, crypto, httpClient, nioCore, nioHTTP1,
+                nioPosix,
                 nioSSL, x509,
             ]
         ),

@@ -68,7 +68,9 @@ extension Activation {
         _ context: ActivationContext
     ) throws -> InvitationCode {
         guard let field = request.headers[.authorization] else {
-            throw ActivationRefusal.unauthorized("show the invitation code as the password of HTTP Basic authentication")
+            throw ActivationRefusal.unauthorized(
+                "show the invitation code as the password of HTTP Basic authentication"
+            )
         }
         let now = clock.now()
         let code = Activation.password(field).flatMap { try? InvitationCode($0) }

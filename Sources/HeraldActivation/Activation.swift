@@ -27,9 +27,12 @@ package final class Activation: Sendable {
     private let listener: ActivationListener
 
     /// - Parameters:
+    ///   - configuration: Where it listens, and its limits.
     ///   - context: TLS of this door; its chain ends with the authority, so that who knows its fingerprint finds it there.
     ///   - trust: Who is let in, and what they are given.
     ///   - devicePort: Where devices connect to.
+    ///   - clock: By which codes and certificates are judged.
+    ///   - logger: Told who was activated, and who was refused.
     package init(
         configuration: ActivationConfiguration,
         context: NIOSSLContext,

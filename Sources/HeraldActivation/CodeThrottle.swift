@@ -58,6 +58,7 @@ struct CodeThrottle: Sendable {
 
     /// Counts a wrong code.
     /// - Returns: Whether it is worth a line in the log; in a flood it is not.
+    @discardableResult
     mutating func wasWrong(_ network: ClientNetwork, at now: WallTime) -> Bool {
         let isWorthLine = all.wait(true, at: now) == nil
         networks.take(network, at: now)

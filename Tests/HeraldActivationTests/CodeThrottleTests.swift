@@ -1,8 +1,9 @@
-@testable import HeraldActivation
 import HeraldModel
 import HeraldTestSupport
 import NIOCore
 import Testing
+
+@testable import HeraldActivation
 
 struct CodeThrottleTests {
     private let clock = ManualClock()
@@ -17,13 +18,14 @@ struct CodeThrottleTests {
         let here = try network("192.0.2.1")
         for _ in 0..<5 {
             #expect(throttle.wait(here, at: clock.now()) == nil)
-            #expect(throttle.wasWrong(here, at: clock.now()))
+            let isWorthLine = throttle.wasWrong(here, at: clock.now())
+            #expect(isWorthLine)
         }
         #expect(throttle.wait(here, at: clock.now()) == .seconds(12))
         #expect(throttle.wait(try network("192.0.2.2"), at: clock.now()) == nil)
         clock.advance(by: .seconds(12))
         #expect(throttle.wait(here, at: clock.now()) == nil)
-        _ = throttle.wasWrong(here, at: clock.now())
+        throttle.wasWrong(here, at: clock.now())
         #expect(throttle.wait(here, at: clock.now()) != nil)
         clock.advance(by: .seconds(3600))
         #expect(throttle.wait(here, at: clock.now()) == nil)
@@ -48,7 +50,7 @@ struct CodeThrottleTests {
         configuration.remembered = 8
         configuration.wrongCodesInAll = 8
         var throttle = CodeThrottle(configuration)
-        for last in 1...100 { _ = throttle.wasWrong(try network("192.0.2.\(last)"), at: clock.now()) }
+        for last in 1...100 { throttle.wasWrong(try network("192.0.2.\(last)"), at: clock.now()) }
         #expect(throttle.wait(try network("198.51.100.1"), at: clock.now()) != nil)
         clock.advance(by: .seconds(60))
         #expect(throttle.wait(try network("198.51.100.1"), at: clock.now()) == nil)
@@ -65,7 +67,7 @@ struct CodeThrottleTests {
     @Test func `a clock that is set back forgives`() throws {
         var throttle = CodeThrottle(configuration)
         let here = try network("192.0.2.1")
-        for _ in 0..<5 { _ = throttle.wasWrong(here, at: clock.now()) }
+        for _ in 0..<5 { throttle.wasWrong(here, at: clock.now()) }
         clock.advance(by: .seconds(-86_400))
         #expect(throttle.wait(here, at: clock.now()) == nil)
     }

@@ -17,6 +17,7 @@ import Testing
         (.clock, { $0.clock = .shifted(by: .zero) }),
         (.consoleHost, { $0.consoleHost = "::1" }), (.consolePort, { $0.consolePort = 1 }), (.data, { $0.data = "x" }),
         (.demo, { $0.demo = true }), (.devicePort, { $0.devicePort = 1 }),
+        (.deviceCertificateDays, { $0.deviceCertificateLifetime = .zero }),
         (.drill, { $0.drills = [DrillRequest(kind: "drop")] }), (.environment, { $0.environment = .sandbox }),
         (.feedbackPort, { $0.feedbackPort = 1 }), (.feedbackSize, { $0.feedbackRecords = 1 }),
         (.gracePeriod, { $0.gracePeriod = .zero }),

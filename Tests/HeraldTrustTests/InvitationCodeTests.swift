@@ -53,7 +53,9 @@ struct InvitationCodeTests {
         #expect(throws: InvitationCode.Flaw.length(46)) { try InvitationCode(text + "0") }
         #expect(throws: InvitationCode.Flaw.length(4000)) { try InvitationCode(String(repeating: "-", count: 4000)) }
         #expect(throws: InvitationCode.Flaw.character(1)) { try InvitationCode("U" + text.dropFirst()) }
-        #expect(throws: InvitationCode.Flaw.character(3)) { try InvitationCode(text.prefix(2) + "ü" + text.dropFirst(3)) }
+        #expect(throws: InvitationCode.Flaw.character(3)) {
+            try InvitationCode(text.prefix(2) + "ü" + text.dropFirst(3))
+        }
         #expect(throws: InvitationCode.Flaw.character(1)) { try InvitationCode("\u{0}" + text.dropFirst()) }
     }
 

@@ -1,10 +1,11 @@
 import Crypto
 import HeraldModel
 import HeraldTestSupport
-@testable import HeraldTrust
 import SwiftASN1
 import Testing
 import X509
+
+@testable import HeraldTrust
 
 struct InvitationTests {
     private let trust: TestTrust
@@ -173,7 +174,9 @@ struct CertificatesMessageTests {
     @Test func `what is no message is refused`() throws {
         let trust = try TestTrust()
         let message = try CertificatesMessage.encode([trust.folder.root.der])
-        var hostile: [[UInt8]] = [[], [0], [0x30], [0x30, 0x80], Array(repeating: 0x30, count: 5000), trust.folder.root.der]
+        var hostile: [[UInt8]] = [
+            [], [0], [0x30], [0x30, 0x80], Array(repeating: 0x30, count: 5000), trust.folder.root.der,
+        ]
         hostile += stride(from: 0, to: message.count, by: 7).map { Array(message.prefix($0)) }
         hostile.append(try CertificatesMessage.encode(Array(repeating: trust.folder.root.der, count: 17)))
         for bytes in hostile {

@@ -77,7 +77,9 @@ struct AgentActivate: AsyncParsableCommand {
     private func tell(_ credential: DeviceCredential, _ folder: DeviceFolder) throws {
         let service = try folder.service()
         let connection = HostPort(host: service.host, port: service.port).description
-        if json { return try Terminal.sayJSON(AgentReceipt(id: credential.id.name, service: connection, folder: folder)) }
+        if json {
+            return try Terminal.sayJSON(AgentReceipt(id: credential.id.name, service: connection, folder: folder))
+        }
         Terminal.say("device   \(credential.id)")
         Terminal.say("service  \(connection)")
         Terminal.say("folder   \(folder.path)")

@@ -135,7 +135,8 @@ struct AgentAllow: AsyncParsableCommand {
 struct AgentSet: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
-        abstract: "Change the device: its lock, languages, network, power, mute switch, Focus, and the app that is open.",
+        abstract:
+            "Change the device: its lock, languages, network, power, mute switch, Focus, and the app that is open.",
         discussion: """
             Example:
               herald agent set --locked on --language fr --language en
@@ -175,7 +176,9 @@ struct AgentSet: AsyncParsableCommand {
 
     func run() async throws {
         var members: [String: PayloadValue] = [:]
-        let switches = [("network", network), ("saving", saving), ("muted", muted), ("focus", focus), ("locked", locked)]
+        let switches = [
+            ("network", network), ("saving", saving), ("muted", muted), ("focus", focus), ("locked", locked),
+        ]
         for (name, position) in switches {
             if let position { members[name] = .boolean(position == .on) }
         }

@@ -37,7 +37,8 @@ enum AgentReport {
             return object(members)
         case .presented(let record):
             return object([
-                ("event", string("presented")), ("topic", string(record.topic.name)), ("apns-id", string(record.apnsID)),
+                ("event", string("presented")), ("topic", string(record.topic.name)),
+                ("apns-id", string(record.apnsID)),
                 ("presentation", json(record)),
             ])
         case .question(let app):
@@ -156,7 +157,8 @@ enum AgentReport {
     static func lines(_ value: PayloadValue) throws -> [String] {
         let device = try decoded(value, as: PhoneSnapshot.self)
         let switches = [
-            (device.locked, "locked"), (device.saving, "saving power"), (device.muted, "muted"), (device.focus, "in a Focus"),
+            (device.locked, "locked"), (device.saving, "saving power"), (device.muted, "muted"),
+            (device.focus, "in a Focus"),
             (!device.network, "without a network"),
         ]
         let state = switches.filter(\.0).map(\.1)
@@ -175,7 +177,9 @@ enum AgentReport {
         }
         for notification in device.notifications {
             let text = [notification.title, notification.subtitle, notification.body].compactMap { $0 }
-            lines.append("\(notification.id) \(shown(notification.app)): \(shown(text.joined(separator: ": "), limit: 8192))")
+            lines.append(
+                "\(notification.id) \(shown(notification.app)): \(shown(text.joined(separator: ": "), limit: 8192))"
+            )
         }
         for activity in device.activities {
             lines.append("\(activity.id) \(shown(activity.app)): Live Activity, \(activity.state.rawValue)")

@@ -71,7 +71,8 @@ struct AgentRun: AsyncParsableCommand {
         let apps = try (app.isEmpty ? settings.texts(.app) ?? [] : app).map { try AgentApp($0) }
         let allowed = try (allow ?? settings.text(.allow)).map { try AgentPermission.kinds($0) }
         let languages = language.isEmpty ? try settings.texts(.language) ?? [] : language
-        let service = try folder.flatMap { try $0.service(unless: peer) } ?? peer.service(defaultPort: 5223, door: \.device)
+        let service =
+            try folder.flatMap { try $0.service(unless: peer) } ?? peer.service(defaultPort: 5223, door: \.device)
         try await translatingDeviceErrors {
             let credential = try DeviceCredential(
                 pem: try SafeFile.read(identity ?? folder?.identityPath ?? "identity.pem")
@@ -154,7 +155,9 @@ struct AgentApp {
 enum AgentPermission {
     static func kinds(_ text: String) throws -> Set<NotificationKind> {
         if text == "none" { return [] }
-        let kinds = text.split(separator: ",").map { NotificationKind(rawValue: $0.trimmingCharacters(in: .whitespaces)) }
+        let kinds = text.split(separator: ",").map {
+            NotificationKind(rawValue: $0.trimmingCharacters(in: .whitespaces))
+        }
         guard !kinds.isEmpty, !kinds.contains(nil) else {
             throw ValidationError(
                 "'\(LogText.escaped(text, limit: 64))' is not a list of alert, badge and sound, like alert,sound, and not none."

@@ -73,7 +73,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// One file may hold those of all commands: each takes its own.
     var isOfClients: Bool {
         switch self {
-        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .expiration, .folder, .identity, .key, .keyID,
+        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .expiration, .folder, .identity, .key,
+            .keyID,
             .language, .payload,
             .priority, .pushType, .service, .sound, .team, .title, .topic:
             true
@@ -94,11 +95,15 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .app, .broadcastApps, .drill, .hostname, .language, .newsstandTopic: .texts
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
         case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryInHand,
-            .binaryPayloadSize, .binaryPort, .channelLimit, .consolePort, .deviceCertificateDays, .devicePort, .feedbackPort,
-            .feedbackSize, .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst, .tokenRate:
+            .binaryPayloadSize, .binaryPort, .channelLimit, .consolePort, .deviceCertificateDays, .devicePort,
+            .feedbackPort,
+            .feedbackSize, .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst,
+            .tokenRate:
             .number
-        case .alert, .allow, .ca, .certificate, .clock, .code, .collapseID, .consoleHost, .data, .environment, .expiration,
-            .folder, .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
+        case .alert, .allow, .ca, .certificate, .clock, .code, .collapseID, .consoleHost, .data, .environment,
+            .expiration,
+            .folder, .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload,
+            .providerIdle,
             .pushType, .revocationGrace, .revocationLists, .service, .sound, .store, .team, .title, .topic, .uniqueID,
             .unmarkedCertificates:
             .text

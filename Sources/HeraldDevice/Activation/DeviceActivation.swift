@@ -34,16 +34,16 @@ public struct DeviceActivation: Sendable {
     /// - Parameter code: The invitation code, as it was given out.
     /// - Returns: Who the device is from now on.
     /// - Throws: ``EnrollmentError``; what identity the folder had, it still has.
-    public func activate(code text: String) async throws -> DeviceCredential {
-        let code: InvitationCode
+    public func activate(code: String) async throws -> DeviceCredential {
+        let invitation: InvitationCode
         do {
-            code = try InvitationCode(text)
+            invitation = try InvitationCode(code)
         } catch {
-            throw EnrollmentError(.badCode, error.words)
+            throw EnrollmentError(.mistyped, error.words)
         }
         try folder.checkVacant(replaces: replaces)
         try folder.prepare()
-        let root = try await FirstContact.authority(named: code, at: service, timeout: timeout)
+        let root = try await FirstContact.authority(named: invitation, at: service, timeout: timeout)
         guard let trusted = try? NIOSSLCertificate(bytes: root, format: .der),
             let authority = try? Certificate(derEncoded: root)
         else {
@@ -54,7 +54,7 @@ public struct DeviceActivation: Sendable {
             let port = if let devicePort { devicePort } else { try await client.devicePort() }
             let key = DeviceKey()
             let request = try key.request(name: name ?? ProcessInfo.processInfo.hostName)
-            let answer = try await client.enroll(request: request, code: code)
+            let answer = try await client.enroll(request: request, code: invitation)
             let identity = try key.identity(from: answer, authorities: authorities, expected: nil)
             try folder.save(
                 identity: identity.pem,

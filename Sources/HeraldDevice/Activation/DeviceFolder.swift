@@ -123,7 +123,12 @@ public struct DeviceFolder: Hashable, Sendable {
     /// Keeps all of a new identity.
     ///
     /// The identity is written last: where it is, the rest is.
-    /// - Parameter replaces: Whether one that is there may be overwritten.
+    /// - Parameters:
+    ///   - identity: Certificate, chain and key, PEM.
+    ///   - authority: The service's authority, PEM.
+    ///   - service: Where it is.
+    ///   - replaces: Whether an identity that is there may be overwritten.
+    /// - Throws: ``EnrollmentError/Code/folder``.
     func save(identity: [UInt8], authority: [UInt8], service: Service, replaces: Bool) throws {
         try prepare()
         try checkVacant(replaces: replaces)

@@ -12,6 +12,8 @@ struct DeviceKey: Sendable {
 
     /// A request for a certificate (RFC 2986, DER) of a device that has none yet.
     /// - Parameter name: What people call the device.
+    /// - Returns: The request.
+    /// - Throws: What the library throws for a name that cannot stand in one.
     func request(name: String) throws -> [UInt8] {
         let subject = try DistinguishedName([.init(type: .RDNAttributeType.commonName, utf8String: name)])
         return try request(subject: subject, names: nil)
@@ -47,6 +49,7 @@ struct DeviceKey: Sendable {
     ///   - answer: The certificates of the service's answer.
     ///   - authorities: Those of its `cacerts`.
     ///   - expected: The identifier that it must have; nil for a device that has none yet.
+    /// - Returns: It, as text and as what connects with it.
     /// - Throws: ``EnrollmentError/Code/badAnswer``.
     func identity(
         from answer: [Certificate],

@@ -13,14 +13,19 @@ struct EnrollmentClient: Sendable {
     /// The longest answer that is read, in bytes: a few certificates in base64.
     static let maximumAnswerBytes = 256 * 1024
 
-    private let address: ServiceAddress
-    private let timeout: Duration
-    private let client: HTTPClient
+    fileprivate let address: ServiceAddress
+    fileprivate let timeout: Duration
+    fileprivate let client: HTTPClient
 
     /// Makes a client, lends it, and ends it.
     /// - Parameters:
-    ///   - authorities: DER; the only ones that may vouch for the service.
+    ///   - address: The activation door.
+    ///   - authorities: The only ones that may vouch for the service.
     ///   - credential: What the device shows, if it has it.
+    ///   - timeout: How long each answer may take.
+    ///   - body: What is done with the client; it is shut down when this returns or throws.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
     static func with<Value: Sendable>(
         _ address: ServiceAddress,
         authorities: [NIOSSLCertificate],
@@ -50,12 +55,6 @@ struct EnrollmentClient: Sendable {
         return try outcome.get()
     }
 
-    private init(address: ServiceAddress, timeout: Duration, client: HTTPClient) {
-        self.address = address
-        self.timeout = timeout
-        self.client = client
-    }
-
     /// The authorities of the service (§4.1).
     func authorities() async throws -> [Certificate] {
         try certificates(try await exchange(.GET, "est/cacerts"))
@@ -71,7 +70,10 @@ struct EnrollmentClient: Sendable {
         guard let place = try? JSONDecoder().decode(Place.self, from: Data(answer)),
             (1...65_535).contains(place.device.port)
         else {
-            throw EnrollmentError(.badAnswer, "the service at \(address) does not say where devices connect: name it with --device")
+            throw EnrollmentError(
+                .badAnswer,
+                "the service at \(address) does not say where devices connect: name it with --device"
+            )
         }
         return place.device.port
     }
@@ -135,7 +137,9 @@ struct EnrollmentClient: Sendable {
         // Plain words for people, if they are; never more than a line.
         if response.headers.first(name: "content-type")?.hasPrefix("text/plain") == true {
             let line = String(decoding: body.prefix(300), as: UTF8.self).prefix { !$0.isNewline }
-            if !line.isEmpty { words = line.filter { !$0.isNewline && $0.unicodeScalars.allSatisfy(EnrollmentClient.isPlain) } }
+            if !line.isEmpty {
+                words = line.filter { !$0.isNewline && $0.unicodeScalars.allSatisfy(EnrollmentClient.isPlain) }
+            }
         }
         return EnrollmentError(.refused, "the service says no: \(words)", retryAfter: wait.map { .seconds($0) })
     }

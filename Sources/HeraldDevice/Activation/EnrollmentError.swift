@@ -3,7 +3,7 @@ public struct EnrollmentError: Error, Hashable, Sendable {
     /// What kind of failure it is.
     public struct Code: Hashable, Sendable {
         private enum Kind: Hashable, Sendable {
-            case badCode
+            case mistyped
             case badAddress
             case untrusted
             case refused
@@ -15,10 +15,12 @@ public struct EnrollmentError: Error, Hashable, Sendable {
         private let kind: Kind
 
         /// The invitation code is mistyped.
-        public static let badCode = Code(kind: .badCode)
+        public static let mistyped = Code(kind: .mistyped)
         /// The service's address is none.
         public static let badAddress = Code(kind: .badAddress)
-        /// Who answers is not the service that the code, or the folder, names. It was told nothing.
+        /// Who answers is not the service that the code, or the folder, names.
+        ///
+        /// It was told nothing.
         public static let untrusted = Code(kind: .untrusted)
         /// The service understood and said no.
         public static let refused = Code(kind: .refused)

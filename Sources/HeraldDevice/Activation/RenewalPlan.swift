@@ -19,11 +19,14 @@ struct RenewalPlan: Hashable, Sendable {
     private(set) var nextAttempt: WallTime
     private var pause = shortestPause
 
-    /// - Parameter random: From 0 to 1.
+    /// - Parameters:
+    ///   - begins: When the certificate begins.
+    ///   - expires: When it ends.
+    ///   - random: From 0 to 1.
     init(begins: WallTime, expires: WallTime, random: Double) {
         self.expires = expires
         let life = max(.zero, expires - begins)
-        nextAttempt = begins + life * (2.0 / 3 - Self.share(random) / 30)
+        nextAttempt = begins + life * 2 / 3 - life / 30 * Self.share(random)
     }
 
     func step(at now: WallTime) -> Step {
@@ -33,6 +36,7 @@ struct RenewalPlan: Hashable, Sendable {
 
     /// Notes that an attempt came to nothing.
     /// - Parameters:
+    ///   - now: When it did.
     ///   - random: From 0 to 1.
     ///   - wish: How long the service asks to be left alone.
     /// - Returns: The pause until the next.
@@ -46,6 +50,6 @@ struct RenewalPlan: Hashable, Sendable {
     }
 
     private static func share(_ random: Double) -> Double {
-        min(max(random, 0), 1)
+        random > 0 ? min(random, 1) : 0
     }
 }

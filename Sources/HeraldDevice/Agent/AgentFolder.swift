@@ -145,7 +145,9 @@ final class AgentFolder: Sendable {
 
     /// A plain file directly in a folder, through no link; nil if there is none or it is too large.
     func file(_ name: String, in folder: String, limit: Int) -> [UInt8]? {
-        guard !name.contains("/"), !name.hasPrefix("."), let real = realpath(folder + "/" + name, nil) else { return nil }
+        guard !name.contains("/"), !name.hasPrefix("."), let real = realpath(folder + "/" + name, nil) else {
+            return nil
+        }
         defer { free(real) }
         guard String(cString: real) == "\(folder)/\(name)" || String(cString: real) == realFolder(folder) + "/" + name
         else { return nil }

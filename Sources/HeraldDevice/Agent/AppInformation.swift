@@ -62,7 +62,8 @@ extension AppInformation {
         name = members["CFBundleDisplayName"]?.text ?? members["CFBundleName"]?.text ?? topic.name
         try readRegistration(members, file: file)
         if let text = members["HeraldScreenURL"]?.text {
-            guard let url = URL(string: text), ["http", "https"].contains(url.scheme?.lowercased()), url.host != nil else {
+            guard let url = URL(string: text), ["http", "https"].contains(url.scheme?.lowercased()), url.host != nil
+            else {
                 throw BundleError(file, "HeraldScreenURL must be an address like http://localhost:8080/")
             }
             screenURL = text

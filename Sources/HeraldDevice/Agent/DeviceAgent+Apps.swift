@@ -4,7 +4,9 @@ import HeraldModel
 extension DeviceAgent {
     func register(_ topic: Topic, wants: [NotificationKind]?, _ peer: LocalPeer) throws {
         let former = peers.updateValue(peer, forKey: topic)
-        if let former, former.id != peer.id { former.send(LocalMessage.event("replaced", ["topic": .string(topic.name)])) }
+        if let former, former.id != peer.id {
+            former.send(LocalMessage.event("replaced", ["topic": .string(topic.name)]))
+        }
         do {
             try carryOut { phone, now in try phone.appeared(topic, wants: wants, now) }
         } catch {
@@ -15,7 +17,10 @@ extension DeviceAgent {
 
     func move(_ topic: Topic, to state: AppState, _ peer: LocalPeer) throws {
         try check(topic, peer)
-        try carryOut { phone, now in try phone.moved(topic, to: state, now); return [] }
+        try carryOut { phone, now in
+            try phone.moved(topic, to: state, now)
+            return []
+        }
     }
 
     func done(_ topic: Topic, _ apnsID: String, _ outcome: SawRecord.BackgroundOutcome, _ peer: LocalPeer) throws {

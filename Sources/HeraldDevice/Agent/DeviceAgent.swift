@@ -113,14 +113,29 @@ public actor DeviceAgent {
     private func handle(_ event: DeviceEvent) throws {
         switch event {
         case .notification(let notification): return try receive(notification)
-        case .connected: try carryOut { phone, now in phone.connected(now); return [] }
+        case .connected:
+            try carryOut { phone, now in
+                phone.connected(now)
+                return []
+            }
         case .token(let token, let topic): try carryOut { phone, now in phone.gotToken(token, for: topic, now) }
         case .appRefused(let topic, let reason):
             try carryOut { phone, now in phone.appRefused(topic, reason: reason, now) }
-        case .removed(let topic): try carryOut { phone, _ in phone.removed(topic); return [] }
-        case .settingsTaken(let topic): try carryOut { phone, _ in phone.settingsTaken(topic); return [] }
+        case .removed(let topic):
+            try carryOut { phone, _ in
+                phone.removed(topic)
+                return []
+            }
+        case .settingsTaken(let topic):
+            try carryOut { phone, _ in
+                phone.settingsTaken(topic)
+                return []
+            }
         case .disconnected(let reason, let pause):
-            try carryOut { phone, now in phone.disconnected(reason, nextAttempt: pause, now); return [] }
+            try carryOut { phone, now in
+                phone.disconnected(reason, nextAttempt: pause, now)
+                return []
+            }
         }
         observe(.connection(event))
     }

@@ -133,7 +133,9 @@ extension LocalApp.Event {
         case "refused": self = .refused(members["reason"]?.text ?? "")
         case "languages": self = .languages(members["languages"]?.elements?.compactMap(\.text) ?? [])
         case "notification":
-            guard let topic, let cause = members["why"]?.text.flatMap({ LocalApp.Cause(rawValue: $0) }) else { return nil }
+            guard let topic, let cause = members["why"]?.text.flatMap({ LocalApp.Cause(rawValue: $0) }) else {
+                return nil
+            }
             self = .notification(
                 LocalApp.Notification(
                     topic: topic,

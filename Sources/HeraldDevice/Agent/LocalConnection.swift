@@ -53,7 +53,9 @@ struct LocalConnection: Sendable {
                     guard line.count <= LocalSocket.maximumLineBytes else { return tooLong() }
                     if let errand = await take(line) {
                         guard waiters.begin() else {
-                            peer.send(LocalMessage.failure(errand.id, "too many requests of this connection are waiting"))
+                            peer.send(
+                                LocalMessage.failure(errand.id, "too many requests of this connection are waiting")
+                            )
                             continue
                         }
                         waiting.addTask {
@@ -80,7 +82,9 @@ struct LocalConnection: Sendable {
     /// Answers a request, or says what has to be waited for.
     private func take(_ line: [UInt8]) async -> Errand? {
         guard case .object(let members, _) = PayloadReader.read(line) else {
-            peer.send(LocalMessage.failure(.null, "a line must be an object of JSON, like {\"id\":1,\"do\":\"device\"}"))
+            peer.send(
+                LocalMessage.failure(.null, "a line must be an object of JSON, like {\"id\":1,\"do\":\"device\"}")
+            )
             return nil
         }
         let id = members["id"] ?? .null
@@ -91,7 +95,8 @@ struct LocalConnection: Sendable {
                 try await agent.register(topic, wants: try wants(members), peer)
                 peer.send(LocalMessage.answer(id))
             case "state":
-                guard let state = members["state"]?.text.flatMap({ AppState(rawValue: $0) }), state != .endedByUser else {
+                guard let state = members["state"]?.text.flatMap({ AppState(rawValue: $0) }), state != .endedByUser
+                else {
                     throw DeviceError(.notPossible, "\"state\" must be foreground, background or not running")
                 }
                 try await agent.move(try topic(members), to: state, peer)
@@ -100,7 +105,12 @@ struct LocalConnection: Sendable {
                 guard let apnsID = members["apns_id"]?.text,
                     let outcome = members["result"]?.text.flatMap({ SawRecord.BackgroundOutcome(rawValue: $0) }),
                     outcome != .timedOut
-                else { throw DeviceError(.notPossible, "\"done\" needs \"apns_id\", and \"result\": new data, no data or failed") }
+                else {
+                    throw DeviceError(
+                        .notPossible,
+                        "\"done\" needs \"apns_id\", and \"result\": new data, no data or failed"
+                    )
+                }
                 try await agent.done(try topic(members), apnsID, outcome, peer)
                 peer.send(LocalMessage.answer(id))
             case "languages":

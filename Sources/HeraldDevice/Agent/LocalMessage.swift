@@ -31,7 +31,8 @@ enum LocalMessage {
             return event("permission", ["topic": .string(topic.name), "granted": kinds(granted)])
         case .settings(let topic, let granted):
             return event("settings", ["topic": .string(topic.name), "granted": kinds(granted)])
-        case .token(let topic, let token): return event("token", ["topic": .string(topic.name), "token": .string(token)])
+        case .token(let topic, let token):
+            return event("token", ["topic": .string(topic.name), "token": .string(token)])
         case .refused(let topic, let reason):
             return event("refused", ["topic": .string(topic.name), "reason": .string(reason)])
         case .languages(let languages): return event("languages", ["languages": .array(languages.map { .string($0) })])
@@ -54,7 +55,10 @@ enum LocalMessage {
 
     static func answer(_ id: PayloadValue, _ name: String, _ object: some Encodable) -> [UInt8] {
         let encoded = line(encodable: object).dropLast()
-        return line(encodable: ["id": id, "ok": .boolean(true)] as [String: PayloadValue], adding: (name, Array(encoded)))
+        return line(
+            encodable: ["id": id, "ok": .boolean(true)] as [String: PayloadValue],
+            adding: (name, Array(encoded))
+        )
     }
 
     static func failure(_ id: PayloadValue, _ words: String) -> [UInt8] {

@@ -59,8 +59,12 @@ extension Phone {
         return open(index, with: shown, now) + answer(shown, .opened)
     }
 
-    private mutating func act(_ id: String, _ identifier: String, _ text: String?, _ now: WallTime) throws -> [PhoneOrder]
-    {
+    private mutating func act(
+        _ id: String,
+        _ identifier: String,
+        _ text: String?,
+        _ now: WallTime
+    ) throws -> [PhoneOrder] {
         let shown = try shown(id)
         let index = try app(shown.app)
         guard let action = shown.view.actions.first(where: { $0.identifier == identifier }) else {
@@ -100,7 +104,8 @@ extension Phone {
         action: String? = nil,
         text: String? = nil
     ) -> [PhoneOrder] {
-        shown.arrival.apnsID.map { [.amend($0, .answered(SawRecord.Answer(did: deed, action: action, text: text)))] } ?? []
+        shown.arrival.apnsID.map { [.amend($0, .answered(SawRecord.Answer(did: deed, action: action, text: text)))] }
+            ?? []
     }
 
     // Apps.

@@ -23,14 +23,19 @@ extension Phone {
         } else {
             guard state.apps.count < limits.apps else {
                 bundles[topic] = nil
-                throw DeviceError(.notPossible, "there are \(limits.apps) apps on this device already: remove one first")
+                throw DeviceError(
+                    .notPossible,
+                    "there are \(limits.apps) apps on this device already: remove one first"
+                )
             }
             var app = PhoneState.App(information: information)
             app.number = number()
             state.apps.append(app)
             note("\(information.name) was installed", now)
         }
-        if let allow, let index = state.apps.firstIndex(where: { $0.topic == topic }), state.apps[index].permission == nil {
+        if let allow, let index = state.apps.firstIndex(where: { $0.topic == topic }),
+            state.apps[index].permission == nil
+        {
             orders += permit(index, allow, now)
         }
         return orders

@@ -197,7 +197,8 @@ extension PhoneSnapshot {
         private enum CodingKeys: String, CodingKey {
             case id
             case apnsID = "apns_id"
-            case topic, app, title, subtitle, body, language, time, place, thread, interruption, buttons, slider, actions
+            case topic, app, title, subtitle, body, language, time, place, thread, interruption, buttons, slider,
+                actions
             case replaced
         }
     }

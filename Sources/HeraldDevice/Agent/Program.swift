@@ -119,7 +119,9 @@ final class Program: Sendable {
         defer { for text in environment { free(text) } }
         var child: pid_t = 0
         let code = herald_spawn(&child, call.path, call.folder, environment, input, output, complaints)
-        guard code == 0 else { return .failure(Failure(words: "cannot be started: \(String(cString: strerror(code)))")) }
+        guard code == 0 else {
+            return .failure(Failure(words: "cannot be started: \(String(cString: strerror(code)))"))
+        }
         return .success(child)
     }
 }
@@ -211,7 +213,10 @@ private struct Talk {
             ]
             // After SIGKILL there is nothing to wait for but its end.
             let left = signal == SIGKILL ? Duration.seconds(1) : deadline - .now
-            let milliseconds = max(0, left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000)
+            let milliseconds = max(
+                0,
+                left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000
+            )
             poll(&ends, nfds_t(ends.count), Int32(clamping: milliseconds + 1))
             if ends[0].revents != 0 { _ = Self.drain(bell.reader) { _ in } }
             read(stdout, stderr)
@@ -242,12 +247,19 @@ private struct Talk {
     private mutating func read(_ stdout: Pipe, _ stderr: Pipe) {
         let limit = limits.outputBytes
         var (output, isTooLong, complaints) = (output, isTooLong, complaints)
-        if Self.drain(stdout.reader, { bytes in
-            let room = limit - output.count
-            if bytes.count > room { isTooLong = true }
-            output += bytes.prefix(max(0, room))
-        }) { stdout.closeReader() }
-        if Self.drain(stderr.reader, { bytes in complaints = (complaints + bytes).suffix(4096) }) { stderr.closeReader() }
+        if Self.drain(
+            stdout.reader,
+            { bytes in
+                let room = limit - output.count
+                if bytes.count > room { isTooLong = true }
+                output += bytes.prefix(max(0, room))
+            }
+        ) {
+            stdout.closeReader()
+        }
+        if Self.drain(stderr.reader, { bytes in complaints = (complaints + bytes).suffix(4096) }) {
+            stderr.closeReader()
+        }
         (self.output, self.isTooLong, self.complaints) = (output, isTooLong, complaints)
     }
 

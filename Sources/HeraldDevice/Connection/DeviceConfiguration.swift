@@ -32,7 +32,8 @@ public struct DeviceConfiguration: Sendable {
     public var reconnection = ReconnectionLimits()
 
     /// Makes a configuration with the default limits.
-    public init(host: String, port: Int, credential: DeviceCredential, authorities: [UInt8]? = nil, apps: [Topic] = []) {
+    public init(host: String, port: Int, credential: DeviceCredential, authorities: [UInt8]? = nil, apps: [Topic] = [])
+    {
         self.host = host
         serverName = nil
         self.port = port

@@ -161,7 +161,9 @@ struct DeviceSession {
     private mutating func ask(_ question: Question, _ number: UInt64) -> UInt16? {
         guard questions.count < DeviceSession.mostQuestions else { return nil }
         guard !question.isPublish || questions.values.count(where: \.isPublish) < receiveMaximum else { return nil }
-        repeat { lastIdentifier = lastIdentifier == .max ? 1 : lastIdentifier + 1 } while questions[lastIdentifier] != nil
+        repeat {
+            lastIdentifier = lastIdentifier == .max ? 1 : lastIdentifier + 1
+        } while questions[lastIdentifier] != nil
         questions[lastIdentifier] = question
         said.insert(number)
         return lastIdentifier

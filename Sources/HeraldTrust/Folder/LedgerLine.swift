@@ -84,7 +84,8 @@ struct LedgerLine: Codable {
             let record = EnrolledDevice(id: device, name: name, serial: serial, created: moment, expires: expires)
             return .device(record, invitation: invitation)
         case "device renewed":
-            guard let device = DeviceID(id), let serial, Hex.bytes(serial) != nil, let expires = self.moment(of: expires)
+            guard let device = DeviceID(id), let serial, Hex.bytes(serial) != nil,
+                let expires = self.moment(of: expires)
             else { return nil }
             return .deviceRenewed(device, serial: serial, expires: expires, at: moment)
         case "invitation":

@@ -50,6 +50,7 @@ extension TrustFolder {
     ///     invitation has no name.
     ///   - now: When the certificate begins.
     ///   - lifetime: How long it is good.
+    /// - Returns: The certificate; what it is, is on record.
     /// - Throws: ``TrustError/Code/notInvited`` for a code that is not open; ``TrustError/Code/badRequest``, which leaves it
     ///   open; ``TrustError/Code/noSigningKey``, or what is wrong with the folder.
     package func activateDevice(
@@ -99,7 +100,10 @@ extension TrustFolder {
                 )
             }
             let certificate = try issue(to: id, holder.publicKey, now: now, lifetime: lifetime)
-            device.renew(serial: SerialText.text(certificate.serialNumber), expires: WallTime(certificate.notValidAfter))
+            device.renew(
+                serial: SerialText.text(certificate.serialNumber),
+                expires: WallTime(certificate.notValidAfter)
+            )
             try ledger.append(.deviceRenewed(id, serial: device.serial, expires: device.expires, at: now))
             return IssuedCertificate(record: device, certificate: certificate, pem: try pem(certificate, holder))
         }

@@ -71,7 +71,9 @@ package struct InvitationCode: Hashable, Sendable {
         let content = InvitationCode.symbols(fingerprint) + secret
         let characters = (content + InvitationCode.check(content[...])).map { InvitationCode.alphabet[Int($0)] }
         return stride(from: 0, to: characters.count, by: InvitationCode.groupLength)
-            .map { String(decoding: characters[$0..<min($0 + InvitationCode.groupLength, characters.count)], as: UTF8.self) }
+            .map {
+                String(decoding: characters[$0..<min($0 + InvitationCode.groupLength, characters.count)], as: UTF8.self)
+            }
             .joined(separator: "-")
     }
 

@@ -10,6 +10,8 @@ extension TrustFolder {
     ///   - name: What people will call the devices; nil if whoever uses a code says.
     ///   - lifetime: How long the codes are good.
     ///   - count: How many; at least one.
+    ///   - now: When they begin.
+    /// - Returns: The codes, with what is on record of them.
     /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/tooMany``, ``TrustError/Code/noSigningKey``, or what
     ///   is wrong with the folder.
     package func invite(
@@ -20,7 +22,10 @@ extension TrustFolder {
     ) throws -> [IssuedInvitation] {
         if let name { try TrustFolder.check(name: name) }
         guard deviceAuthority.canSign else {
-            throw TrustError(.noSigningKey, "the key of the device authority is not here: make certificates where it is kept")
+            throw TrustError(
+                .noSigningKey,
+                "the key of the device authority is not here: make certificates where it is kept"
+            )
         }
         guard let authority = try publicAuthorities().first else {
             throw TrustError(.damaged, "\(layout.authority) holds no certificate")

@@ -1,16 +1,21 @@
 import Foundation
-@testable import HeraldDevice
 import HeraldModel
 import HeraldTestSupport
-@testable import HeraldTrust
 import SwiftASN1
 import Testing
 import X509
 
+@testable import HeraldDevice
+@testable import HeraldTrust
+
 struct DeviceFolderTests {
     private let trust: TestTrust
     private let folder: DeviceFolder
-    private let service = DeviceFolder.Service(host: "push.example.com", port: 5223, activation: "https://push.example.com:2191")
+    private let service = DeviceFolder.Service(
+        host: "push.example.com",
+        port: 5223,
+        activation: "https://push.example.com:2191"
+    )
 
     init() throws {
         trust = try TestTrust()
@@ -126,14 +131,18 @@ struct DeviceKeyTests {
 
     @Test(arguments: [
         ("https://push.example.com:2191", "https://push.example.com:2191"),
-        ("push.example.com", "https://push.example.com:2191"), ("https://push.example.com/", "https://push.example.com:2191"),
+        ("push.example.com", "https://push.example.com:2191"),
+        ("https://push.example.com/", "https://push.example.com:2191"),
         ("10.0.0.1:1", "https://10.0.0.1:1"), ("https://[::1]:7", "https://[::1]:7"), ("HTTPS://a", "https://a:2191"),
     ])
     func `an address is read as people write it`(_ text: String, _ url: String) throws {
         #expect(try ServiceAddress(text).description == url)
     }
 
-    @Test(arguments: ["", "http://a", "https://", "https://a:0", "https://a:70000", "https://u@a", "https://a/b", "https://a?b", "a b", "mqtts://a"])
+    @Test(arguments: [
+        "", "http://a", "https://", "https://a:0", "https://a:70000", "https://u@a", "https://a/b", "https://a?b",
+        "a b", "mqtts://a",
+    ])
     func `what is no address is refused`(_ text: String) {
         #expect(throws: EnrollmentError(.badAddress, "")) { try ServiceAddress(text) }
     }

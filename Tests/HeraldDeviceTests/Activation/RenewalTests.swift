@@ -1,8 +1,9 @@
-@testable import HeraldDevice
 import HeraldModel
 import HeraldTestSupport
 import Synchronization
 import Testing
+
+@testable import HeraldDevice
 
 struct RenewalPlanTests {
     private let begins = WallTime(seconds: 1_000_000)

@@ -26,8 +26,14 @@ import Testing
         kit.phone.settingsTaken(PhoneKit.topic)
         #expect(try !kit.restart().contains(off))
         let on = try kit.does(.permit(PhoneKit.topic, [.badge]))
-        #expect(on == [.setEnabled(true, for: PhoneKit.topic), .tell(PhoneKit.topic, .settings(PhoneKit.topic, [.badge]))])
-        #expect(try kit.does(.permit(PhoneKit.topic, all)) == [.tell(PhoneKit.topic, .settings(PhoneKit.topic, [.alert, .badge, .sound]))])
+        #expect(
+            on == [.setEnabled(true, for: PhoneKit.topic), .tell(PhoneKit.topic, .settings(PhoneKit.topic, [.badge]))]
+        )
+        #expect(
+            try kit.does(.permit(PhoneKit.topic, all)) == [
+                .tell(PhoneKit.topic, .settings(PhoneKit.topic, [.alert, .badge, .sound]))
+            ]
+        )
     }
 
     @Test func aTapOpensTheAppWithThePayloadAndUnlocks() throws {
@@ -110,7 +116,10 @@ import Testing
         var kit = try PhoneKit(allow: nil)
         _ = try kit.phone.appeared(PhoneKit.other, wants: [.alert], kit.now)
         #expect(kit.snapshot.questions == [PhoneKit.topic, PhoneKit.other])
-        #expect(try kit.does(.permit(PhoneKit.other, all)).last == .tell(PhoneKit.other, .permission(PhoneKit.other, [.alert])))
+        #expect(
+            try kit.does(.permit(PhoneKit.other, all)).last
+                == .tell(PhoneKit.other, .permission(PhoneKit.other, [.alert]))
+        )
         try kit.phone.moved(PhoneKit.other, to: .foreground, kit.now)
         #expect(kit.snapshot.foreground == PhoneKit.other)
         _ = kit.phone.left(PhoneKit.other, kit.now)

@@ -87,7 +87,10 @@ import Testing
         var kit = try PhoneKit(allow: [.badge])
         let record = try #require(kit.receive(#"{"aps":{"alert":"a","badge":1,"sound":"default"}}"#).record)
         #expect(!record.shown && record.sound == nil && record.badge.after == 1)
-        #expect(record.because.contains { $0.contains("alerts off") } && record.because.contains { $0.contains("sounds off") })
+        #expect(
+            record.because.contains { $0.contains("alerts off") }
+                && record.because.contains { $0.contains("sounds off") }
+        )
     }
 
     @Test func aSilentOneWakesAProgramOrAnAppUnlessTheUserEndedIt() throws {
@@ -134,7 +137,7 @@ import Testing
         let reception = kit.receive(mutable)
         #expect(reception.record == nil && kit.snapshot.notifications.isEmpty)
         // It goes on after a restart.
-        #expect(try kit.restart() .contains { if case .run(let run) = $0 { run.event == .service } else { false } })
+        #expect(try kit.restart().contains { if case .run(let run) = $0 { run.event == .service } else { false } })
         let number = try #require(kit.phone.state.runs.first?.number)
         let changed = Array(#"{"aps":{"alert":"plain","mutable-content":1}}"#.utf8)
         let shown = kit.phone.serviceEnded(number, .changed, payload: changed, kit.now)
@@ -159,7 +162,8 @@ import Testing
         #expect(kit.receive(#"{"aps":{"alert":"a"}}"#, PhoneKit.other) == Phone.Reception())
     }
 
-    @Test(arguments: ExpectedPayload.all) func everyExpectedPayloadIsShownAsExpected(_ payload: ExpectedPayload) throws {
+    @Test(arguments: ExpectedPayload.all) func everyExpectedPayloadIsShownAsExpected(_ payload: ExpectedPayload) throws
+    {
         guard payload.pushType == .alert || payload.pushType == .background else { return }
         for wanted in payload.expectation["present"]?.elements ?? [] {
             let wanted = try #require(wanted.members)

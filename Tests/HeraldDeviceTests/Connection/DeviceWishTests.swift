@@ -37,7 +37,8 @@ import Testing
         )
     }
 
-    private func unsubscribe(_ topic: Topic, _ identifier: UInt16, _ environment: String? = nil) -> DeviceSession.Order {
+    private func unsubscribe(_ topic: Topic, _ identifier: UInt16, _ environment: String? = nil) -> DeviceSession.Order
+    {
         .send(
             .unsubscribe(
                 MQTTUnsubscribe(
@@ -198,7 +199,8 @@ import Testing
         #expect(connection.received(puback(2)).count == 2)
     }
 
-    @Test(arguments: [MQTTPacket.puback(MQTTPublishAnswer(packetIdentifier: 77)),
+    @Test(arguments: [
+        MQTTPacket.puback(MQTTPublishAnswer(packetIdentifier: 77)),
         .unsuback(MQTTUnsuback(packetIdentifier: 77, reasonCodes: [.success])),
     ])
     mutating func `an answer to nothing ends the connection`(packet: MQTTPacket) {

@@ -5,7 +5,8 @@ import Testing
 @testable import HeraldDevice
 
 @Suite struct SeenNotificationsTests {
-    private func key(_ number: UInt64, _ topic: String = "a.b", payload: String = "{}") throws -> SeenNotifications.Key {
+    private func key(_ number: UInt64, _ topic: String = "a.b", payload: String = "{}") throws -> SeenNotifications.Key
+    {
         let notification = ReceivedNotification(
             topic: try #require(Topic(topic)),
             payload: Array(payload.utf8),
