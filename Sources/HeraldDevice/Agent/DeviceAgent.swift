@@ -20,7 +20,7 @@ public actor DeviceAgent {
     private var written: PhoneState
     private var announced: Set<Topic> = []
     private var observe: @Sendable (AgentEvent) -> Void = { _ in }
-    private var sounds: [Topic: Int] = [:]
+    private var sounds: [Topic: Date] = [:]
     // Those who look at it.
     var lastWatcher = 0
     var watchers: [Int: AsyncStream<PhoneSnapshot>.Continuation] = [:]
@@ -155,9 +155,9 @@ public actor DeviceAgent {
     private func refreshSounds(of topic: Topic) {
         guard let index = phone.owner(of: topic), phone.bundles[phone.state.apps[index].topic] != nil else { return }
         let app = phone.state.apps[index].topic
-        var status = stat()
-        guard stat(folder.containerPath(app) + "/Library/Sounds", &status) == 0 else { return }
-        let changed = Int(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int(status.st_mtim.tv_nsec)
+        let path = folder.containerPath(app) + "/Library/Sounds"
+        let facts = try? FileManager.default.attributesOfItem(atPath: path)
+        guard let changed = facts?[.modificationDate] as? Date else { return }
         guard sounds.updateValue(changed, forKey: app) != changed else { return }
         if let (_, bundle) = try? folder.read(app, limits: bundleLimits) { phone.bundles[app] = bundle }
     }
