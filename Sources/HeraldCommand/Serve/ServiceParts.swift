@@ -106,6 +106,7 @@ struct TrustWatch: Service {
         gateway: Gateway,
         binaryGateway: BinaryGateway,
         courier: Courier,
+        activation: Activation,
         alarm: RevocationAlarm,
         clock: any WallClock,
         logger: Logger
@@ -114,6 +115,7 @@ struct TrustWatch: Service {
         self.gateway = gateway
         self.binaryGateway = binaryGateway
         self.courier = courier
+        self.activation = activation
         self.alarm = alarm
         self.clock = clock
         self.logger = logger
