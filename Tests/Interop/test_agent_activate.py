@@ -1,5 +1,6 @@
 """`herald agent activate` and `renew`: a device that becomes one by itself, and tells nothing to a false service."""
 
+import datetime
 import json
 import os
 import re
@@ -7,12 +8,13 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from certificates import Authority
+from certificates import Authority, uri
 from commands import one_line
 from est_client import invite
 from service import HERALD, TOPIC, herald
@@ -238,6 +240,38 @@ class TestRenewal:
     def test_a_folder_without_a_device_says_what_to_do(self, tmp_path):
         line = one_line(herald("agent", "renew", "--folder", tmp_path / "nothing", check=False))
         assert "herald agent activate" in line
+
+    def test_an_agent_that_runs_renews_and_connects_with_the_new_one(self, fresh, tmp_path):
+        service = fresh("--device-certificate-days", "30").start()
+        folder = tmp_path / "lamp"
+        told = json.loads(activate(service, folder, invite(service)["code"], "--json").stdout)
+        # A certificate of the same device that is past two thirds of its life, and soon over.
+        ends = datetime.timedelta(seconds=25)
+        old = Authority.of_service(service, "device").issue(
+            folder / "identity.pem", subject=told["id"], names=[uri(f"urn:herald:device:{told['id']}")], ends=ends
+        )
+        old.chmod(0o600)
+        before, over = own_certificate(folder), time.monotonic() + 25
+        process = subprocess.Popen(
+            [HERALD, "agent", "run", "--folder", folder, "--app", TOPIC, "--allow", "alert", "--json"],
+            stdout=subprocess.PIPE, text=True, cwd=tmp_path,
+        )
+        try:
+            seen = set()
+            for line in process.stdout:
+                seen.add(json.loads(line)["event"])
+                if {"certificate renewed", "connected"} <= seen:
+                    break
+            assert own_certificate(folder).serial_number != before.serial_number
+            time.sleep(max(0, over + 2 - time.monotonic()))
+            # By now the old one opens no door: who connects again has the new one.
+            service.options += ["--device-port", str(service.doors["device"])]
+            service.stop()
+            service.start()
+            assert any(json.loads(line)["event"] == "connected" for line in process.stdout)
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
 
     def test_a_false_service_does_not_renew(self, shared, tmp_path):
         folder = tmp_path / "lamp"

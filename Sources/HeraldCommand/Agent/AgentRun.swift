@@ -84,8 +84,9 @@ struct AgentRun: AsyncParsableCommand {
                 authorities: try folder.flatMap { try $0.authorities(unless: peer) } ?? peer.authorities()
             )
             configuration.serverName = folder.flatMap { $0.serverName(unless: peer) }
+            let client = try DeviceClient(configuration)
             let agent = try DeviceAgent(
-                line: try DeviceClient(configuration),
+                line: client,
                 device: credential.id.name,
                 service: "\(service)",
                 folder: folder?.path
@@ -98,7 +99,12 @@ struct AgentRun: AsyncParsableCommand {
             // A device that keeps nothing has nobody to ask.
             let kinds = allowed ?? (folder == nil ? Set(NotificationKind.allCases) : nil)
             for app in apps { try await app.install(on: agent, allow: kinds) }
-            try await AgentService(agent: agent, device: credential.id, json: json).runUntilSignalled()
+            try await AgentService(
+                agent: agent,
+                device: credential.id,
+                json: json,
+                renewal: identity == nil ? AgentRenewal(path: folder?.path, client: client, json: json) : nil
+            ).runUntilSignalled()
         }
     }
 

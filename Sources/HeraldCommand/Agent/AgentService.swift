@@ -10,6 +10,8 @@ struct AgentService: Service {
     let agent: DeviceAgent
     let device: DeviceID
     let json: Bool
+    /// Keeps the certificate from ending; nil where it is not in a folder of ours.
+    let renewal: AgentRenewal?
 
     func run() async throws {
         let asks = !json && isatty(STDIN_FILENO) == 1
@@ -17,6 +19,7 @@ struct AgentService: Service {
         try await cancelWhenGracefulShutdown {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 defer { group.cancelAll() }
+                if let renewal { group.addTask { await renewal.run() } }
                 if asks {
                     group.addTask { for await app in questions { await ask(app) } }
                 }

@@ -13,11 +13,12 @@ import Synchronization
 ///    and never at the same moment as every other device.
 public final class DeviceClient: DeviceLine {
     let configuration: DeviceConfiguration
-    let context: NIOSSLContext
     private let state: Mutex<State>
 
     /// What the run and everybody else share.
     private struct State {
+        /// For the connections to come.
+        var context: NIOSSLContext
         var memory: DeviceMemory
         var news = LineNews()
         /// Where the run hears of news; nil if nobody runs.
@@ -31,11 +32,32 @@ public final class DeviceClient: DeviceLine {
     /// - Throws: ``DeviceError/Code/badAuthority``, ``DeviceError/Code/badIdentity``.
     public init(_ configuration: DeviceConfiguration) throws {
         self.configuration = configuration
-        state = Mutex(State(memory: DeviceMemory(apps: configuration.apps)))
+        let context = try DeviceClient.context(configuration, configuration.credential)
+        state = Mutex(State(context: context, memory: DeviceMemory(apps: configuration.apps)))
+    }
+
+    /// Connects with another certificate of the same device from the next connection on; the present one stays as it is.
+    /// - Parameter credential: The device's next certificate and key.
+    /// - Throws: ``DeviceError/Code/badIdentity`` for another device's, ``DeviceError/Code/badAuthority``.
+    public func replaceCredential(_ credential: DeviceCredential) throws {
+        guard credential.id == configuration.credential.id else {
+            throw DeviceError(.badIdentity, "the certificate is another device's")
+        }
+        let context = try DeviceClient.context(configuration, credential)
+        state.withLock { $0.context = context }
+    }
+
+    /// TLS of the next connection.
+    var context: NIOSSLContext { state.withLock { $0.context } }
+
+    private static func context(
+        _ configuration: DeviceConfiguration,
+        _ credential: DeviceCredential
+    ) throws -> NIOSSLContext {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
-        tls.certificateChain = configuration.credential.chain.map { .certificate($0) }
-        tls.privateKey = .privateKey(configuration.credential.key)
+        tls.certificateChain = credential.chain.map { .certificate($0) }
+        tls.privateKey = .privateKey(credential.key)
         // A dead peer does not say good-bye.
         tls.shutdownTimeout = .seconds(1)
         if let pem = configuration.authorities {
@@ -45,7 +67,7 @@ public final class DeviceClient: DeviceLine {
             tls.trustRoots = .certificates(authorities)
         }
         do {
-            context = try NIOSSLContext(configuration: tls)
+            return try NIOSSLContext(configuration: tls)
         } catch {
             throw DeviceError(.badIdentity, "certificate and private key do not belong together")
         }

@@ -147,3 +147,35 @@ struct DeviceKeyTests {
         #expect(throws: EnrollmentError(.badAddress, "")) { try ServiceAddress(text) }
     }
 }
+
+struct NextCredentialTests {
+    @Test func `a client takes its device's next certificate, and no other device's`() throws {
+        let trust = try TestTrust()
+        let (device, pem) = try trust.device("lamp")
+        let client = try DeviceClient(
+            DeviceConfiguration(
+                host: "localhost",
+                port: 1,
+                credential: DeviceCredential(pem: Array(pem.utf8)),
+                apps: []
+            )
+        )
+        let before = client.context
+        let key = DeviceKey()
+        let next = try trust.folder.renewDevice(
+            device.id,
+            request: try key.request(name: "lamp"),
+            now: trust.now,
+            lifetime: .seconds(86_400)
+        )
+        let identity = try key.identity(
+            from: [next.certificate],
+            authorities: [trust.folder.deviceAuthority.certificate],
+            expected: device.id
+        )
+        try client.replaceCredential(identity.credential)
+        #expect(client.context !== before)
+        let other = try DeviceCredential(pem: Array(try trust.device("bell").pem.utf8))
+        #expect(throws: DeviceError(.badIdentity, "")) { try client.replaceCredential(other) }
+    }
+}
