@@ -59,6 +59,8 @@ struct AgentRun: AsyncParsableCommand {
 
     @OptionGroup var peer: PeerOptions
 
+    @OptionGroup var reconnect: ReconnectOptions
+
     @Flag(help: "Print one line of JSON for each event.")
     var json = false
 
@@ -84,6 +86,7 @@ struct AgentRun: AsyncParsableCommand {
                 authorities: try folder.flatMap { try $0.authorities(unless: peer) } ?? peer.authorities()
             )
             configuration.serverName = folder.flatMap { $0.serverName(unless: peer) }
+            configuration.reconnection = try reconnect.limits(settings)
             let client = try DeviceClient(configuration)
             let agent = try DeviceAgent(
                 line: client,

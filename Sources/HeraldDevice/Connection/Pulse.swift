@@ -46,8 +46,8 @@ struct Pulse: Sendable {
     /// When to look next.
     var nextLook: Instant {
         var next = lastLook + Pulse.look
-        if let asked, !isBusy {
-            next = min(next, asked + answer)
+        if let asked {
+            if !isBusy { next = min(next, asked + answer) }
         } else if let interval {
             next = min(next, lastPing + interval)
         }
