@@ -16,6 +16,16 @@ enum AgentReport {
         }
     }
 
+    /// What became of the device's certificate; on standard error, since it is about the agent and not the device.
+    static func line(_ event: RenewalEvent) -> String {
+        switch event {
+        case .renewed: "the certificate was renewed; the next start uses the new one"
+        case .failed(let reason, let pause):
+            "the certificate could not be renewed: \(shown(reason)); trying again in \(seconds(pause)) s"
+        case .expired: "the certificate has ended: activate the device anew"
+        }
+    }
+
     /// How an app's question is answered without a terminal.
     static func waiting(_ app: PhoneSnapshot.App) -> String {
         let kinds = app.wants.map(\.rawValue).joined(separator: ",")

@@ -10,6 +10,8 @@ struct AgentService: Service {
     let agent: DeviceAgent
     let device: DeviceID
     let json: Bool
+    /// What keeps the certificate of the device's folder from ending.
+    var renewal: DeviceRenewal?
 
     func run() async throws {
         let asks = !json && isatty(STDIN_FILENO) == 1
@@ -17,6 +19,11 @@ struct AgentService: Service {
         try await cancelWhenGracefulShutdown {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 defer { group.cancelAll() }
+                if let renewal {
+                    group.addTask {
+                        try await renewal.run { event in Terminal.complain(AgentReport.line(event)) }
+                    }
+                }
                 if asks {
                     group.addTask { for await app in questions { await ask(app) } }
                 }
