@@ -44,6 +44,8 @@ struct AgentRun: AsyncParsableCommand {
 
     @OptionGroup var peer: PeerOptions
 
+    @OptionGroup var reconnect: ReconnectOptions
+
     @Flag(help: "Print one line of JSON for each event.")
     var json = false
 
@@ -64,15 +66,15 @@ struct AgentRun: AsyncParsableCommand {
         }
         do {
             let credential = try DeviceCredential(pem: SafeFile.read(identity))
-            let client = try DeviceClient(
-                DeviceConfiguration(
-                    host: place.host,
-                    port: place.port,
-                    credential: credential,
-                    authorities: try peer.authorities(),
-                    apps: apps
-                )
+            var configuration = DeviceConfiguration(
+                host: place.host,
+                port: place.port,
+                credential: credential,
+                authorities: try peer.authorities(),
+                apps: apps
             )
+            configuration.reconnection = try reconnect.limits(settings)
+            let client = try DeviceClient(configuration)
             try await AgentService(client: client, device: credential.id, json: json).runUntilSignalled()
         } catch let error as DeviceError {
             throw CommandError(error.code == .refused ? .refused : .file, error.message)

@@ -19,8 +19,8 @@ extension ServerConfiguration {
 
     private func value(of key: SettingKey) -> AnyHashable {
         switch key {
-        case .alert, .app, .badge, .ca, .certificate, .collapseID, .expiration, .identity, .key, .keyID, .payload,
-            .priority, .pushType, .service, .sound, .team, .title, .topic:
+        case .alert, .app, .badge, .ca, .certificate, .collapseID, .connectionsPerHour, .expiration, .identity, .key,
+            .keyID, .longestPause, .payload, .priority, .pushType, .service, .sound, .team, .title, .topic:
             // Of the commands that are clients: a service does not read them.
             false
         case .acceptNonJSON: acceptsNonJSON

@@ -20,6 +20,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case channelLimit = "channel-limit"
     case clock
     case collapseID = "collapse-id"
+    case connectionsPerHour = "connections-per-hour"
     case consoleHost = "console-host"
     case consolePort = "console-port"
     case data
@@ -41,6 +42,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case keyID = "key-id"
     case logFormat = "log-format"
     case logLevel = "log-level"
+    case longestPause = "longest-pause"
     case payload
     case payloadDrills = "payload-drills"
     case payloadDrillsInPublic = "payload-drills-in-public"
@@ -68,8 +70,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// One file may hold those of all commands: each takes its own.
     var isOfClients: Bool {
         switch self {
-        case .alert, .app, .badge, .ca, .certificate, .collapseID, .expiration, .identity, .key, .keyID, .payload,
-            .priority, .pushType, .service, .sound, .team, .title, .topic:
+        case .alert, .app, .badge, .ca, .certificate, .collapseID, .connectionsPerHour, .expiration, .identity, .key,
+            .keyID, .longestPause, .payload, .priority, .pushType, .service, .sound, .team, .title, .topic:
             true
         default: false
         }
@@ -88,12 +90,12 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .app, .broadcastApps, .drill, .hostname, .newsstandTopic: .texts
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
         case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryInHand,
-            .binaryPayloadSize, .binaryPort, .channelLimit, .consolePort, .devicePort, .feedbackPort, .feedbackSize,
-            .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst, .tokenRate:
+            .binaryPayloadSize, .binaryPort, .channelLimit, .connectionsPerHour, .consolePort, .devicePort,
+            .feedbackPort, .feedbackSize, .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst, .tokenRate:
             .number
         case .alert, .ca, .certificate, .clock, .collapseID, .consoleHost, .data, .environment, .expiration,
-            .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload, .providerIdle,
-            .pushType, .revocationGrace, .revocationLists, .service, .sound, .store, .team, .title, .topic, .uniqueID,
+            .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .longestPause, .payload,
+            .providerIdle, .pushType, .revocationGrace, .revocationLists, .service, .sound, .store, .team, .title, .topic, .uniqueID,
             .unmarkedCertificates:
             .text
         }
@@ -115,9 +117,11 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .ca: "ca.pem"
         case .certificate: "provider.pem"
         case .collapseID: "match-7"
+        case .connectionsPerHour: "120"
         case .expiration: "1h"
         case .identity: "device.pem"
         case .key: "AuthKey_ABCDE12345.p8"
+        case .longestPause: "2m"
         case .keyID: "ABCDE12345"
         case .payload: "payload.json"
         case .priority: "10"
