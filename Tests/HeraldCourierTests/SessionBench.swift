@@ -11,7 +11,8 @@ struct SessionBench {
     static let name = "device-7"
 
     var machine: SessionMachine
-    /// The registry: apps that are registered, with the generation of their token.
+    /// The registry: apps that are registered, with the generation of their token; those of another environment than the
+    /// connection's stand under `other.<topic>`.
     var registered: [Topic: UInt32] = [:]
     var numbers: [Topic: AppNumber] = [:]
     var record = DeviceRecord()
@@ -91,8 +92,8 @@ struct SessionBench {
         )
     }
 
-    static func unsubscribe(_ filters: String..., id: UInt16 = 2) -> MQTTPacket {
-        .unsubscribe(MQTTUnsubscribe(packetIdentifier: id, filters: filters))
+    static func unsubscribe(_ filters: String..., id: UInt16 = 2, properties: MQTTProperties = []) -> MQTTPacket {
+        .unsubscribe(MQTTUnsubscribe(packetIdentifier: id, properties: properties, filters: filters))
     }
 
     static func publish(
@@ -229,9 +230,16 @@ struct SessionBench {
         DeviceToken(words: (0xAA, device.value, UInt64(app.value), UInt64(generation)))
     }
 
-    private mutating func app(_ topic: Topic) -> RegisteredApp? {
-        guard let number = numbers[topic], let generation = registered[topic] else { return nil }
-        return RegisteredApp(topic: topic, number: number, token: SessionBench.token(number, generation: generation))
+    private func app(_ app: App) -> RegisteredApp? {
+        let key = key(app)
+        guard let number = numbers[key], let generation = registered[key] else { return nil }
+        let token = SessionBench.token(number, generation: generation)
+        return RegisteredApp(topic: app.topic, number: number, token: token)
+    }
+
+    /// Under which name an app stands.
+    private func key(_ app: App) -> Topic {
+        app.environment == machine.environment ? app.topic : SessionBench.topic("other.\(app.topic)")
     }
 
     private mutating func answer(_ request: SessionRequest) -> SessionResult {
@@ -240,44 +248,50 @@ struct SessionBench {
         switch request {
         case .arrive:
             let topics = Set((record.session?.subscriptions ?? [:]).keys.compactMap { CourierFilter($0)?.app })
-            let apps = topics.compactMap { app($0) }
+            let apps = topics.compactMap { topic in
+                let environment = record.session?.environments?[topic.name] ?? machine.environment
+                return app(App(topic: topic, environment: environment))
+            }
             return .arrived(
                 SessionArrival(device: SessionBench.device, fence: 42, record: record, apps: apps, tokenKey: tokenKey)
             )
-        case .register(let topics):
-            for topic in topics where !tooMany.contains(topic) { register(topic.name) }
-            return .registered(topics.map { app($0) }, refused: tooMany)
-        case .unregister(let topics):
-            return .unregistered(topics.map { registered.removeValue(forKey: $0) != nil })
+        case .register(let apps):
+            for app in apps where !tooMany.contains(app.topic) { register(key(app).name) }
+            return .registered(apps.map { app($0) }, refused: Set(apps.filter { tooMany.contains($0.topic) }))
+        case .unregister(let apps):
+            return .unregistered(apps.map { registered.removeValue(forKey: key($0)) != nil })
         case .findChannels(let filters):
             return .foundChannels(Set(filters.filter { channels.contains($0.name) }))
         case .keep(let session):
             record.session = session
             return .done
-        case .setEnabled(let isEnabled, let topic):
+        case .setEnabled(let isEnabled, let app):
+            let topic = key(app)
             guard registered[topic] != nil else { return .notRegistered }
             if isEnabled { disabled.remove(topic) } else { disabled.insert(topic) }
             return .done
         case .setSavingPower(let saving):
             record.isSavingPower = saving
             return .done
-        case .examine(let tokens, let topic):
-            return .examined(tokens.map { examine($0, topic) })
+        case .examine(let tokens, let topic, let environment):
+            return .examined(tokens.map { examine($0, topic, environment) })
         }
     }
 
     private func failure(_ request: SessionRequest) -> SessionResult {
         switch request {
-        case .register(let topics): .registered(topics.map { _ in nil })
-        case .unregister(let topics): .unregistered(topics.map { _ in nil })
+        case .register(let apps): .registered(apps.map { _ in nil })
+        case .unregister(let apps): .unregistered(apps.map { _ in nil })
         default: .failed
         }
     }
 
-    private func examine(_ token: DeviceToken, _ topic: Topic?) -> PresentedToken {
+    private func examine(_ token: DeviceToken, _ topic: Topic?, _ environment: PushEnvironment) -> PresentedToken {
         guard token.words.0 == 0xAA, token.words.1 == SessionBench.device.value else { return .foreign }
         let app = AppNumber(UInt32(truncatingIfNeeded: token.words.2))
-        guard let found = numbers.first(where: { $0.value == app })?.key, topic == nil || topic == found,
+        let wanted = topic.map { key(App(topic: $0, environment: environment)) }
+        guard let found = numbers.first(where: { $0.value == app })?.key, wanted == nil || wanted == found,
+            found.name.hasPrefix("other.") == (environment != machine.environment),
             registered[found].map({ UInt64($0) }) == token.words.3
         else { return .stale(app) }
         return .current(app)

@@ -40,9 +40,18 @@ struct SessionRecordTextTests {
         #expect(SessionRecord(plainText: text.replacing("\\/", with: "/")) == nil)
     }
 
+    @Test func `a session with apps of another environment is Foundation's`() throws {
+        var record = Self.records[2]
+        record.environments = ["a": .sandbox]
+        #expect(record.plainText == nil)
+        let data = try JSONEncoder().encode(record)
+        #expect(SessionRecord(plainText: String(decoding: data, as: UTF8.self).replacing("\\/", with: "/")) == nil)
+        #expect(try JSONDecoder().decode(SessionRecord.self, from: data) == record)
+    }
+
     @Test func `no part of a session is forgotten by the plain form`() {
         // Whoever adds one has the plain form write it, or refuse the session as it does for broadcasts.
-        #expect(Mirror(reflecting: Self.records[2]).children.count == 6)
+        #expect(Mirror(reflecting: Self.records[2]).children.count == 7)
     }
 
     @Test(arguments: ["apps/\"/#", "apps/\\/#", "apps/\n/#", "\u{0}"])

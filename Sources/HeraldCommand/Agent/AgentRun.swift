@@ -65,6 +65,8 @@ struct AgentRun: AsyncParsableCommand {
 
     @OptionGroup var peer: PeerOptions
 
+    @OptionGroup var reconnect: ReconnectOptions
+
     @Flag(help: "Print one line of JSON for each event.")
     var json = false
 
@@ -91,6 +93,7 @@ struct AgentRun: AsyncParsableCommand {
                 authorities: try folder.flatMap { try $0.authorities(unless: peer) } ?? peer.authorities()
             )
             configuration.serverName = activated?.serverName
+            configuration.reconnection = try reconnect.limits(settings)
             let agent = try DeviceAgent(
                 line: try DeviceClient(configuration),
                 device: credential.id.name,

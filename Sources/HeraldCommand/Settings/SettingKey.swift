@@ -22,6 +22,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case clock
     case code
     case collapseID = "collapse-id"
+    case connectionsPerHour = "connections-per-hour"
     case consoleHost = "console-host"
     case consolePort = "console-port"
     case data
@@ -46,6 +47,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case language
     case logFormat = "log-format"
     case logLevel = "log-level"
+    case longestPause = "longest-pause"
     case payload
     case payloadDrills = "payload-drills"
     case payloadDrillsInPublic = "payload-drills-in-public"
@@ -73,10 +75,9 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// One file may hold those of all commands: each takes its own.
     var isOfClients: Bool {
         switch self {
-        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .expiration, .folder, .identity, .key,
-            .keyID,
-            .language, .payload,
-            .priority, .pushType, .service, .sound, .team, .title, .topic:
+        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .connectionsPerHour, .expiration, .folder,
+            .identity, .key, .keyID, .language, .longestPause, .payload, .priority, .pushType, .service, .sound, .team,
+            .title, .topic:
             true
         default: false
         }
@@ -95,16 +96,14 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .app, .broadcastApps, .drill, .hostname, .language, .newsstandTopic: .texts
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
         case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryInHand,
-            .binaryPayloadSize, .binaryPort, .channelLimit, .consolePort, .deviceCertificateDays, .devicePort,
-            .feedbackPort,
-            .feedbackSize, .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst,
-            .tokenRate:
+            .binaryPayloadSize, .binaryPort, .channelLimit, .connectionsPerHour, .consolePort, .deviceCertificateDays,
+            .devicePort, .feedbackPort, .feedbackSize, .journalDays, .journalSize, .notificationMemory, .priority,
+            .storageDays, .tokenBurst, .tokenRate:
             .number
         case .alert, .allow, .ca, .certificate, .clock, .code, .collapseID, .consoleHost, .data, .environment,
-            .expiration,
-            .folder, .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .payload,
-            .providerIdle,
-            .pushType, .revocationGrace, .revocationLists, .service, .sound, .store, .team, .title, .topic, .uniqueID,
+            .expiration, .folder, .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel,
+            .longestPause, .payload, .providerIdle, .pushType, .revocationGrace, .revocationLists, .service, .sound,
+            .store, .team, .title, .topic, .uniqueID,
             .unmarkedCertificates:
             .text
         }
@@ -128,11 +127,13 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .certificate: "provider.pem"
         case .code: "QE370-66QYX-63696-B4MHP-SADJC-4R4MC-5BDH6-DN6NJ-2KPYP"
         case .collapseID: "match-7"
+        case .connectionsPerHour: "120"
         case .expiration: "1h"
         case .folder: "herald-device"
         case .identity: "device.pem"
         case .language: "[de, en]"
         case .key: "AuthKey_ABCDE12345.p8"
+        case .longestPause: "2m"
         case .keyID: "ABCDE12345"
         case .payload: "payload.json"
         case .priority: "10"

@@ -78,18 +78,18 @@ final class SessionClerk: Sendable {
             switch request {
             case .arrive:
                 return try await arrive(client)
-            case .register(let topics):
-                return await register(topics, client)
-            case .unregister(let topics):
-                return .unregistered(await unregister(topics, client))
+            case .register(let apps):
+                return await register(apps, client)
+            case .unregister(let apps):
+                return .unregistered(await unregister(apps, client))
             case .keep(let record):
                 guard let device = client.device else { return .failed }
                 try await office.setSession(record, for: device)
                 return .done
             case .findChannels(let filters):
                 return .foundChannels(Set(filters.filter { exists($0, client) }))
-            case .setEnabled(let isEnabled, let topic):
-                guard let slot = slot(topic, client), office.registration(slot)?.isLive == true else {
+            case .setEnabled(let isEnabled, let app):
+                guard let slot = slot(app, client), office.registration(slot)?.isLive == true else {
                     return .notRegistered
                 }
                 try await office.setEnabled(isEnabled, for: slot)
@@ -98,8 +98,8 @@ final class SessionClerk: Sendable {
                 guard let device = client.device else { return .failed }
                 try await office.setSavingPower(isSaving, for: device)
                 return .done
-            case .examine(let tokens, let topic):
-                return .examined(tokens.map { examine($0, for: topic, client) })
+            case .examine(let tokens, let topic, let environment):
+                return .examined(tokens.map { examine($0, for: topic, in: environment, client) })
             }
         } catch {
             logger.error("could not do what a device asked for", metadata: ["device": "\(id)", "error": "\(error)"])
@@ -133,9 +133,11 @@ final class SessionClerk: Sendable {
         let tokenKey = office.tokenKey
         // A session that has the tokens of this key is sent none, and sealing takes some microseconds each.
         let wantsTokens = arrival.record.session?.tokenKey != tokenKey
-        let topics = Set((arrival.record.session?.subscriptions ?? [:]).keys.compactMap { CourierFilter($0)?.app })
+        let session = arrival.record.session
+        let topics = Set((session?.subscriptions ?? [:]).keys.compactMap { CourierFilter($0)?.app })
         let apps = topics.compactMap { topic -> RegisteredApp? in
-            let app = App(topic: topic, environment: client.environment)
+            let environment = session?.environments?[topic.name] ?? client.environment
+            let app = App(topic: topic, environment: environment)
             guard let number = office.number(of: app) else { return nil }
             let slot = Slot(device: arrival.number, app: number)
             guard let registration = office.registration(slot), registration.isLive else { return nil }
@@ -152,21 +154,21 @@ final class SessionClerk: Sendable {
         )
     }
 
-    private func register(_ topics: [Topic], _ client: Client) async -> SessionResult {
-        guard let device = client.device else { return .registered(topics.map { _ in nil }) }
+    private func register(_ wanted: [App], _ client: Client) async -> SessionResult {
+        guard let device = client.device else { return .registered(wanted.map { _ in nil }) }
         var apps: [RegisteredApp?] = []
-        var refused: Set<Topic> = []
-        for topic in topics {
+        var refused: Set<App> = []
+        for app in wanted {
             do {
-                let registration = try await office.register(device, App(topic: topic, environment: client.environment))
-                apps.append(registered(registration, registration.slot.app, topic, sealsToken: true))
+                let registration = try await office.register(device, app)
+                apps.append(registered(registration, registration.slot.app, app.topic, sealsToken: true))
             } catch let refusal as RegistrationRefusal {
-                refused.insert(topic)
+                refused.insert(app)
                 apps.append(nil)
                 metrics.registrationsRefused.increment()
                 if client.link.reportsRegistrationRefusal() { log(refusal, client.link.identity.id) }
             } catch {
-                logger.error("could not register an app", metadata: ["topic": "\(topic)", "error": "\(error)"])
+                logger.error("could not register an app", metadata: ["topic": "\(app.topic)", "error": "\(error)"])
                 apps.append(nil)
             }
         }
@@ -202,27 +204,32 @@ final class SessionClerk: Sendable {
         )
     }
 
-    private func unregister(_ topics: [Topic], _ client: Client) async -> [Bool?] {
+    private func unregister(_ apps: [App], _ client: Client) async -> [Bool?] {
         var answers: [Bool?] = []
-        for topic in topics {
-            guard let slot = slot(topic, client) else {
+        for app in apps {
+            guard let slot = slot(app, client) else {
                 answers.append(false)
                 continue
             }
             do {
                 answers.append(try await office.unregister(slot))
             } catch {
-                logger.error("could not remove an app", metadata: ["topic": "\(topic)", "error": "\(error)"])
+                logger.error("could not remove an app", metadata: ["topic": "\(app.topic)", "error": "\(error)"])
                 answers.append(nil)
             }
         }
         return answers
     }
 
-    private func examine(_ token: DeviceToken, for topic: Topic?, _ client: Client) -> PresentedToken {
+    private func examine(
+        _ token: DeviceToken,
+        for topic: Topic?,
+        in environment: PushEnvironment,
+        _ client: Client
+    ) -> PresentedToken {
         guard let contents = office.open(token), contents.slot.device == client.device else { return .foreign }
         let app = office.app(contents.slot.app)
-        let isRightApp = app?.environment == client.environment && (topic == nil || app?.topic == topic)
+        let isRightApp = app?.environment == environment && (topic == nil || app?.topic == topic)
         guard isRightApp, let registration = office.registration(contents.slot), registration.isLive,
             registration.generation == contents.generation
         else { return .stale(contents.slot.app) }
@@ -230,10 +237,8 @@ final class SessionClerk: Sendable {
     }
 
     /// The place of an app on the device; nil if no device ever registered such an app.
-    private func slot(_ topic: Topic, _ client: Client) -> Slot? {
+    private func slot(_ app: App, _ client: Client) -> Slot? {
         guard let device = client.device else { return nil }
-        return office.number(of: App(topic: topic, environment: client.environment)).map {
-            Slot(device: device, app: $0)
-        }
+        return office.number(of: app).map { Slot(device: device, app: $0) }
     }
 }

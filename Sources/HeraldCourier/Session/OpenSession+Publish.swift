@@ -32,14 +32,16 @@ extension OpenSession {
             guard let message = SettingsMessage(json: publish.payload) else {
                 return .refuse(.payloadFormatInvalid, publish)
             }
-            return .settings(message, topic, publish)
+            guard let app = app(topic, publish.properties) else { return .refuse(.implementationSpecificError, publish) }
+            return .settings(message, app, publish)
         case .power:
             guard let message = PowerMessage(json: publish.payload) else {
                 return .refuse(.payloadFormatInvalid, publish)
             }
             return .power(message, publish)
         case .token(let topic):
-            return DeviceToken(hex: publish.payload).map { .token($0, topic, publish) }
+            guard let app = app(topic, publish.properties) else { return .refuse(.implementationSpecificError, publish) }
+            return DeviceToken(hex: publish.payload).map { .token($0, app, publish) }
         case .notifications, .channel, nil:
             return .refuse(.notAuthorized, publish)
         }
@@ -77,16 +79,16 @@ extension OpenSession {
 
     /// A token in force needs no answer but PUBACK; a stale one is answered with the one in force, where the device
     /// can be told; every other ends the connection.
-    mutating func haveExaminedToken(_ topic: Topic, _ publish: MQTTPublish, _ result: SessionResult) -> Reaction {
+    mutating func haveExaminedToken(_ app: App, _ publish: MQTTPublish, _ result: SessionResult) -> Reaction {
         guard case .examined(let tokens) = result, let token = tokens.first else {
             return refuse(.unspecifiedError, publish)
         }
         switch token {
         case .current:
             return acknowledge(publish)
-        case .stale where subscriptions.entry(topic)?.tokenQoS != nil,
-            .outdated where subscriptions.entry(topic)?.tokenQoS != nil:
-            return request(.register([topic]), .findingToken(publish))
+        case .stale where subscriptions.entry(app.topic)?.tokenQoS != nil,
+            .outdated where subscriptions.entry(app.topic)?.tokenQoS != nil:
+            return request(.register([app]), .findingToken(publish))
         case .outdated:
             return acknowledge(publish)
         case .stale, .foreign:

@@ -5,11 +5,19 @@ import HeraldWire
 // SUBSCRIBE: apps are registered, the session's record is kept, and only then SUBACK says so.
 extension OpenSession {
     mutating func beginSubscribe(_ subscribe: MQTTSubscribe, _ limits: CourierConfiguration) -> Reaction {
+        let environment: PushEnvironment
+        switch NamedEnvironment(subscribe.properties) {
+        case .none: environment = self.environment
+        case .named(let named): environment = named
+        case .unknown:
+            let codes = subscribe.subscriptions.map { _ in MQTTReasonCode.implementationSpecificError }
+            return answer(subscribe, codes, NamedEnvironment.words)
+        }
         let presented = subscribe.properties.userProperties(named: "token")
         guard !presented.isEmpty else { return beginFindingChannels(subscribe, stale: [], limits) }
         let tokens = presented.compactMap { DeviceToken($0) }
         guard tokens.count == presented.count else { return .end(.notAuthorized, note: .foreignToken) }
-        return request(.examine(tokens, for: nil), .examining(subscribe))
+        return request(.examine(tokens, for: nil, in: environment), .examining(subscribe))
     }
 
     mutating func haveExamined(
@@ -59,22 +67,25 @@ extension OpenSession {
         stale: [AppNumber],
         _ limits: CourierConfiguration
     ) -> Reaction {
-        var topics: [Topic] = []
+        var wanted: [App] = []
         if subscribe.properties.subscriptionIdentifier == nil {
             for subscription in subscribe.subscriptions {
-                guard let topic = CourierFilter(subscription.filter)?.app, !topics.contains(topic) else { continue }
-                guard subscriptions.entry(topic) != nil || topics.count < roomForApps(limits) else { continue }
-                topics.append(topic)
+                guard let topic = CourierFilter(subscription.filter)?.app,
+                    !wanted.contains(where: { $0.topic == topic })
+                else { continue }
+                guard subscriptions.entry(topic) != nil || wanted.count < roomForApps(limits) else { continue }
+                wanted.append(App(topic: topic, environment: environment(of: subscribe)))
             }
         }
         // Apps subscribed to earlier, of whose stale tokens the device is to be told.
-        for entry in subscriptions.entries where stale.contains(entry.number) && !topics.contains(entry.topic) {
-            topics.append(entry.topic)
+        for entry in subscriptions.entries
+        where stale.contains(entry.number) && !wanted.contains(where: { $0.topic == entry.topic }) {
+            wanted.append(App(topic: entry.topic, environment: entry.environment ?? environment))
         }
-        guard !topics.isEmpty else {
+        guard !wanted.isEmpty else {
             return haveRegistered(subscribe, [], stale, .registered([]), limits)
         }
-        return request(.register(topics), .registering(subscribe, topics, stale: stale))
+        return request(.register(wanted), .registering(subscribe, wanted, stale: stale))
     }
 
     private func roomForApps(_ limits: CourierConfiguration) -> Int {
@@ -83,14 +94,14 @@ extension OpenSession {
 
     mutating func haveRegistered(
         _ subscribe: MQTTSubscribe,
-        _ topics: [Topic],
+        _ wanted: [App],
         _ stale: [AppNumber],
         _ result: SessionResult,
         _ limits: CourierConfiguration
     ) -> Reaction {
-        var apps: [RegisteredApp?] = topics.map { _ in nil }
-        var refused: Set<Topic> = []
-        if case .registered(let registered, let overQuota) = result, registered.count == topics.count {
+        var apps: [RegisteredApp?] = wanted.map { _ in nil }
+        var refused: Set<App> = []
+        if case .registered(let registered, let overQuota) = result, registered.count == wanted.count {
             (apps, refused) = (registered, overQuota)
         }
         let before = subscriptions
@@ -99,11 +110,13 @@ extension OpenSession {
         var channels: [ChannelFilter] = []
         var touched: [RegisteredApp] = []
         var wantToken: [RegisteredApp] = []
+        var left: [AppNumber] = []
         for subscription in subscribe.subscriptions {
             let filter = CourierFilter(subscription.filter)
-            let index = filter?.app.flatMap { topics.firstIndex(of: $0) }
-            let isTried = index.map { !refused.contains(topics[$0]) } ?? false
-            let code = grant(subscription, filter, index.flatMap { apps[$0] }, isTried: isTried, subscribe, limits)
+            let index = filter?.app.flatMap { topic in wanted.firstIndex { $0.topic == topic } }
+            let isTried = index.map { !refused.contains(wanted[$0]) } ?? false
+            let app = index.flatMap { apps[$0] }
+            let code = grant(subscription, filter, app, isTried: isTried, subscribe, limits, &left)
             codes.append(code)
             if !code.isFailure, let channel = ChannelFilter(filter), !channels.contains(channel) {
                 channels.append(channel)
@@ -131,7 +144,8 @@ extension OpenSession {
             before,
             touched,
             wantToken,
-            channels
+            channels,
+            left
         )
     }
 
@@ -151,7 +165,8 @@ extension OpenSession {
         _ app: RegisteredApp?,
         isTried: Bool,
         _ subscribe: MQTTSubscribe,
-        _ limits: CourierConfiguration
+        _ limits: CourierConfiguration,
+        _ left: inout [AppNumber]
     ) -> MQTTReasonCode {
         guard subscribe.properties.subscriptionIdentifier == nil else { return .subscriptionIdentifiersNotSupported }
         guard let filter else {
@@ -171,7 +186,11 @@ extension OpenSession {
         } else {
             guard isTried else { return .quotaExceeded }
             guard let app else { return .unspecifiedError }
-            subscriptions.add(filter, of: app, qualityOfService: qualityOfService)
+            let environment = environment(of: subscribe)
+            let other = environment == self.environment ? nil : environment
+            if let former = subscriptions.add(filter, of: app, in: other, qualityOfService: qualityOfService) {
+                left.append(former)
+            }
         }
         return qualityOfService == 0 ? .grantedQoS0 : .grantedQoS1
     }
@@ -182,9 +201,17 @@ extension OpenSession {
         _ before: SessionSubscriptions,
         _ touched: [RegisteredApp],
         _ wantToken: [RegisteredApp],
-        _ channels: [ChannelFilter]
+        _ channels: [ChannelFilter],
+        _ left: [AppNumber]
     ) -> Reaction {
-        var then: [SessionAction] = []
+        // What its topics stood for before they went to the other environment is registered still, and not sent.
+        var then = left.map { SessionAction.forget($0) }
+        for number in left {
+            guard let topic = before.entry(number)?.topic, let entry = subscriptions.entry(topic),
+                !touched.contains(where: { $0.number == entry.number }), let qualityOfService = entry.notificationQoS
+            else { continue }
+            then.append(.open(entry.number, qualityOfService: qualityOfService))
+        }
         // The token first: it is small, and what waits may be much.
         for app in wantToken {
             guard let token = app.token, let qualityOfService = subscriptions.entry(app.number)?.tokenQoS else {
@@ -221,8 +248,17 @@ extension OpenSession {
         return Reaction(actions: [.send(.suback(suback))] + then)
     }
 
-    private func answer(_ subscribe: MQTTSubscribe, _ codes: [MQTTReasonCode]) -> Reaction {
-        Reaction(actions: [.send(.suback(MQTTSuback(packetIdentifier: subscribe.packetIdentifier, reasonCodes: codes)))]
+    private func answer(_ subscribe: MQTTSubscribe, _ codes: [MQTTReasonCode], _ words: String? = nil) -> Reaction {
+        let suback = MQTTSuback(
+            packetIdentifier: subscribe.packetIdentifier,
+            properties: reportsProblems ? words.map { [.reasonString($0)] } ?? [] : [],
+            reasonCodes: codes
         )
+        return Reaction(actions: [.send(.suback(suback))])
+    }
+
+    /// In which environment its apps are registered.
+    private func environment(of subscribe: MQTTSubscribe) -> PushEnvironment {
+        if case .named(let named) = NamedEnvironment(subscribe.properties) { named } else { environment }
     }
 }

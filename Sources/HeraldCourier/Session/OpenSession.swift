@@ -29,9 +29,9 @@ struct OpenSession {
     enum Operation {
         case subscribe(MQTTSubscribe)
         case unsubscribe(MQTTUnsubscribe)
-        case settings(SettingsMessage, Topic, MQTTPublish)
+        case settings(SettingsMessage, App, MQTTPublish)
         case power(PowerMessage, MQTTPublish)
-        case token(DeviceToken, Topic, MQTTPublish)
+        case token(DeviceToken, App, MQTTPublish)
         /// Answered without the registry, in its turn.
         case refuse(MQTTReasonCode, MQTTPublish)
         /// In its turn as well: a device that publishes at QoS 0 has no other way to know that it was heard.
@@ -52,13 +52,13 @@ struct OpenSession {
     indirect enum Step {
         case examining(MQTTSubscribe)
         case findingChannels(MQTTSubscribe, stale: [AppNumber])
-        case registering(MQTTSubscribe, [Topic], stale: [AppNumber])
+        case registering(MQTTSubscribe, [App], stale: [AppNumber])
         case keepingSubscriptions(MQTTSuback, then: [SessionAction], before: SessionSubscriptions)
-        case unregistering(MQTTUnsubscribe, [Topic])
+        case unregistering(MQTTUnsubscribe, [App])
         case keepingRest(MQTTUnsuback)
         case changingSettings(MQTTPublish)
         case changingPower(PowerMessage, MQTTPublish)
-        case examiningToken(Topic, MQTTPublish)
+        case examiningToken(App, MQTTPublish)
         case findingToken(MQTTPublish)
 
         var publish: MQTTPublish? {
@@ -115,12 +115,14 @@ struct OpenSession {
     /// The session as the store keeps it while the device is connected; nil if it ends with the connection.
     var record: SessionRecord? {
         guard expiryInterval > 0 else { return nil }
-        return SessionRecord(
+        var record = SessionRecord(
             subscriptions: subscriptions.record,
             expiryInterval: expiryInterval,
             environment: environment,
             tokenKey: tokenKey
         )
+        record.environments = subscriptions.environments
+        return record
     }
 
     /// What becomes of the stored session when the connection is gone.
@@ -195,12 +197,12 @@ struct OpenSession {
         switch operation {
         case .subscribe(let subscribe): beginSubscribe(subscribe, limits)
         case .unsubscribe(let unsubscribe): beginUnsubscribe(unsubscribe)
-        case .settings(let message, let topic, let publish):
-            request(.setEnabled(message.enabled, topic), .changingSettings(publish))
+        case .settings(let message, let app, let publish):
+            request(.setEnabled(message.enabled, app), .changingSettings(publish))
         case .power(let message, let publish):
             request(.setSavingPower(message.saving), .changingPower(message, publish))
-        case .token(let token, let topic, let publish):
-            request(.examine([token], for: topic), .examiningToken(topic, publish))
+        case .token(let token, let app, let publish):
+            request(.examine([token], for: app.topic, in: app.environment), .examiningToken(app, publish))
         case .refuse(let code, let publish): refuse(code, publish)
         // [MQTT-3.12.4-1]
         case .ping: Reaction(actions: [.send(.pingresp)])
@@ -228,17 +230,17 @@ struct OpenSession {
         switch current {
         case .examining(let subscribe): haveExamined(subscribe, result, limits)
         case .findingChannels(let subscribe, let stale): haveFoundChannels(subscribe, stale, result, limits)
-        case .registering(let subscribe, let topics, let stale):
-            haveRegistered(subscribe, topics, stale, result, limits)
+        case .registering(let subscribe, let wanted, let stale):
+            haveRegistered(subscribe, wanted, stale, result, limits)
         case .keepingSubscriptions(let suback, let then, let before): haveKept(suback, then, before, result)
-        case .unregistering(let unsubscribe, let topics): haveUnregistered(unsubscribe, topics, result)
+        case .unregistering(let unsubscribe, let apps): haveUnregistered(unsubscribe, apps, result)
         case .keepingRest(let unsuback):
             // The registration is gone whether or not the record of the session could be written: a record that names
             // an app which is not registered is read without it.
             Reaction(actions: [.send(.unsuback(unsuback))])
         case .changingSettings(let publish): haveChanged(publish, result)
         case .changingPower(let message, let publish): haveChangedPower(message, publish, result)
-        case .examiningToken(let topic, let publish): haveExaminedToken(topic, publish, result)
+        case .examiningToken(let app, let publish): haveExaminedToken(app, publish, result)
         case .findingToken(let publish): haveFoundToken(publish, result)
         }
     }

@@ -35,24 +35,25 @@ enum SessionRequest: Hashable, Sendable {
     /// Let the device in.
     case arrive
     /// Register these apps, or find that they are.
-    case register([Topic])
+    case register([App])
     /// Remove these apps.
-    case unregister([Topic])
+    case unregister([App])
     /// Keep the session, or drop it.
     case keep(SessionRecord?)
     /// Which of these channels there are.
     case findChannels([CourierFilter])
-    case setEnabled(Bool, Topic)
+    case setEnabled(Bool, App)
     case setSavingPower(Bool)
-    /// Look at tokens that the device presents; those for an app other than the topic's, where one is given, are stale.
-    case examine([DeviceToken], for: Topic?)
+    /// Look at tokens that the device presents; those for an app of another environment, or other than the topic's,
+    /// where one is given, are stale.
+    case examine([DeviceToken], for: Topic?, in: PushEnvironment)
 }
 
 /// What became of a ``SessionRequest``.
 enum SessionResult: Hashable, Sendable {
     case arrived(SessionArrival)
     /// For each app in its order; nil where the registry failed, or refused another app.
-    case registered([RegisteredApp?], refused: Set<Topic> = [])
+    case registered([RegisteredApp?], refused: Set<App> = [])
     /// For each app in its order, whether a registration stood; nil where the registry failed.
     case unregistered([Bool?])
     case foundChannels(Set<CourierFilter>)
@@ -72,7 +73,8 @@ struct SessionArrival: Hashable, Sendable {
     /// Tells this connection from every earlier one.
     var fence: UInt64
     var record: DeviceRecord
-    /// Those apps among the record's subscriptions that are registered in this connection's environment.
+    /// Those apps among the record's subscriptions that are registered: in this connection's environment, or in the one
+    /// that the record names for them.
     var apps: [RegisteredApp]
     /// The key under which their tokens are sealed.
     var tokenKey: UInt32 = 0

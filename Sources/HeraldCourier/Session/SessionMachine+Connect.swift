@@ -57,7 +57,11 @@ extension SessionMachine {
             expiryInterval: sessionExpiry(connect),
             connectExpiryInterval: connect.properties.sessionExpiryInterval ?? 0,
             subscriptions: isResumed
-                ? SessionSubscriptions(record: stored?.subscriptions ?? [:], apps: arrival.apps)
+                ? SessionSubscriptions(
+                    record: stored?.subscriptions ?? [:],
+                    environments: stored?.environments,
+                    apps: arrival.apps
+                )
                 : SessionSubscriptions(),
             reportsProblems: connect.properties.requestProblemInformation != 0
         )

@@ -11,6 +11,8 @@ struct SessionSubscriptions: Hashable, Sendable {
     struct Entry: Hashable, Sendable {
         let topic: Topic
         let number: AppNumber
+        /// The app's environment, if it is another than the session's.
+        let environment: PushEnvironment?
         fileprivate var notifications: UInt8?
         fileprivate var token: UInt8?
         fileprivate var everything: UInt8?
@@ -32,6 +34,10 @@ struct SessionSubscriptions: Hashable, Sendable {
                 case .channel: break
                 }
             }
+        }
+
+        fileprivate mutating func takeFilters(of other: Entry) {
+            (notifications, token, everything) = (other.notifications, other.token, other.everything)
         }
 
         fileprivate var isEmpty: Bool { notifications == nil && token == nil && everything == nil }
@@ -69,14 +75,35 @@ struct SessionSubscriptions: Hashable, Sendable {
     }
 
     /// Adds a subscription, or replaces the one with the same filter ([MQTT-3.8.4-3]).
-    mutating func add(_ filter: CourierFilter, of app: RegisteredApp, qualityOfService: UInt8) {
+    ///
+    /// A topic has one environment at a time: with a subscription in another one, all of its filters go there.
+    /// - Parameters:
+    ///   - filter: One of the app's three.
+    ///   - app: The app as it is registered.
+    ///   - environment: The app's environment, if it is another than the session's.
+    ///   - qualityOfService: As it is granted.
+    /// - Returns: The app of the other environment that the topic stood for until now.
+    @discardableResult
+    mutating func add(
+        _ filter: CourierFilter,
+        of app: RegisteredApp,
+        in environment: PushEnvironment? = nil,
+        qualityOfService: UInt8
+    ) -> AppNumber? {
         if let index = entries.firstIndex(where: { $0.number == app.number }) {
             entries[index][filter] = qualityOfService
-        } else {
-            var entry = Entry(topic: app.topic, number: app.number)
-            entry[filter] = qualityOfService
-            entries.append(entry)
+            return nil
         }
+        var entry = Entry(topic: app.topic, number: app.number, environment: environment)
+        let former = entries.firstIndex { $0.topic == app.topic }
+        if let former { entry.takeFilters(of: entries[former]) }
+        entry[filter] = qualityOfService
+        guard let former else {
+            entries.append(entry)
+            return nil
+        }
+        defer { entries[former] = entry }
+        return entries[former].number
     }
 
     mutating func add(channel: CourierFilter, qualityOfService: UInt8) {
@@ -105,17 +132,25 @@ struct SessionSubscriptions: Hashable, Sendable {
         return record
     }
 
+    /// As a session's record keeps them: the topics of other environments than the session's; nil if there are none.
+    var environments: [String: PushEnvironment]? {
+        var environments: [String: PushEnvironment] = [:]
+        for entry in entries { environments[entry.topic.name] = entry.environment }
+        return environments.isEmpty ? nil : environments
+    }
+
     init() {}
 
     /// Reads a session's record.
     ///
     /// Filters of apps that are not registered any more are left out.
-    init(record: [String: UInt8], apps: [RegisteredApp]) {
+    init(record: [String: UInt8], environments: [String: PushEnvironment]? = nil, apps: [RegisteredApp]) {
         for (name, qualityOfService) in record {
             guard let filter = CourierFilter(name) else { continue }
             if let topic = filter.app {
                 guard let app = apps.first(where: { $0.topic == topic }) else { continue }
-                add(filter, of: app, qualityOfService: min(qualityOfService, 1))
+                let environment = environments?[topic.name]
+                add(filter, of: app, in: environment, qualityOfService: min(qualityOfService, 1))
             } else {
                 add(channel: filter, qualityOfService: min(qualityOfService, 1))
             }

@@ -119,6 +119,8 @@ package struct SessionRecord: Hashable, Sendable, Codable {
     package var broadcasts: [String: UInt64]?
     /// The key under which the tokens are sealed that the device has surely been sent; nil if it is not known.
     package var tokenKey: UInt32?
+    /// Topics whose apps are of another environment than the session's; nil if there are none.
+    package var environments: [String: PushEnvironment]?
 
     package init(
         subscriptions: [String: UInt8] = [:],

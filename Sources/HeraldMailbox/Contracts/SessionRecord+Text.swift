@@ -6,9 +6,9 @@ import HeraldModel
 // stands here writes and reads the plain form: no white space, no escapes. Any other form is Foundation's to write or read.
 extension SessionRecord {
     /// The session in the plain form; nil if a filter has a character that JSON wants escaped, or the session has had
-    /// broadcasts.
+    /// broadcasts or has apps of another environment.
     package var plainText: String? {
-        guard broadcasts == nil else { return nil }
+        guard broadcasts == nil, environments == nil else { return nil }
         var text = "{"
         if let disconnected { text += "\"disconnected\":\(disconnected)," }
         text += "\"environment\":\"\(environment.rawValue)\",\"expiryInterval\":\(expiryInterval),\"subscriptions\":{"

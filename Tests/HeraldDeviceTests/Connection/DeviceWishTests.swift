@@ -142,6 +142,12 @@ import Testing
         #expect(session.received(token(chat)).count == 1)
     }
 
+    @Test mutating func `an app that changes its environment loses its old registration`() {
+        let app = DeviceApp(topic: chat, environment: .sandbox)
+        #expect(session.wish { $0.install(app) } == [unsubscribe(chat, 2)])
+        #expect(session.received(unsuback(2)) == [.report(.removed(chat)), subscribe(chat, 3, "sandbox")])
+    }
+
     @Test mutating func `what comes for an app that is being removed is acknowledged and not shown`() {
         let chat = chat
         _ = session.wish { $0.remove(chat, in: nil) }

@@ -1,0 +1,43 @@
+import ArgumentParser
+import HeraldDevice
+
+/// How often an agent may connect.
+struct ReconnectOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The longest pause before connecting again, like 90s or 2m; the first is a second. (default: 2m)",
+            valueName: "duration"
+        )
+    )
+    var longestPause: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "How often to connect in an hour, whatever happens; a quarter of that at once. (default: 120)",
+            valueName: "number"
+        )
+    )
+    var connectionsPerHour: Int?
+
+    /// What was typed, or is in the environment or the configuration file.
+    /// - Throws: `ValidationError` or ``CommandError/Code/configuration``.
+    func limits(_ settings: Settings) throws -> ReconnectionLimits {
+        var limits = ReconnectionLimits()
+        if let text = try longestPause ?? settings.text(.longestPause) {
+            guard let pause = DurationText.read(text), pause >= .milliseconds(100) else {
+                throw ValidationError(
+                    "'\(LogText.escaped(text, limit: 64))' is not a longest pause: give 100ms or more, like 90s or 2m."
+                )
+            }
+            limits.longestPause = pause
+        }
+        if let number = try connectionsPerHour ?? settings.number(.connectionsPerHour) {
+            guard (1...1_000_000).contains(number) else {
+                throw ValidationError("\(number) connections in an hour are not possible: give 1 to 1000000.")
+            }
+            limits.attemptsPerHour = number
+            limits.burst = max(1, number / 4)
+        }
+        return limits
+    }
+}
