@@ -7,10 +7,13 @@ import queue
 import signal
 import socket
 import subprocess
+import sys
 import threading
 
 from service import HERALD, herald
 
+# One of the payloads is nested two thousand levels deep.
+sys.setrecursionlimit(10_000)
 MONOPOLY = pathlib.Path(__file__).parent.parent / "Payloads" / "Monopoly.app"
 
 

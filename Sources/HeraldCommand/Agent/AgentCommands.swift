@@ -10,7 +10,7 @@ struct AgentShow: AsyncParsableCommand {
         abstract: "Show the device that runs: its apps, what it shows, and its switches."
     )
 
-    @OptionGroup var place: AgentFolderOption
+    @OptionGroup var place: AgentFolderOptions
 
     @Flag(help: "Print the whole device as JSON.")
     var json = false
@@ -20,47 +20,6 @@ struct AgentShow: AsyncParsableCommand {
         guard let device = answer["device"] else { return }
         if json { return try Terminal.sayJSON(device) }
         for line in try AgentReport.lines(device) { Terminal.say(line) }
-    }
-}
-
-/// `herald agent saw`: what the user saw of a notification.
-struct AgentSaw: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "saw",
-        abstract: "Say what the user saw of a notification: texts, badge, sound, or why nothing.",
-        discussion: """
-            Exits 1 if no such notification has come.
-
-            Example:
-              herald agent saw 9E3C1D1E-3B6E-4A7C-8F4E-0A4E6F1B2C3D --wait 5 --json
-            """
-    )
-
-    @Argument(help: ArgumentHelp("Its apns-id, as the provider got it in its answer.", valueName: "apns-id"))
-    var id: String
-
-    @Option(help: ArgumentHelp("How long to wait for it to come, 600 at most. (default: 0)", valueName: "seconds"))
-    var wait = 0.0
-
-    @OptionGroup var place: AgentFolderOption
-
-    @Flag(help: "Print the record as JSON.")
-    var json = false
-
-    func validate() throws {
-        guard NotificationID(id) != nil else {
-            throw ValidationError("'\(LogText.escaped(id, limit: 64))' is not an apns-id, a UUID.")
-        }
-        guard (0...600).contains(wait) else { throw ValidationError("--wait must be from 0 to 600 seconds.") }
-    }
-
-    func run() async throws {
-        let answer = try await place.place().ask([
-            "do": .string("saw"), "apns_id": .string(id), "wait": .number(wait),
-        ])
-        guard let saw = answer["saw"] else { return }
-        if json { return try Terminal.sayJSON(saw) }
-        for line in try AgentReport.recordLines(saw) { Terminal.say(line) }
     }
 }
 
@@ -74,7 +33,7 @@ struct AgentInstall: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The folder that Info.plist is in.", valueName: "bundle"))
     var bundle: String
 
-    @OptionGroup var place: AgentFolderOption
+    @OptionGroup var place: AgentFolderOptions
 
     func run() async throws {
         let path = URL(fileURLWithPath: bundle).standardizedFileURL.path
@@ -92,7 +51,7 @@ struct AgentRemove: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The app's identifier.", valueName: "topic"))
     var topic: String
 
-    @OptionGroup var place: AgentFolderOption
+    @OptionGroup var place: AgentFolderOptions
 
     func run() async throws {
         let topic = try AgentTopic.read(topic)
@@ -119,7 +78,7 @@ struct AgentAllow: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("alert, badge and sound with commas, or none.", valueName: "list"))
     var list: String
 
-    @OptionGroup var place: AgentFolderOption
+    @OptionGroup var place: AgentFolderOptions
 
     func run() async throws {
         let (topic, kinds) = (try AgentTopic.read(topic), try AgentPermission.kinds(list))
@@ -172,7 +131,7 @@ struct AgentSet: AsyncParsableCommand {
     @Flag(help: "Leaves the app that is open.")
     var home = false
 
-    @OptionGroup var place: AgentFolderOption
+    @OptionGroup var place: AgentFolderOptions
 
     func run() async throws {
         var members: [String: PayloadValue] = [:]

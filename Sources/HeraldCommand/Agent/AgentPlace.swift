@@ -1,15 +1,10 @@
-import ArgumentParser
 import Foundation
 import HeraldDevice
 
-/// Which device's folder a command is about.
-struct AgentFolderOption: ParsableArguments {
-    @Option(help: ArgumentHelp("The device's folder. (default: ./herald-device)", valueName: "folder"))
-    var folder: String?
-
-    /// What was typed, else the environment, else the usual one; it must be there.
-    func place(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> AgentPlace {
-        let path = folder ?? environment["HERALD_FOLDER"] ?? AgentPlace.defaultPath
+extension AgentFolderOptions {
+    /// The device's folder, which must be there.
+    func place() throws -> AgentPlace {
+        let path = try folder(try settings()).path
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
             throw CommandError(.folder, "there is no device's folder at \(path): name it with --folder")
@@ -20,45 +15,23 @@ struct AgentFolderOption: ParsableArguments {
 
 /// A device's folder, as commands use it.
 struct AgentPlace {
-    static let defaultPath = "./herald-device"
+    static let defaultPath = DeviceFolder.defaultPath
 
     let path: String
 
-    var identityPath: String { path + "/identity.pem" }
-    private var authorityPath: String { path + "/ca.pem" }
-    private var servicePath: String { path + "/service.json" }
+    var device: DeviceFolder { DeviceFolder(path) }
     var socketPath: String { URL(fileURLWithPath: path).standardizedFileURL.path + "/run/agent.sock" }
 
-    private struct Service: Decodable {
-        let host: String
-        let port: Int
-        let server_name: String?
-    }
-
     /// Where the service is that the device was activated at; nil if something else was said.
-    func service(unless peer: PeerOptions) throws -> HostPort? {
-        guard peer.service == nil, peer.data == nil else { return nil }
-        return try read().map { HostPort(host: $0.host, port: $0.port) }
-    }
-
-    /// The name that the service's certificate has, if it is not the host's.
-    func serverName(unless peer: PeerOptions) -> String? {
-        guard peer.service == nil, peer.data == nil else { return nil }
-        return (try? read())??.server_name
+    func service(unless peer: PeerOptions) throws -> DeviceFolder.Service? {
+        guard peer.service == nil, peer.data == nil, device.isActivated else { return nil }
+        return try device.service()
     }
 
     /// The authority that the device was activated by; nil if something else was said.
     func authorities(unless peer: PeerOptions) throws -> [UInt8]? {
-        guard peer.ca == nil, FileManager.default.fileExists(atPath: authorityPath) else { return nil }
-        return try SafeFile.read(authorityPath)
-    }
-
-    private func read() throws -> Service? {
-        guard FileManager.default.fileExists(atPath: servicePath) else { return nil }
-        guard let service = try? JSONDecoder().decode(Service.self, from: Data(try SafeFile.read(servicePath))) else {
-            throw CommandError(.file, "\(servicePath) must be like {\"host\":\"push.example.com\",\"port\":5223}")
-        }
-        return service
+        guard peer.ca == nil, peer.data == nil, device.isActivated else { return nil }
+        return try device.authorities()
     }
 
     // The agent that works on it.
@@ -95,5 +68,7 @@ func translatingDeviceErrors<Result>(_ body: () async throws -> Result) async th
             default: .file
             }
         throw CommandError(code, error.message)
+    } catch let error as EnrollmentError {
+        throw CommandError(error)
     }
 }

@@ -34,7 +34,13 @@ struct AgentRun: AsyncParsableCommand {
     )
     var identity: String?
 
-    @OptionGroup var place: AgentFolderOption
+    @Option(
+        help: ArgumentHelp(
+            "Where the device keeps what it keeps. (default: ./herald-device if a device was activated there)",
+            valueName: "folder"
+        )
+    )
+    var folder: String?
 
     @Option(
         help: ArgumentHelp(
@@ -69,29 +75,30 @@ struct AgentRun: AsyncParsableCommand {
         let settings = try peer.settings()
         try peer.complete(from: settings)
         let identity = try identity ?? settings.text(.identity)
-        let folder = try folder(settings, identity: identity)
+        let folder = try keptFolder(settings, identity: identity)
         let apps = try (app.isEmpty ? settings.texts(.app) ?? [] : app).map { try AgentApp($0) }
         let allowed = try (allow ?? settings.text(.allow)).map { try AgentPermission.kinds($0) }
         let languages = language.isEmpty ? try settings.texts(.language) ?? [] : language
-        let service =
-            try folder.flatMap { try $0.service(unless: peer) } ?? peer.service(defaultPort: 5223, door: \.device)
         try await translatingDeviceErrors {
-            let credential = try DeviceCredential(
-                pem: try SafeFile.read(identity ?? folder?.identityPath ?? "identity.pem")
-            )
+            let credential = try identity.map { try DeviceCredential(pem: try SafeFile.read($0)) }
+                ?? (folder ?? AgentPlace(path: AgentPlace.defaultPath)).device.credential()
+            let activated = try folder?.service(unless: peer)
+            let place =
+                try activated.map { HostPort(host: $0.host, port: $0.port) }
+                ?? peer.service(defaultPort: 5223, door: \.device)
             var configuration = DeviceConfiguration(
-                host: service.host,
-                port: service.port,
+                host: place.host,
+                port: place.port,
                 credential: credential,
                 authorities: try folder.flatMap { try $0.authorities(unless: peer) } ?? peer.authorities()
             )
-            configuration.serverName = folder.flatMap { $0.serverName(unless: peer) }
+            configuration.serverName = activated?.serverName
             configuration.reconnection = try reconnect.limits(settings)
             let client = try DeviceClient(configuration)
             let agent = try DeviceAgent(
                 line: client,
                 device: credential.id.name,
-                service: "\(service)",
+                service: "\(place)",
                 folder: folder?.path
             )
             if !languages.isEmpty {
@@ -112,20 +119,13 @@ struct AgentRun: AsyncParsableCommand {
     }
 
     /// Where the device keeps what it keeps; nil for one that keeps nothing.
-    private func folder(_ settings: Settings, identity: String?) throws -> AgentPlace? {
-        if let named = try place.folder ?? settings.text(.folder) {
-            let place = AgentPlace(path: named)
-            guard identity != nil || FileManager.default.fileExists(atPath: place.identityPath) else {
-                throw CommandError(
-                    .file,
-                    "there is no device in \(named) yet: name its identity with --identity, or another folder"
-                )
-            }
-            return place
+    private func keptFolder(_ settings: Settings, identity: String?) throws -> AgentPlace? {
+        if let named = try folder ?? settings.text(.folder) {
+            return AgentPlace(path: named)
         }
         guard identity == nil else { return nil }
         let usual = AgentPlace(path: AgentPlace.defaultPath)
-        guard FileManager.default.fileExists(atPath: usual.identityPath) else {
+        guard usual.device.isActivated else {
             throw ValidationError("Missing expected argument '--identity <file>', or '--folder <folder>'")
         }
         return usual

@@ -75,10 +75,9 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// One file may hold those of all commands: each takes its own.
     var isOfClients: Bool {
         switch self {
-        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .connectionsPerHour, .expiration, .folder, .identity, .key,
-            .keyID,
-            .language, .longestPause, .payload,
-            .priority, .pushType, .service, .sound, .team, .title, .topic:
+        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .connectionsPerHour, .expiration, .folder,
+            .identity, .key, .keyID, .language, .longestPause, .payload, .priority, .pushType, .service, .sound, .team,
+            .title, .topic:
             true
         default: false
         }
@@ -97,16 +96,14 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .app, .broadcastApps, .drill, .hostname, .language, .newsstandTopic: .texts
         case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
         case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryInHand,
-            .binaryPayloadSize, .binaryPort, .channelLimit, .connectionsPerHour, .consolePort, .deviceCertificateDays, .devicePort,
-            .feedbackPort,
-            .feedbackSize, .journalDays, .journalSize, .notificationMemory, .priority, .storageDays, .tokenBurst,
-            .tokenRate:
+            .binaryPayloadSize, .binaryPort, .channelLimit, .connectionsPerHour, .consolePort, .deviceCertificateDays,
+            .devicePort, .feedbackPort, .feedbackSize, .journalDays, .journalSize, .notificationMemory, .priority,
+            .storageDays, .tokenBurst, .tokenRate:
             .number
         case .alert, .allow, .ca, .certificate, .clock, .code, .collapseID, .consoleHost, .data, .environment,
-            .expiration,
-            .folder, .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel, .longestPause, .payload,
-            .providerIdle,
-            .pushType, .revocationGrace, .revocationLists, .service, .sound, .store, .team, .title, .topic, .uniqueID,
+            .expiration, .folder, .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel,
+            .longestPause, .payload, .providerIdle, .pushType, .revocationGrace, .revocationLists, .service, .sound,
+            .store, .team, .title, .topic, .uniqueID,
             .unmarkedCertificates:
             .text
         }

@@ -100,6 +100,7 @@ public actor DeviceAgent {
 
     private func begin(_ observe: @escaping @Sendable (AgentEvent) -> Void) throws {
         self.observe = observe
+        announced = []
         try carryOut { phone, now in phone.start(now) }
     }
 

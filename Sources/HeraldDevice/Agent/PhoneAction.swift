@@ -12,7 +12,8 @@ public enum NotificationKind: String, Codable, Hashable, Sendable, CaseIterable 
 
 /// What a user does with a device.
 ///
-/// Its JSON, `{"do":"tap","id":"n1"}`, is the same on the screen's API, on the local socket, and here.
+/// Its JSON, `{"do":"tap","id":"n1"}`, is the same on the screen's API, on the local socket, and here. Where `id` is
+/// something else, as on the local socket, the notification may be named by `notification`.
 public enum PhoneAction: Hashable, Sendable {
     /// Locks the screen.
     case lock
@@ -64,7 +65,7 @@ public struct PhoneSwitches: Codable, Hashable, Sendable {
 extension PhoneAction: Codable {
     private enum CodingKeys: String, CodingKey {
         case verb = "do"
-        case topic, id, action, text, allow, path
+        case topic, id, notification, action, text, allow, path
     }
 
     private enum Verb: String, Codable, CaseIterable {
@@ -91,6 +92,9 @@ extension PhoneAction: Codable {
             }
             return topic
         }
+        func notification() throws -> String {
+            try container.contains(.notification) ? text(.notification) : text(.id)
+        }
         switch verb {
         case .lock: self = .lock
         case .unlock: self = .unlock
@@ -99,11 +103,11 @@ extension PhoneAction: Codable {
         case .open: self = .open(try topic())
         case .end: self = .end(try topic())
         case .remove: self = .remove(try topic())
-        case .tap: self = .tap(id: try text(.id))
-        case .close: self = .close(id: try text(.id))
+        case .tap: self = .tap(id: try notification())
+        case .close: self = .close(id: try notification())
         case .act:
             let answer = container.contains(.text) ? try? container.decodeIfPresent(String.self, forKey: .text) : nil
-            self = .act(id: try text(.id), action: try text(.action), text: answer)
+            self = .act(id: try notification(), action: try text(.action), text: answer)
         case .permit:
             guard let kinds = try? container.decode([NotificationKind].self, forKey: .allow) else {
                 throw Self.failure(

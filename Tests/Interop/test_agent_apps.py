@@ -1,0 +1,173 @@
+"""Apps on a device: shell scripts that react, permission, removal, and what survives a crash of the agent."""
+
+import json
+import os
+
+import pytest
+
+from agents import MONOPOLY, Agent, make_bundle
+from commands import one_line
+from parties import assert_accepted, new_id
+from provider import Provider
+from service import TOPIC, eventually, herald
+
+
+@pytest.fixture
+def device(shared, tmp_path):
+    identity, _ = shared.device("agent")
+    agent = Agent(shared, tmp_path / "device", identity)
+    yield agent
+    agent.close()
+
+
+def push(shared, parties, token, payload, **options):
+    with Provider(shared, parties.certificate) as provider:
+        id = options.setdefault("id", new_id())
+        assert_accepted(provider.push(token, payload, **options), id)
+        return id
+
+
+def test_a_shell_script_reacts_to_a_push(shared, parties, device, tmp_path):
+    bundle = make_bundle(
+        tmp_path / "app", TOPIC,
+        {
+            "receive": 'cat > receive.json; env > environment; ls /proc/self/fd > descriptors; echo "$PWD" > folder',
+            "background": 'cat > background.json; echo working; echo "new data"',
+        },
+        UIBackgroundModes=["remote-notification"],
+    )
+    os.environ["HERALD_TEST_SECRET"] = "not for programs"
+    try:
+        token = device.start("--app", bundle, "--allow", "alert").token(TOPIC)
+    finally:
+        del os.environ["HERALD_TEST_SECRET"]
+    id = push(shared, parties, token, {"aps": {"alert": "lights on"}, "number": 12345678901234567})
+    container = device.folder / "containers" / TOPIC
+    given = json.loads(eventually(lambda: read(container / "receive.json"), what="the program's input"))
+    assert given["event"] == "receive" and given["topic"] == TOPIC and given["apns_id"] == id
+    assert given["payload"] == {"aps": {"alert": "lights on"}, "number": 12345678901234567}
+    environment = dict(line.split("=", 1) for line in read(container / "environment").splitlines())
+    assert environment["HERALD_APP"] == TOPIC and environment["HERALD_CONTAINER"] == str(container)
+    assert not any("SECRET" in name for name in environment)
+    folder = eventually(lambda: read(container / "folder"), what="the program's end").strip()
+    assert folder == str(container)
+    # ls has one more descriptor: the folder that it lists.
+    assert len(read(container / "descriptors").split()) <= 4
+    silent = push(shared, parties, token, {"aps": {"content-available": 1}}, push_type="background", priority=5)
+    record = eventually(lambda: (r := device.saw(silent)) and r["background"] and r, what="the run in the background")
+    assert record["background"] == "new data" and record["background_launch"] and not record["shown"]
+
+
+def read(path):
+    return path.read_text() if path.exists() else ""
+
+
+def test_an_extension_changes_what_is_shown_or_does_not(shared, parties, device, tmp_path):
+    change = """read line; case "$line" in *secret*) echo '{"aps":{"alert":"plain"}}';; *) echo nonsense;; esac"""
+    bundle = make_bundle(tmp_path / "app", TOPIC, {"service": change})
+    token = device.start("--app", bundle, "--allow", "alert").token(TOPIC)
+    id = push(shared, parties, token, {"aps": {"alert": "secret", "mutable-content": 1}})
+    saw = device.saw(id)
+    assert (saw["body"], saw["extension"]) == ("plain", "changed")
+    id = push(shared, parties, token, {"aps": {"alert": "other", "mutable-content": 1}})
+    saw = device.saw(id)
+    assert (saw["body"], saw["extension"]) == ("other", "failed")
+
+
+def test_an_app_is_registered_once_the_user_agrees(shared, parties, device):
+    device.start("--app", MONOPOLY)
+    question = device.next("question")
+    assert question["name"] == "Monopoly" and question["wants"] == ["alert", "badge", "sound"]
+    topic = question["topic"]
+    assert device.show()["questions"] == [topic] and device.show()["apps"][0]["token"] is None
+    device.command("allow", topic, "alert,badge")
+    device.token(topic)
+    app = device.show()["apps"][0]
+    assert app["permission"] == {"alerts": True, "badges": True, "sounds": False} and not device.show()["questions"]
+
+
+def test_notifications_turned_off_reach_the_service(shared, parties, device):
+    token = device.start("--app", TOPIC, "--allow", "alert").token(TOPIC)
+    device.command("allow", TOPIC, "none")
+    device.next("settings_taken", topic=TOPIC)
+    id = push(shared, parties, token, {"aps": {"alert": "unheard"}})
+    eventually(
+        lambda: any("disabled" in json.dumps(line) for line in shared.journal(id)), what="the journal's line"
+    )
+    assert device.command("saw", id, check=False).returncode == 1
+    device.command("allow", TOPIC, "alert")
+    device.next("settings_taken", topic=TOPIC)
+    assert device.saw(push(shared, parties, token, {"aps": {"alert": "heard"}}))["body"] == "heard"
+
+
+def test_removing_an_app_kills_its_token(shared, parties, device, tmp_path):
+    bundle = make_bundle(tmp_path / "app", TOPIC)
+    token = device.start("--app", bundle, "--allow", "alert").token(TOPIC)
+    container = device.folder / "containers" / TOPIC
+    assert container.is_dir()
+    device.command("remove", TOPIC)
+    device.next("removed", topic=TOPIC)
+    assert not container.exists() and not (device.folder / "apps" / f"{TOPIC}.app").exists()
+    with Provider(shared, parties.certificate) as provider:
+        answer = provider.push(token)
+        assert (answer.status, answer.reason) == (410, "Unregistered")
+    device.command("install", bundle)
+    device.command("allow", TOPIC, "alert")
+    assert device.token(TOPIC) != token
+
+
+def test_an_app_that_is_removed_while_nothing_runs_is_removed_at_the_service(shared, parties, device):
+    token = device.start("--app", TOPIC, "--allow", "alert").token(TOPIC)
+    assert device.stop() == 0
+    device.command("remove", TOPIC)
+    device.start()
+    device.next("removed", topic=TOPIC)
+    with Provider(shared, parties.certificate) as provider:
+        assert provider.push(token).status == 410
+
+
+def test_what_was_promised_is_shown_once_though_the_agent_is_killed(shared, parties, device, tmp_path):
+    bundle = make_bundle(tmp_path / "app", TOPIC, {"receive": "cat > /dev/null; echo x >> runs"})
+    token = device.start("--app", bundle, "--allow", "alert,badge").token(TOPIC)
+    sent = []
+    with Provider(shared, parties.certificate) as provider:
+        for number in range(12):
+            sent.append(new_id())
+            stream = provider.send(token, {"aps": {"alert": f"number {number}", "badge": number}}, id=sent[-1])
+            if number % 3 == 1:
+                device.kill()
+                device.start().next("connected")
+            assert provider.answer(stream).status == 200
+            # The service keeps the newest of a device that is away: each is seen before the next is sent.
+            assert device.saw(sent[-1])["body"] == f"number {number}"
+    shown = device.show()["notifications"]
+    assert [notification["apns_id"] for notification in reversed(shown)] == sent
+    assert device.show()["apps"][0]["badge"] == 11
+    records = [json.loads(line) for line in (device.folder / "saw.jsonl").read_text().splitlines()]
+    assert {record["apns_id"] for record in records} == set(sent)
+
+
+def test_a_second_agent_is_kept_out(shared, device):
+    device.start()
+    eventually(lambda: (device.folder / "run" / "agent.sock").exists(), what="the socket")
+    second = herald(
+        "agent", "run", "--identity", device.identity, "--folder", device.folder, "--ca", shared.ca, check=False
+    )
+    assert "another agent is working on" in one_line(second)
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda path: path.mkdir(), "has no Info.plist"),
+        (lambda path: make_bundle(path, "../../etc"), "CFBundleIdentifier must be"),
+        (lambda path: (make_bundle(path, TOPIC) / "secret").symlink_to("/etc/passwd"), "is a link"),
+        (lambda path: path.write_text("x"), "is not a folder"),
+    ],
+    ids=["no-plist", "bad-identifier", "link", "file"],
+)
+def test_what_is_no_bundle_is_not_installed(device, tmp_path, make, words):
+    make(tmp_path / "app")
+    device.folder.mkdir()
+    assert words in one_line(device.command("install", tmp_path / "app", check=False))
+    assert not any((device.folder / "apps").iterdir()) and not (tmp_path / "etc").exists()

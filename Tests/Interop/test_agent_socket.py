@@ -1,0 +1,141 @@
+"""The agent's local socket, from a language that Herald is not written in."""
+
+import json
+
+import pytest
+
+from agents import Agent, Local, make_bundle
+from parties import assert_accepted, new_id
+from provider import Provider
+from service import TOPIC, eventually
+
+
+@pytest.fixture
+def device(shared, tmp_path):
+    identity, _ = shared.device("agent")
+    agent = Agent(shared, tmp_path / "device", identity).start("--language", "de")
+    eventually(lambda: (agent.folder / "run" / "agent.sock").exists(), what="the socket")
+    yield agent
+    agent.close()
+
+
+@pytest.fixture
+def local(device):
+    local = Local(device.folder)
+    yield local
+    local.close()
+
+
+@pytest.fixture
+def push(shared, parties):
+    with Provider(shared, parties.certificate) as provider:
+
+        def send(token, payload, **options):
+            id = new_id()
+            assert_accepted(provider.push(token, payload, id=id, **options), id)
+            return id
+
+        yield send
+
+
+def registered(local):
+    assert local.ask("register", topic=TOPIC, wants=["alert", "badge"])["ok"]
+    assert local.ask("permit", topic=TOPIC, allow=["alert", "badge", "sound"])["ok"]
+    assert local.event("permission")["granted"] == ["alert", "badge"]
+    return local.event("token")["token"]
+
+
+def test_an_app_registers_and_receives(device, local, push):
+    token = registered(local)
+    # In the background it is shown, and the app hears when the user opens it.
+    id = push(token, {"aps": {"alert": "hello"}, "n": 1})
+    assert local.ask("saw", apns_id=id, wait=15)["saw"]["body"] == "hello"
+    (shown,) = local.ask("device")["device"]["notifications"]
+    assert local.ask("tap", notification=shown["id"])["ok"]
+    opened = local.event("notification")
+    assert (opened["why"], opened["payload"]["n"], opened["apns_id"]) == ("opened", 1, id)
+    assert local.ask("saw", apns_id=id)["saw"]["answer"]["did"] == "opened"
+    # Now it is in the foreground, and gets the payload itself.
+    id = push(token, {"aps": {"alert": "again"}})
+    event = local.event("notification")
+    assert (event["why"], event["state"], event["apns_id"]) == ("foreground", "foreground", id)
+    assert local.ask("device")["device"]["notifications"] == []
+    assert local.ask("state", topic=TOPIC, state="background")["ok"]
+    id = push(token, {"aps": {"content-available": 1}}, push_type="background", priority=5)
+    assert local.event("notification")["why"] == "background"
+    assert local.ask("done", topic=TOPIC, apns_id=id, result="no data")["ok"]
+    assert local.ask("saw", apns_id=id)["saw"]["background"] == "no data"
+    assert "not working on" in local.ask("done", topic=TOPIC, apns_id=id, result="failed")["error"]
+
+
+def test_languages_and_settings_are_told(device, local):
+    registered(local)
+    assert local.ask("languages")["languages"] == ["de"]
+    device.command("set", "--language", "fr", "--language", "de")
+    assert local.event("languages")["languages"] == ["fr", "de"]
+    device.command("allow", TOPIC, "none")
+    assert local.event("settings")["granted"] == []
+
+
+def test_an_app_that_goes_is_not_running_and_finds_its_token_again(device, local):
+    token = registered(local)
+    local.ask("state", topic=TOPIC, state="foreground")
+    local.close()
+    eventually(lambda: device.show()["apps"][0]["state"] == "not running", what="the end of the app")
+    again = Local(device.folder)
+    again.ask("register", topic=TOPIC)
+    assert again.event("token")["token"] == token
+    again.close()
+
+
+def test_changes_are_watched(device, local):
+    watcher = Local(device.folder)
+    assert watcher.ask("watch")["ok"]
+    assert watcher.event("device")["device"]["locked"] is False
+    local.ask("lock")
+    while not watcher.event("device")["device"]["locked"]:
+        pass
+    watcher.close()
+
+
+def test_a_shell_script_talks_to_it_too(device, local, push, tmp_path):
+    script = 'cat >/dev/null; printf \'{"id":1,"do":"languages"}\\n\' | socat - "UNIX-CONNECT:$HERALD_SOCKET" > answer || true'
+    device.command("install", make_bundle(tmp_path / "app", TOPIC, {"open": script}))
+    device.command("allow", TOPIC, "alert")
+    assert local.ask("open", topic=TOPIC)["ok"]
+    (app,) = local.ask("device")["device"]["apps"]
+    assert app["state"] == "foreground"
+
+
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("nonsense", "must be an object"), ("[]", "must be an object"), ('{"id":7}', "must be one of"),
+        ('{"id":7,"do":"fly"}', "must be one of"), ('{"id":7,"do":"permit","topic":"a.b"}', "list of"),
+        ('{"id":7,"do":"open","topic":"a b"}', "must be an app"), ('{"id":7,"do":"saw"}', "UUID"),
+        ('{"id":7,"do":"state","topic":"a.b","state":"background"}', "register"),
+        ('{"id":7,"do":"register","topic":"a.b","wants":["x"]}', "list of"),
+    ],
+)
+def test_what_is_wrong_is_told_in_words(local, line, words):
+    local.file.write(line + "\n")
+    local.file.flush()
+    answer = json.loads(local.file.readline())
+    assert words in answer["error"]
+    assert local.ask("languages")["ok"], "the connection goes on"
+
+
+def test_what_is_too_long_is_refused(device, local):
+    local.file.write("x" * 70_000)
+    local.file.flush()
+    assert "longer than" in json.loads(local.file.readline())["error"]
+    assert local.file.readline() == ""
+
+
+def test_one_who_does_not_read_is_let_go(device, local):
+    flood = Local(device.folder)
+    flood.socket.settimeout(30)
+    with pytest.raises(OSError):
+        for _ in range(200_000):
+            flood.socket.sendall(b'{"id":1,"do":"device"}\n')
+    assert local.ask("languages")["ok"]
