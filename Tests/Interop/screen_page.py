@@ -24,6 +24,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 RESOURCES = pathlib.Path(__file__).resolve().parents[2] / "Sources/HeraldScreen/Resources"
+# How long what should come soon may take on a machine that has much to do.
+PATIENCE = 20
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html; charset=utf-8"}
 POLICY = "; ".join((RESOURCES / "content-security-policy.txt").read_text().split("\n")).strip("; ")
 
@@ -116,7 +118,7 @@ class MadeUpAgent:
             for watcher in self._watchers:
                 watcher.put(self.snapshot)
 
-    def done(self, timeout=5):
+    def done(self, timeout=PATIENCE):
         """The next thing that the user did."""
         return self.deeds.get(timeout=timeout)
 
@@ -258,14 +260,14 @@ class Page:
             return None
 
         words = f"{selector} with {text!r}" if text else selector
-        return WebDriverWait(self.driver, 8, 0.05, [StaleElementReferenceException]).until(find, f"no {words} came")
+        return WebDriverWait(self.driver, PATIENCE, 0.05, [StaleElementReferenceException]).until(find, f"no {words} came")
 
     def all(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def until(self, condition, words="it did not come"):
         """Waits for what a function says."""
-        return WebDriverWait(self.driver, 8, 0.05, [StaleElementReferenceException]).until(lambda _: condition(), words)
+        return WebDriverWait(self.driver, PATIENCE, 0.05, [StaleElementReferenceException]).until(lambda _: condition(), words)
 
     def gone(self, selector):
         self.until(lambda: not self.all(selector), f"{selector} stayed")

@@ -21,7 +21,7 @@ extension ServerConfiguration {
         switch key {
         case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .expiration, .folder, .identity, .key,
             .keyID,
-            .language, .payload, .priority, .pushType, .service, .sound, .team, .title, .topic:
+            .language, .payload, .priority, .pushType, .screen, .screenHost, .service, .sound, .team, .title, .topic:
             // Of the commands that are clients: a service does not read them.
             false
         case .acceptNonJSON: acceptsNonJSON
