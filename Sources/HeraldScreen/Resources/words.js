@@ -60,7 +60,7 @@ export function initial(name) {
 }
 
 /** Hues that letters in white are read on, and that are told apart. */
-const HUES = [212, 262, 322, 352, 14, 30, 140, 168, 190, 230, 285, 338];
+const HUES = [205, 222, 250, 275, 300, 325, 345, 8, 150, 170, 188, 238];
 
 /** A hue that is always the same for the same text. */
 export function hue(text) {
