@@ -64,8 +64,8 @@ const HUES = [205, 222, 250, 275, 300, 325, 345, 8, 150, 170, 188, 238];
 
 /** A hue that is always the same for the same text. */
 export function hue(text) {
-  let sum = 0x811c9dc5;
-  for (const letter of text) sum = Math.imul(sum ^ letter.codePointAt(0), 0x01000193);
-  sum = Math.imul(sum ^ (sum >>> 16), 0x45d9f3b);
-  return HUES[((sum ^ (sum >>> 13)) >>> 0) % HUES.length];
+  let sum = 17;
+  for (const letter of text) sum = (Math.imul(sum, 279) + letter.codePointAt(0)) >>> 0;
+  sum = Math.imul(sum ^ (sum >>> 15), 0x2c1b3c6d) >>> 0;
+  return HUES[((sum ^ (sum >>> 12)) >>> 0) % HUES.length];
 }
