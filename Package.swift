@@ -123,12 +123,21 @@ let package = Package(
                 nioSSL, x509,
             ]
         ),
+        .target(
+            name: "HeraldScreen",
+            dependencies: [
+                "HeraldDevice", "HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore,
+            ],
+            // In the binary, so that there is nothing beside it.
+            resources: [.embedInCode("Resources")],
+            swiftSettings: settings
+        ),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway",
                 "HeraldCourier",
-                "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldDevice",
+                "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldDevice", "HeraldScreen",
                 argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
                 nioHTTP1,
                 nioPosix, httpClient,
@@ -184,6 +193,10 @@ let package = Package(
         tests(
             "HeraldDeviceTests",
             ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", asn1, x509]
+        ),
+        tests(
+            "HeraldScreenTests",
+            ["HeraldScreen", "HeraldDevice", "HeraldModel", httpClient, lifecycle, logging, nioCore, nioHTTP1]
         ),
         tests(
             "HeraldCommandTests",

@@ -4,7 +4,7 @@ import pytest
 
 from service import HERALD, Service
 
-pytest_plugins = ("parties", "mqtt_fixtures")
+pytest_plugins = ("parties", "mqtt_fixtures", "screen_page")
 
 
 def pytest_configure(config):

@@ -5,6 +5,7 @@ import queue
 import re
 import subprocess
 import threading
+import urllib.request
 
 import pytest
 
@@ -28,6 +29,9 @@ def test_the_line_of_the_demo_sends_a_notification_that_its_device_shows(fresh, 
     alert = alert if isinstance(alert, str) else next(iter(alert.values()))
     after = service.lines.index(line)
     eventually(lambda: any(alert in shown for shown in service.lines[after + 1 :]), what="the notification on the screen")
+    screen = next(re.search(r"http://127.0.0.1:\d+/", line)[0] for line in service.lines if "screen is at" in line)
+    with urllib.request.urlopen(f"{screen}api/device", timeout=10) as answer:
+        assert json.load(answer)["notifications"][0]["body"] == alert
 
 
 def test_the_demo_is_made_once(fresh):

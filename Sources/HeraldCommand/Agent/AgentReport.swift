@@ -22,6 +22,11 @@ enum AgentReport {
         return "\(app.topic) waits for permission: herald agent allow \(app.topic) \(kinds.isEmpty ? "none" : kinds)"
     }
 
+    /// One line of JSON that says where the device's screen is.
+    static func screen(_ url: String) -> String {
+        object([("event", string("screen")), ("url", string(url))])
+    }
+
     private static func words(_ record: SawRecord?) -> [String] {
         (record?.words ?? []).map { "  \(shown($0, limit: 8192))" }
     }

@@ -23,6 +23,7 @@ struct AgentRun: AsyncParsableCommand {
               herald agent run --identity kitchen.pem \\
                 --app com.example.chat --app com.example.chat.voip
               herald agent run --folder kitchen --app ./Monopoly.app --language fr
+              herald agent run --identity kitchen.pem --app com.example.chat --screen 8080
             """
     )
 
@@ -63,6 +64,8 @@ struct AgentRun: AsyncParsableCommand {
     )
     var language: [String] = []
 
+    @OptionGroup var screen: AgentScreenOptions
+
     @OptionGroup var peer: PeerOptions
 
     @OptionGroup var reconnect: ReconnectOptions
@@ -78,6 +81,7 @@ struct AgentRun: AsyncParsableCommand {
         let folder = try keptFolder(settings, identity: identity)
         let apps = try (app.isEmpty ? settings.texts(.app) ?? [] : app).map { try AgentApp($0) }
         let allowed = try (allow ?? settings.text(.allow)).map { try AgentPermission.kinds($0) }
+        let screen = try screen.configuration(settings)
         let languages = language.isEmpty ? try settings.texts(.language) ?? [] : language
         try await translatingDeviceErrors {
             let credential = try identity.map { try DeviceCredential(pem: try SafeFile.read($0)) }
@@ -113,7 +117,8 @@ struct AgentRun: AsyncParsableCommand {
                 agent: agent,
                 device: credential.id,
                 json: json,
-                renewal: identity == nil ? AgentRenewal(path: folder?.path, client: client, json: json) : nil
+                renewal: identity == nil ? AgentRenewal(path: folder?.path, client: client, json: json) : nil,
+                screen: screen
             ).runUntilSignalled()
         }
     }

@@ -1,6 +1,7 @@
 import Foundation
 import HeraldDevice
 import HeraldModel
+import HeraldScreen
 import Logging
 import ServiceLifecycle
 import UnixSignals
@@ -12,6 +13,8 @@ struct AgentService: Service {
     let json: Bool
     /// Keeps the certificate from ending; nil where it is not in a folder of ours.
     let renewal: AgentRenewal?
+    /// Where its screen is; nil for none.
+    var screen: ScreenConfiguration?
 
     func run() async throws {
         let asks = !json && isatty(STDIN_FILENO) == 1
@@ -64,13 +67,24 @@ struct AgentService: Service {
 
     /// Runs until SIGINT or SIGTERM, or until the service refuses the device.
     func runUntilSignalled() async throws {
+        var services = [
+            ServiceGroupConfiguration.ServiceConfiguration(
+                service: self,
+                successTerminationBehavior: .gracefullyShutdownGroup
+            )
+        ]
+        if let screen { services.append(.init(service: AgentScreen.service(screen, of: agent, json: json))) }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
-                services: [.init(service: self, successTerminationBehavior: .gracefullyShutdownGroup)],
+                services: services,
                 gracefulShutdownSignals: [.sigterm, .sigint],
                 logger: Logger(label: "herald.agent") { _ in SwiftLogNoOpLogHandler() }
             )
         )
-        try await group.run()
+        do {
+            try await group.run()
+        } catch let error as ScreenError {
+            throw CommandError(.port, error.message)
+        }
     }
 }

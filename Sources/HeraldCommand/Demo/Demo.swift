@@ -32,8 +32,7 @@ struct Demo: Sendable {
             host: Demo.reachable(host),
             port: devicePort,
             credential: try DeviceCredential(pem: try SafeFile.read(folder.devicePath)),
-            authorities: try SafeFile.read(data.authorityPath),
-            apps: [app]
+            authorities: try SafeFile.read(data.authorityPath)
         )
         // Whatever the address is, the server certificate names this machine.
         configuration.serverName = "localhost"
@@ -43,7 +42,12 @@ struct Demo: Sendable {
             host: host,
             port: apiPort
         )
-        return DemoService(client: try DeviceClient(configuration), curl: curl, ready: ready)
+        let agent = try DeviceAgent(
+            line: try DeviceClient(configuration),
+            device: configuration.credential.id.name,
+            service: "\(host):\(devicePort)"
+        )
+        return DemoService(agent: agent, app: app, curl: curl, ready: ready)
     }
 
     /// What listens on all addresses is reached by the one of this machine.

@@ -1,10 +1,14 @@
 import HeraldDevice
 import HeraldModel
+import HeraldScreen
+import Logging
 import ServiceLifecycle
 
-/// The device of `serve --demo`: connected through the service's own door, as any device, and printing what comes.
+/// The device of `serve --demo`: connected through the service's own door, as any device, printing what comes, and showing
+/// it on a screen.
 struct DemoService: Service {
-    let client: DeviceClient
+    let agent: DeviceAgent
+    let app: Topic
     let curl: DemoCurl
     /// Yields once the service has said that it is ready.
     let ready: AsyncStream<Void>
@@ -13,8 +17,13 @@ struct DemoService: Service {
         await cancelWhenGracefulShutdown {
             for await _ in ready { break }
             do {
-                try await client.run { event in
-                    for line in lines(event) { Terminal.say(line) }
+                try await agent.install(topic: app, allow: Set(NotificationKind.allCases))
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    defer { group.cancelAll() }
+                    group.addTask { try await screen.run() }
+                    try await agent.run { event in
+                        for line in lines(event) { Terminal.say(line) }
+                    }
                 }
             } catch is CancellationError {
                 return
@@ -26,14 +35,31 @@ struct DemoService: Service {
         }
     }
 
+    private var screen: ScreenService {
+        ScreenService(
+            configuration: ScreenConfiguration(port: 0),
+            view: agent,
+            logger: Logger(label: "herald.screen") { _ in SwiftLogNoOpLogHandler() }
+        ) { port in
+            Terminal.say("demo           the device's screen is at \(AgentScreen.address("127.0.0.1", port))")
+        }
+    }
+
+    private func lines(_ event: AgentEvent) -> [String] {
+        switch event {
+        case .connection(let event): lines(event)
+        case .notification(let notification, _, _):
+            ["demo           received \(DemoService.shown(notification.payload))"]
+        case .presented, .question: []
+        }
+    }
+
     private func lines(_ event: DeviceEvent) -> [String] {
         switch event {
-        case .connected, .removed, .settingsTaken:
+        case .connected, .notification, .removed, .settingsTaken:
             []
         case .token(let token, _):
             ["demo           a device waits for notifications; send it one:", "    \(curl.line(token))"]
-        case .notification(let notification):
-            ["demo           received \(DemoService.shown(notification.payload))"]
         case .appRefused(_, let reason):
             ["demo           the device's app is not registered: \(LogText.escaped(reason, limit: 256))"]
         case .disconnected(let reason, _):

@@ -58,6 +58,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     case notificationMemory = "notification-memory"
     case revocationGrace = "revocation-grace"
     case revocationLists = "revocation-lists"
+    case screen
+    case screenHost = "screen-host"
     case service
     case sound
     case storageDays = "storage-days"
@@ -76,8 +78,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     var isOfClients: Bool {
         switch self {
         case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .connectionsPerHour, .expiration, .folder,
-            .identity, .key, .keyID, .language, .longestPause, .payload, .priority, .pushType, .service, .sound, .team,
-            .title, .topic:
+            .identity, .key, .keyID, .language, .longestPause, .payload, .priority, .pushType, .screen, .screenHost,
+            .service, .sound, .team, .title, .topic:
             true
         default: false
         }
@@ -98,12 +100,12 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryInHand,
             .binaryPayloadSize, .binaryPort, .channelLimit, .connectionsPerHour, .consolePort, .deviceCertificateDays,
             .devicePort, .feedbackPort, .feedbackSize, .journalDays, .journalSize, .notificationMemory, .priority,
-            .storageDays, .tokenBurst, .tokenRate:
+            .screen, .storageDays, .tokenBurst, .tokenRate:
             .number
         case .alert, .allow, .ca, .certificate, .clock, .code, .collapseID, .consoleHost, .data, .environment,
             .expiration, .folder, .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel,
-            .longestPause, .payload, .providerIdle, .pushType, .revocationGrace, .revocationLists, .service, .sound,
-            .store, .team, .title, .topic, .uniqueID,
+            .longestPause, .payload, .providerIdle, .pushType, .revocationGrace, .revocationLists, .screenHost, .service,
+            .sound, .store, .team, .title, .topic, .uniqueID,
             .unmarkedCertificates:
             .text
         }
@@ -138,6 +140,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .payload: "payload.json"
         case .priority: "10"
         case .pushType: "alert"
+        case .screen: "8080"
         case .service: "push.example.com:2197"
         case .sound: "default"
         case .team: "TEAM123456"
@@ -152,7 +155,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .broadcastApps: "[com.example.app]"
         case .channelLimit: "10000"
         case .clock: "system"
-        case .consoleHost, .host: "127.0.0.1"
+        case .consoleHost, .host, .screenHost: "127.0.0.1"
         case .consolePort: "2190"
         case .data: "/var/lib/herald"
         case .deviceCertificateDays: "365"

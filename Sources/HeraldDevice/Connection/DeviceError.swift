@@ -38,7 +38,7 @@ public struct DeviceError: Error, Hashable, Sendable {
     /// What is wrong, in one line for people.
     public let message: String
 
-    init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }

@@ -1,0 +1,53 @@
+// Live Activities: what is going on in apps, and how it stands.
+
+import { h } from "./dom.js";
+import { appIcon } from "./icons.js";
+import { clock, locale } from "./words.js";
+
+const MOST_FACTS = 12;
+const WORDS = { active: "Live", stale: "Outdated", ended: "Ended", dismissed: "Gone" };
+
+export function activities(page) {
+  const { device } = page;
+  if (device.activities.length === 0) return null;
+  return h("ol", { key: "activities", class: "activities", "aria-label": "Live Activities" },
+    device.activities.map((activity) => h("li", { key: activity.id }, card(page, activity))));
+}
+
+function card(page, activity) {
+  const { device } = page;
+  const app = device.apps.find(({ topic }) => topic === activity.topic) ?? { name: activity.app };
+  return h("article", { class: "card activity", "data-state": activity.state, "aria-label": `Live Activity of ${activity.app}` },
+    h("div", { class: "card-head" },
+      appIcon(app, activity.topic),
+      h("span", { class: "card-app", dir: "auto" }, activity.app),
+      h("span", { class: "mark state" }, WORDS[activity.state])),
+    h("div", { class: "card-texts" },
+      activity.title && h("h3", { key: "title", class: "card-title", dir: "auto" }, activity.title),
+      activity.body && h("p", { key: "body", class: "card-body", dir: "auto" }, activity.body),
+      facts(activity),
+      dates(page, activity)));
+}
+
+/** What changes about it, then what does not, each with its value in words. */
+function facts({ content, attributes }) {
+  const shown = [...members(content, "content"), ...members(attributes, "attribute")].slice(0, MOST_FACTS);
+  return shown.length > 0 && h("dl", { key: "facts", class: "facts" }, shown.map(({ kind, name, value }) => h("div", { key: `${kind} ${name}`, class: kind },
+    h("dt", { dir: "auto" }, name),
+    h("dd", { dir: "auto" }, typeof value === "string" ? value : JSON.stringify(value)))));
+}
+
+function members(dictionary, kind) {
+  const entries = dictionary !== null && typeof dictionary === "object" ? Object.entries(dictionary) : [];
+  return entries.sort(([one], [other]) => (one < other ? -1 : 1)).map(([name, value]) => ({ kind, name, value }));
+}
+
+function dates(page, activity) {
+  const tag = locale(page.device);
+  const words = [];
+  if (activity.stale_date !== null) {
+    words.push(`${activity.stale_date > page.now ? "outdated from" : "outdated since"} ${clock(activity.stale_date, tag)}`);
+  }
+  if (activity.dismissal_date !== null) words.push(`goes at ${clock(activity.dismissal_date, tag)}`);
+  return words.length > 0 && h("p", { key: "dates", class: "quiet" }, words.join(", "));
+}

@@ -1,0 +1,49 @@
+// Says what is new to whoever reads the page by ear; what interrupts on a device interrupts here.
+
+export class Announcer {
+  /** The two elements are in the page from the beginning: what is put into such a region later is read out. */
+  constructor(polite, assertive) {
+    this.polite = polite;
+    this.assertive = assertive;
+    this.known = null;
+  }
+
+  hear(device) {
+    const items = [
+      ...device.notifications.map((shown) => ({
+        // One that was replaced in place has the same identifier and another time.
+        key: `${shown.id} ${shown.time} ${shown.title} ${shown.body}`,
+        words: [shown.app, shown.title, shown.subtitle, shown.body],
+        urgent: shown.interruption === "time-sensitive" || shown.interruption === "critical",
+        language: shown.language,
+      })),
+      ...device.questions.map((topic) => ({
+        key: `question ${topic}`,
+        words: [name(device, topic), "asks whether it may send you notifications"],
+        urgent: true,
+      })),
+      ...device.sounds.map((sound) => ({
+        key: `sound ${sound.id}`,
+        words: [`Sound: ${sound.name}`],
+      })),
+    ];
+    const fresh = this.known ? items.filter(({ key }) => !this.known.has(key)) : [];
+    this.known = new Set(items.map(({ key }) => key));
+    this.say(this.polite, fresh.filter(({ urgent }) => !urgent));
+    this.say(this.assertive, fresh.filter(({ urgent }) => urgent));
+  }
+
+  say(region, items) {
+    if (items.length === 0) return;
+    region.replaceChildren(...items.map(({ words, language }) => {
+      const line = document.createElement("p");
+      if (language) line.lang = language;
+      line.textContent = words.filter(Boolean).join(". ");
+      return line;
+    }));
+  }
+}
+
+function name(device, topic) {
+  return device.apps.find((app) => app.topic === topic)?.name ?? topic;
+}

@@ -1,0 +1,44 @@
+// An app that is open: its launch image, then its page, or what it was opened with.
+
+import { h } from "./dom.js";
+import { appIcon } from "./icons.js";
+
+export function launchScreen(app) {
+  return h("div", { key: "launch", class: "launch-screen", role: "status" },
+    appIcon(app),
+    h("p", { class: "launch-name", dir: "auto" }, app.name),
+    app.launch_image && h("p", { key: "image", class: "launch-image" }, "Launch image: ", h("span", { dir: "auto" }, app.launch_image)));
+}
+
+export function appScreen(page, app) {
+  const address = pageAddress(app.screen_url);
+  return h("div", { key: `app ${app.topic}`, class: "app-screen", role: "region", "aria-label": app.name },
+    address
+      ? h("iframe", {
+        key: "frame", class: "app-frame", src: address, title: app.name,
+        sandbox: "allow-forms allow-modals allow-same-origin allow-scripts", referrerpolicy: "no-referrer",
+      })
+      : opened(app));
+}
+
+/** What an app without a page of its own shows. */
+function opened(app) {
+  return h("div", { key: "opened", class: "opened", tabindex: "0" },
+    h("div", { class: "opened-head" }, appIcon(app), h("h2", { dir: "auto" }, app.name), h("p", { class: "quiet" }, app.topic)),
+    app.launch_image && h("p", { key: "image" }, "Launch image: ", h("strong", { dir: "auto" }, app.launch_image)),
+    app.opened_with !== null
+      ? [h("h3", { key: "with" }, "Opened with this payload"),
+        h("pre", { key: "payload", class: "payload", dir: "ltr" }, JSON.stringify(app.opened_with, null, 2))]
+      : h("p", { key: "icon", class: "quiet" }, "Opened by its icon. The app has no page of its own to show here."));
+}
+
+/** The address of a page that may be framed; null for what is none. */
+function pageAddress(text) {
+  if (!text) return null;
+  try {
+    const address = new URL(text);
+    return address.protocol === "http:" || address.protocol === "https:" ? address.href : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,83 @@
+// Beside the phone: how it is connected, its switches, and its apps.
+
+import { apps } from "./apps.js";
+import { h } from "./dom.js";
+import { languageName } from "./words.js";
+
+const SWITCHES = [
+  ["locked", "Locked"], ["network", "Network"], ["saving", "Save power"], ["muted", "Mute"], ["focus", "Focus"],
+];
+
+const STATES = { connected: "Connected", connecting: "Connecting", offline: "Not connected", refused: "Refused by the service" };
+
+export function panel(page) {
+  return h("section", { key: "panel", class: "panel", "aria-label": "Switches" },
+    connection(page), switches(page), apps(page));
+}
+
+function connection(page) {
+  const { device } = page;
+  const { state, reason, retry_in: retryIn } = device.connection;
+  const left = retryIn === null ? null : Math.max(0, retryIn - (performance.now() - page.heardAt) / 1000);
+  return h("section", { key: "connection", class: "box connection", "data-state": state },
+    h("h2", null, "Service"),
+    h("p", { class: "state", role: "status" }, h("span", { class: "dot", "aria-hidden": "true" }), STATES[state] ?? state),
+    h("p", { class: "quiet" }, h("bdi", null, device.service)),
+    reason && h("p", { key: "reason", class: "reason", dir: "auto" }, reason),
+    left !== null && h("p", { key: "retry", class: "quiet" }, left > 0 ? `Trying again in ${Math.ceil(left)} s` : "Trying again"));
+}
+
+function switches(page) {
+  return h("section", { key: "switches", class: "box" },
+    h("h2", null, "Device"),
+    SWITCHES.map(([name, words]) => toggle(page, name, words)),
+    toggleSound(page),
+    languages(page));
+}
+
+function toggle(page, name, words) {
+  const isOn = page.device[name];
+  const flip = () => page.act(name === "locked" ? { do: isOn ? "unlock" : "lock" } : { do: "set", [name]: !isOn });
+  return row(name, words, isOn, flip);
+}
+
+/** The browser's sound is this page's own switch: the device rings whether anybody hears it or not. */
+function toggleSound(page) {
+  return row("sound", "Sound in this browser", page.sound.on, () => page.turnSound(!page.sound.on));
+}
+
+function row(name, words, isOn, flip) {
+  return h("div", { key: name, class: "row" },
+    h("span", { id: `switch-${name}` }, words),
+    h("button", {
+      class: "switch", type: "button", role: "switch", "aria-checked": String(isOn), "aria-labelledby": `switch-${name}`,
+      on: { click: flip },
+    }));
+}
+
+function languages(page) {
+  const { device } = page;
+  const offered = [...new Set([...device.languages, ...device.available_languages])];
+  const choose = (tag) => page.act({ do: "set", languages: [tag, ...device.languages.filter((other) => other !== tag)] });
+  return [
+    h("div", { key: "language", class: "row" },
+      h("label", { for: "language" }, "Language"),
+      h("select", { id: "language", prop: { value: device.languages[0] }, on: { change: ({ target }) => choose(target.value) } },
+        offered.map((tag) => h("option", { key: tag, value: tag }, languageName(tag))))),
+    h("form", {
+      key: "other", class: "row",
+      on: {
+        submit: (event) => {
+          event.preventDefault();
+          const field = event.target.elements.tag;
+          if (field.value.trim()) choose(field.value.trim());
+          field.value = "";
+        },
+      },
+    },
+    h("label", { for: "other-language" }, "Another language"),
+    h("span", { class: "join" },
+      h("input", { id: "other-language", name: "tag", type: "text", size: "8", placeholder: "pt-BR", autocomplete: "off", autocapitalize: "off", spellcheck: "false", maxlength: "35" }),
+      h("button", { type: "submit", class: "small" }, "Use"))),
+  ];
+}

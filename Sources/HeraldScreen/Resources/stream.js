@@ -1,0 +1,46 @@
+// The device as the agent tells it, for as long as this page is open.
+
+const FIRST_WAIT = 1;
+const LONGEST_WAIT = 10;
+
+/**
+ * Calls `onDevice` with each snapshot and `onLink` with how the page itself hangs on the agent:
+ * `{ up: true }`, or `{ up: false, retryAt }` in the milliseconds of `performance.now()`.
+ */
+export function watch(onDevice, onLink) {
+  let wait = FIRST_WAIT;
+
+  function connect() {
+    const source = new EventSource("/api/events");
+    source.addEventListener("device", (event) => {
+      wait = FIRST_WAIT;
+      onLink({ up: true });
+      onDevice(JSON.parse(event.data));
+    });
+    source.addEventListener("error", () => {
+      // The browser's own repetition tells nobody when, and gives up where the answer was a refusal.
+      source.close();
+      onLink({ up: false, retryAt: performance.now() + wait * 1000 });
+      setTimeout(connect, wait * 1000);
+      wait = Math.min(wait * 2, LONGEST_WAIT);
+    });
+  }
+
+  connect();
+}
+
+/** Does what the user does. Returns null, or in words why it was not done. */
+export async function send(action) {
+  try {
+    const answer = await fetch("/api/device", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(action),
+    });
+    if (answer.ok) return null;
+    const failure = await answer.json().catch(() => ({}));
+    return failure.error ?? `the agent answered ${answer.status}`;
+  } catch {
+    return "the agent does not answer";
+  }
+}

@@ -1,0 +1,71 @@
+// Times, languages and names in words, in the language of the device where it is the device that speaks.
+
+/** The device's first language as the browser knows it, or English. */
+export function locale(device) {
+  const tag = (device.languages[0] ?? "en").replaceAll("_", "-");
+  try {
+    return Intl.getCanonicalLocales(tag)[0] ?? "en";
+  } catch {
+    return "en";
+  }
+}
+
+const RIGHT_TO_LEFT = new Set(["ar", "dv", "fa", "he", "ks", "ku", "ps", "sd", "ug", "ur", "yi"]);
+
+/** In which direction a language is written. */
+export function direction(tag) {
+  return RIGHT_TO_LEFT.has(tag.split("-")[0].toLowerCase()) ? "rtl" : "ltr";
+}
+
+/** A language's name in English, with its own code: what is unknown is its code. */
+export function languageName(tag) {
+  try {
+    const name = new Intl.DisplayNames(["en"], { type: "language" }).of(tag.replaceAll("_", "-"));
+    return name && name !== tag ? `${name} (${tag})` : tag;
+  } catch {
+    return tag;
+  }
+}
+
+/** The time of day, as a device's clock has it: without "AM" and "PM", which would not fit. */
+export function clock(seconds, tag) {
+  const parts = new Intl.DateTimeFormat(tag, { hour: "numeric", minute: "2-digit" }).formatToParts(seconds * 1000);
+  return parts.filter(({ type }) => type !== "dayPeriod").map(({ value }) => value).join("").trim();
+}
+
+/** The time of day to the second, for the log. */
+export function moment(seconds) {
+  return new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" }).format(seconds * 1000);
+}
+
+/** The day. */
+export function day(seconds, tag) {
+  return new Intl.DateTimeFormat(tag, { weekday: "long", day: "numeric", month: "long" }).format(seconds * 1000);
+}
+
+/** How long ago something was. */
+export function ago(then, now, tag) {
+  const seconds = Math.max(0, Math.round(now - then));
+  const words = new Intl.RelativeTimeFormat(tag, { numeric: "auto", style: "narrow" });
+  if (seconds < 60) return words.format(0, "second");
+  if (seconds < 3600) return words.format(-Math.floor(seconds / 60), "minute");
+  if (seconds < 86400) return words.format(-Math.floor(seconds / 3600), "hour");
+  return words.format(-Math.floor(seconds / 86400), "day");
+}
+
+/** The first letter of a name, as people count letters. */
+export function initial(name) {
+  const [first] = new Intl.Segmenter().segment(name.trim() || "?");
+  return first.segment.toLocaleUpperCase();
+}
+
+/** Hues that letters in white are read on, and that are told apart. */
+const HUES = [205, 222, 250, 275, 300, 325, 345, 8, 150, 170, 188, 238];
+
+/** A hue that is always the same for the same text. */
+export function hue(text) {
+  let sum = 17;
+  for (const letter of text) sum = (Math.imul(sum, 279) + letter.codePointAt(0)) >>> 0;
+  sum = Math.imul(sum ^ (sum >>> 15), 0x2c1b3c6d) >>> 0;
+  return HUES[((sum ^ (sum >>> 12)) >>> 0) % HUES.length];
+}

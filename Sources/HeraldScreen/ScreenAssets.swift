@@ -1,0 +1,61 @@
+/// A file of the page.
+struct ScreenAsset: Sendable {
+    let type: String
+    let bytes: [UInt8]
+}
+
+/// The files of the page, which are in the binary: `Resources` holds their sources.
+enum ScreenAssets {
+    /// The page.
+    static let page = ScreenAsset(type: "text/html; charset=utf-8", bytes: PackageResources.index_html)
+
+    /// What the page may do: nothing but its own files, and an app's page in a frame.
+    static let policy = String(decoding: PackageResources.content_security_policy_txt, as: UTF8.self)
+        .split(whereSeparator: \.isNewline).joined(separator: "; ")
+
+    /// What the page is made of, by its name under `/assets/`.
+    static let files: [String: ScreenAsset] = [
+        "activity-card.js": script(PackageResources.activity_card_js),
+        "announce.js": script(PackageResources.announce_js),
+        "app-screen.js": script(PackageResources.app_screen_js),
+        "apps.js": script(PackageResources.apps_js),
+        "arrow.svg": picture(PackageResources.arrow_svg),
+        "banner.js": script(PackageResources.banner_js),
+        "cards.css": style(PackageResources.cards_css),
+        "dom.js": script(PackageResources.dom_js),
+        "failure.js": script(PackageResources.failure_js),
+        "herald.svg": picture(PackageResources.herald_svg),
+        "history.js": script(PackageResources.history_js),
+        "home-screen.js": script(PackageResources.home_screen_js),
+        "icons.js": script(PackageResources.icons_js),
+        "lock-screen.js": script(PackageResources.lock_screen_js),
+        "main.js": script(PackageResources.main_js),
+        "notification-card.js": script(PackageResources.notification_card_js),
+        "notification-list.js": script(PackageResources.notification_list_js),
+        "page.css": style(PackageResources.page_css),
+        "panel.css": style(PackageResources.panel_css),
+        "panel.js": script(PackageResources.panel_js),
+        "pcm.js": script(PackageResources.pcm_js),
+        "phone.css": style(PackageResources.phone_css),
+        "phone.js": script(PackageResources.phone_js),
+        "question.js": script(PackageResources.question_js),
+        "screens.css": style(PackageResources.screens_css),
+        "slider.js": script(PackageResources.slider_js),
+        "sounds.js": script(PackageResources.sounds_js),
+        "stream.js": script(PackageResources.stream_js),
+        "tabs.js": script(PackageResources.tabs_js),
+        "words.js": script(PackageResources.words_js),
+    ]
+
+    private static func style(_ bytes: [UInt8]) -> ScreenAsset {
+        ScreenAsset(type: "text/css; charset=utf-8", bytes: bytes)
+    }
+
+    private static func picture(_ bytes: [UInt8]) -> ScreenAsset {
+        ScreenAsset(type: "image/svg+xml", bytes: bytes)
+    }
+
+    private static func script(_ bytes: [UInt8]) -> ScreenAsset {
+        ScreenAsset(type: "text/javascript; charset=utf-8", bytes: bytes)
+    }
+}

@@ -1,0 +1,308 @@
+"""The screen's page in a real browser, on a made-up device: what it shows is what a test says, what is done is on record.
+
+The page's files are those that the agent serves, with its policy for contents, so that what a browser refuses is refused here.
+"""
+
+import copy
+import json
+import os
+import pathlib
+import queue
+import socketserver
+import tempfile
+import threading
+import time
+import urllib.parse
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.chrome.service import Service as Driver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+RESOURCES = pathlib.Path(__file__).resolve().parents[2] / "Sources/HeraldScreen/Resources"
+# How long what should come soon may take on a machine that has much to do.
+PATIENCE = 20
+TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html; charset=utf-8"}
+POLICY = "; ".join((RESOURCES / "content-security-policy.txt").read_text().split("\n")).strip("; ")
+
+APP = {
+    "topic": "com.example.pushchat", "name": "PushChat", "icon": False, "badge": 0, "state": "background",
+    "environment": "production", "token": "a1" * 32, "permission": {"alerts": True, "badges": True, "sounds": True},
+    "wants": ["alert", "badge", "sound"], "refused": None, "screen_url": None, "opened_with": None, "launch_image": None,
+}
+
+NOTIFICATION = {
+    "id": "n1", "apns_id": "2f7ca8f4-0000-4000-8000-000000000001", "topic": "com.example.pushchat", "app": "PushChat",
+    "title": None, "subtitle": None, "body": "Message received from Bob", "language": "en", "time": 0.0,
+    "place": "banner", "thread": None, "interruption": "active", "buttons": ["Close", "View"], "slider": None,
+    "actions": [], "replaced": False,
+}
+
+ACTION = {
+    "identifier": "yes", "title": "Yes", "foreground": False, "destructive": False, "authentication_required": False,
+    "text_input": False,
+}
+
+ACTIVITY = {
+    "id": "a1", "topic": "com.example.pushchat", "app": "PushChat", "state": "active", "content": {}, "attributes": {},
+    "title": None, "body": None, "stale_date": None, "dismissal_date": None,
+}
+
+
+def app(**changes):
+    return {**copy.deepcopy(APP), **changes}
+
+
+def notification(**changes):
+    return {**copy.deepcopy(NOTIFICATION), "time": time.time(), **changes}
+
+
+def action(**changes):
+    return {**ACTION, **changes}
+
+
+def activity(**changes):
+    return {**copy.deepcopy(ACTIVITY), **changes}
+
+
+def device(**changes):
+    """A device with one app and nothing on it."""
+    return {
+        "device": "kitchen-phone", "service": "localhost:5223", "time": time.time(),
+        "connection": {"state": "connected", "reason": None, "retry_in": None}, "locked": False, "languages": ["en"],
+        "available_languages": ["de", "en", "fr"], "network": True, "saving": False, "muted": False, "focus": False,
+        "foreground": None, "apps": [app()], "questions": [], "notifications": [], "banner": None, "activities": [],
+        "sounds": [], "log": [], **changes,
+    }
+
+
+class MadeUpAgent:
+    """Serves the page and a device that is what was last shown."""
+
+    def __init__(self):
+        self.snapshot = device()
+        self.files = {}
+        self.refusal = None
+        self.is_up = True
+        self.deeds = queue.Queue()
+        self._watchers = set()
+        self._lock = threading.Lock()
+        self._start(0)
+        self.port = self._server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}/"
+
+    def _start(self, port):
+        agent = self
+
+        class Handler(Request):
+            made_up = agent
+
+        class Server(socketserver.ThreadingTCPServer):
+            allow_reuse_address = True
+            daemon_threads = True
+
+            def handle_error(self, request, client_address):
+                """A browser that leaves breaks its connections, which is nothing to tell."""
+
+        self._server = Server(("127.0.0.1", port), Handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def show(self, **changes):
+        """Changes the device, as everybody who watches it sees."""
+        with self._lock:
+            self.snapshot = {**self.snapshot, "time": time.time(), **changes}
+            for watcher in self._watchers:
+                watcher.put(self.snapshot)
+
+    def done(self, timeout=PATIENCE):
+        """The next thing that the user did."""
+        return self.deeds.get(timeout=timeout)
+
+    def watch(self):
+        watcher = queue.Queue()
+        with self._lock:
+            self._watchers.add(watcher)
+            watcher.put(self.snapshot)
+        return watcher
+
+    def leave(self, watcher):
+        with self._lock:
+            self._watchers.discard(watcher)
+
+    def stop(self):
+        """The agent goes away, and whoever watched it is cut off."""
+        self.is_up = False
+        self._server.shutdown()
+        self._server.server_close()
+        with self._lock:
+            for watcher in self._watchers:
+                watcher.put(None)
+
+    def start_again(self):
+        self.is_up = True
+        self._start(self.port)
+
+
+class Request(BaseHTTPRequestHandler):
+    made_up = None
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def parse_request(self):
+        # A connection that the browser kept ends with the agent that it was to.
+        if not self.made_up.is_up:
+            self.close_connection = True
+            return False
+        return super().parse_request()
+
+    def answer(self, status, kind, body):
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.send_header("content-security-policy", POLICY)
+        self.send_header("x-content-type-options", "nosniff")
+        self.send_header("cache-control", "no-store")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        path = urllib.parse.unquote(self.path)
+        if path == "/api/events":
+            return self.events()
+        if path in self.made_up.files:
+            return self.answer(200, "application/octet-stream", self.made_up.files[path])
+        file = RESOURCES / ("index.html" if path == "/" else path.removeprefix("/assets/"))
+        if (path == "/" or path.startswith("/assets/")) and file.is_file():
+            return self.answer(200, TYPES[file.suffix], file.read_bytes())
+        return self.answer(404, "application/json", b'{"error":"there is nothing at this path"}')
+
+    def do_POST(self):
+        deed = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.made_up.refusal:
+            return self.answer(409, "application/json", json.dumps({"error": self.made_up.refusal}).encode())
+        self.made_up.deeds.put(deed)
+        self.send_response(204)
+        self.end_headers()
+        return None
+
+    def events(self):
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        watcher = self.made_up.watch()
+        try:
+            while (snapshot := watcher.get()) is not None:
+                self.wfile.write(f"event: device\ndata: {json.dumps(snapshot)}\n\n".encode())
+        finally:
+            self.made_up.leave(watcher)
+
+
+class Page:
+    """A browser that shows a page, and what tests ask of it."""
+
+    def __init__(self):
+        options = webdriver.ChromeOptions()
+        options.binary_location = "/usr/bin/chromium"
+        self._profile = tempfile.TemporaryDirectory(prefix="herald-chromium-", ignore_cleanup_errors=True)
+        for argument in (
+            "--headless=new", "--disable-dev-shm-usage", "--disable-gpu", "--lang=en-GB", "--hide-scrollbars",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
+            "--disable-features=OptimizationHints,MediaRouter,Translate", "--mute-audio",
+            f"--user-data-dir={self._profile.name}",
+            # What a page fetches from elsewhere does not come, and its console says so.
+            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
+        ):
+            options.add_argument(argument)
+        if os.geteuid() == 0:
+            # Its sandbox does not work for root, who is who runs in containers.
+            options.add_argument("--no-sandbox")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        # The path keeps selenium from looking for a driver elsewhere.
+        self.driver = webdriver.Chrome(options=options, service=Driver("/usr/bin/chromedriver"))
+
+    def close(self):
+        self.driver.quit()
+        self._profile.cleanup()
+
+    def open(self, url, width=1366, height=860, dark=False, reduced_motion=True, scale=1):
+        """Opens the page, and waits until the device is drawn."""
+        command = self.driver.execute_cdp_cmd
+        features = {
+            "prefers-color-scheme": "dark" if dark else "light",
+            "prefers-reduced-motion": "reduce" if reduced_motion else "no-preference",
+        }
+        command("Emulation.setEmulatedMedia", {"features": [{"name": n, "value": v} for n, v in features.items()]})
+        command(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 720},
+        )
+        # What the page before complains of in its last moments is not this one's.
+        self.driver.get("about:blank")
+        self.complaints()
+        self.driver.get(url)
+        self.one("#screen")
+        return self
+
+    def one(self, selector, text=None):
+        """The element that is there soon; the first of several, or the first with this text or accessible name."""
+        def find(_):
+            for element in self.driver.find_elements(By.CSS_SELECTOR, selector):
+                if text is None or text in (element.text, element.accessible_name):
+                    return element
+            return None
+
+        words = f"{selector} with {text!r}" if text else selector
+        return WebDriverWait(self.driver, PATIENCE, 0.05, [StaleElementReferenceException]).until(find, f"no {words} came")
+
+    def all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def until(self, condition, words="it did not come"):
+        """Waits for what a function says."""
+        return WebDriverWait(self.driver, PATIENCE, 0.05, [StaleElementReferenceException]).until(lambda _: condition(), words)
+
+    def gone(self, selector):
+        self.until(lambda: not self.all(selector), f"{selector} stayed")
+
+    def press(self, *keys):
+        """Presses keys where the focus is."""
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def complaints(self):
+        """What the browser's console complains of since it was last asked: errors, and what the policy refused."""
+        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """One browser for all tests."""
+    page = Page()
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def agent():
+    """A made-up device."""
+    agent = MadeUpAgent()
+    yield agent
+    agent.stop()
+
+
+@pytest.fixture
+def page(chromium, agent):
+    """The page of the made-up device on a laptop, in which nothing may go wrong unseen."""
+    chromium.open(agent.url)
+    yield chromium
+    assert chromium.complaints() == []

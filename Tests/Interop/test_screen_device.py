@@ -1,0 +1,212 @@
+"""From `curl` to the screen: what a provider sends is what Chromium shows of a device that runs, and what the user does counts."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+from agents import MONOPOLY, Agent
+from selenium.webdriver.common.keys import Keys
+from service import herald
+from sound_files import aiff
+
+APP = "com.example.monopoly"
+FILES = pathlib.Path(__file__).parent.parent / "Payloads" / "files"
+EXPECTED = {
+    expectation["file"]: expectation["present"]
+    for expectation in json.loads((FILES.parent / "expectations.json").read_text())
+    if expectation["name"].startswith("example ")
+}
+STEPS = [(file, step) for file, steps in EXPECTED.items() for step in steps]
+
+
+class Phone(Agent):
+    """A device with Monopoly.app and a screen."""
+
+    def start(self, *options):
+        bundle = self.folder.parent / "Monopoly.app"
+        shutil.copytree(MONOPOLY, bundle, dirs_exist_ok=True)
+        for sound in ("chime.aiff", "bingbong.aiff"):
+            (bundle / sound).write_bytes(aiff([0, 12000, 0, -12000] * 800))
+        super().start("--app", bundle, "--allow", "alert,badge,sound", "--screen", "0", *options)
+        self.url = self.next("screen")["url"]
+        self.device_token = self.token(APP)
+        return self
+
+    def push(self, service, file):
+        """Sends a payload with curl, and returns its apns-id."""
+        done = subprocess.run(
+            [
+                "curl", "--silent", "--show-error", "--include", "--http2", "--cacert", service.ca,
+                "--cert", service.provider_certificate(APP), "-H", "apns-push-type: alert", "--data-binary", f"@{FILES / file}",
+                f"https://localhost:{service.doors['api']}/3/device/{self.device_token}",
+            ],
+            capture_output=True, text=True, timeout=30, check=True,
+        )
+        head = done.stdout.splitlines()
+        assert head[0].startswith("HTTP/2 200"), done.stdout
+        return next(line.split(": ")[1] for line in head if line.startswith("apns-id"))
+
+    def ask(self, path, body=None, **headers):
+        """One request of the screen's API: its status, and its answer."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
+        request = urllib.request.Request(self.url + path, data=data, headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return answer.status, json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, json.loads(refusal.read())
+
+    def act(self, **action):
+        status, answer = self.ask("api/device", action)
+        assert status == 204, answer
+
+
+@pytest.fixture(scope="module")
+def phone(shared, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("phone")
+    phone = Phone(shared, folder / "device", shared.device("monopoly-phone")[0]).start()
+    yield phone
+    assert phone.stop() == 0
+
+
+@pytest.fixture
+def screen(phone, chromium):
+    """The page of a device on which nothing is shown, at its home screen."""
+    phone.act(do="unlock")
+    phone.act(do="home")
+    phone.act(do="clear")
+    chromium.open(phone.url)
+    chromium.one(".home-screen")
+    yield chromium
+    assert chromium.complaints() == []
+
+
+@pytest.mark.parametrize("file, wanted", STEPS, ids=[f"{file.split('-')[1]}-{step['language']}-{step['state']}" for file, step in STEPS])
+def test_the_examples_of_the_guide(phone, shared, screen, file, wanted):
+    page = screen
+    phone.act(do="set", languages=[wanted["language"]])
+    if wanted["state"] == "locked":
+        phone.act(do="lock")
+        page.one(".lock-screen")
+    if wanted["state"] == "foreground":
+        phone.act(do="open", topic=APP)
+        page.one(".app-screen")
+    badge = badge_of(page)
+    sounds = len(phone.ask("api/device")[1]["sounds"])
+    id = phone.push(shared, file)
+    status, record = phone.ask(f"api/saw/{id}?wait=15")
+    assert status == 200
+    if wanted.get("shown") is False:
+        assert (record["shown"], record["delivered_to_app"]) == (False, True)
+        assert page.all(".card") == []
+        return
+    card = page.one(".banner .card" if wanted["state"] == "background" else ".lock-list .card")
+    for part in ("title", "body"):
+        if part in wanted:
+            assert card.find_element("css selector", f".card-{part}").text == wanted[part] == record[part]
+    if "buttons" in wanted:
+        # Those of Close and View; a category's own are a row above them.
+        rows = page.all(".banner .deeds")
+        assert ([deed.text for deed in rows[-1].find_elements("css selector", ".deed")] if rows else []) == wanted["buttons"]
+    if wanted["state"] == "locked":
+        page.one(".slider input").send_keys(Keys.ENTER)
+        page.one(".app-screen")
+        assert page.one(".payload").text.startswith("{")
+        phone.act(do="home")
+    if "badge" in wanted:
+        expected = badge if wanted["badge"] == "unchanged" else wanted["badge"]
+        page.until(lambda: badge_of(page) == expected)
+    if "sound" in wanted:
+        assert record["sound"] == wanted["sound"]
+        heard = phone.ask("api/device")[1]["sounds"]
+        if wanted["sound"]:
+            assert heard[-1]["name"] == wanted["sound"]
+            page.one(".history .lines bdi", wanted["sound"])
+        else:
+            assert len(heard) == sounds
+
+
+def badge_of(page):
+    badges = page.all(".app .badge")
+    return int(badges[0].text) if badges else 0
+
+
+def test_view_opens_the_app_and_close_does_not(phone, shared, screen):
+    phone.act(do="set", languages=["en"])
+    id = phone.push(shared, "example-2-title-body-localised-button.json")
+    screen.one(".banner .deed", "Play").click()
+    assert '"acme1": "bar"' in screen.one(".payload").text
+    screen.gone(".banner")
+    screen.until(lambda: phone.ask(f"api/saw/{id}")[1]["answer"] is not None)
+    assert phone.ask(f"api/saw/{id}")[1]["answer"]["did"] == "opened"
+    screen.gone(".launch-screen")
+    screen.one(".home-bar").click()
+    screen.one(".home-screen")
+    id = phone.push(shared, "example-1-plain-text-and-custom-array.json")
+    screen.one(".banner .deed", "Close").click()
+    screen.gone(".banner")
+    screen.until(lambda: (phone.ask(f"api/saw/{id}")[1]["answer"] or {}).get("did") == "closed")
+
+
+def test_the_network_is_lost_and_comes_back(phone, shared, screen):
+    screen.one("[role=switch]", "Network").click()
+    screen.until(lambda: "Connected" != screen.one(".connection .state").text)
+    id = phone.push(shared, "example-3-text-badge-sound.json")
+    assert phone.ask(f"api/saw/{id}")[0] == 404
+    screen.one("[role=switch][aria-checked=false]", "Network").click()
+    assert screen.one(".banner .card-body").text == "You got your emails."
+    assert phone.ask(f"api/saw/{id}?wait=10")[0] == 200
+
+
+def test_the_bundles_sounds_are_served_and_can_be_played(phone, screen):
+    for name in ("chime.aiff", "bingbong.aiff"):
+        found = screen.driver.execute_async_script(
+            """
+            const [name, done] = arguments;
+            Promise.all([import("/assets/pcm.js"), fetch(`/api/apps/com.example.monopoly/sounds/${name}`)])
+              .then(async ([{ decode }, answer]) => {
+                const sound = decode(new DataView(await answer.arrayBuffer()));
+                done([answer.headers.get("content-type"), sound.channels.length, sound.channels[0].length]);
+              }, (error) => done(String(error)));
+            """,
+            name,
+        )
+        assert found == ["audio/aiff", 1, 3200]
+
+
+def test_only_the_page_itself_and_programs_may_use_the_device(phone):
+    assert phone.ask("api/device", {"do": "lock"}, origin="http://example.com")[0] == 403
+    assert phone.ask("api/device", {"do": "lock"}, content_type="text/plain")[0] == 415
+    assert phone.ask("api/device", host="example.com")[0] == 421
+    status, answer = phone.ask("api/device", {"do": "tap", "id": "none"})
+    assert status == 409 and answer["error"]
+    assert phone.ask("api/saw/nothing")[0] == 400
+
+
+def test_the_events_come_to_curl_and_end_with_the_agent(shared, tmp_path):
+    phone = Phone(shared, tmp_path / "device", shared.device("short-lived")[0]).start()
+    watcher = subprocess.Popen(["curl", "-sN", f"{phone.url}api/events"], stdout=subprocess.PIPE, text=True)
+    assert watcher.stdout.readline() == "event: device\n"
+    first = json.loads(watcher.stdout.readline().removeprefix("data: "))
+    assert first["apps"][0]["topic"] == APP
+    assert phone.stop() == 0
+    assert watcher.wait(timeout=20) == 0
+
+
+def test_a_screen_that_cannot_be_opened_says_why(phone, shared, tmp_path):
+    taken = phone.url.rstrip("/").rsplit(":", 1)[1]
+    common = ["agent", "run", "--identity", shared.device("second")[0], "--ca", shared.ca, "--app", APP,
+              "--service", f"127.0.0.1:{shared.doors['device']}"]
+    for options, words in (
+        (["--screen", taken], "is in use by another program"),
+        (["--screen", "0", "--screen-host", "192.0.2.1"], "choose another --screen-host"),
+    ):
+        failed = herald(*common, *options, check=False)
+        assert failed.returncode == 1 and words in failed.stderr, failed.stderr
+    wrong = herald(*common, "--screen", "70000", check=False)
+    assert wrong.returncode == 64 and "--screen must be a port" in wrong.stderr

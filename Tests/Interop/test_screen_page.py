@@ -1,0 +1,300 @@
+"""The page of a device's screen in Chromium, on a made-up device: what is shown, what buttons do, and for whom it works."""
+
+import time
+
+import pytest
+from screen_page import action, activity, app, device, notification
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+GAME = dict(
+    title="Game Request", subtitle="Table 4", body="Bob wants to play poker", buttons=["Close", "Play"],
+)
+
+
+def test_a_banner_shows_all_its_texts_and_its_buttons_work(page, agent):
+    agent.show(notifications=[notification(**GAME)], banner="n1")
+    banner = page.one(".banner")
+    assert [banner.find_element("css selector", part).text for part in (
+        ".card-app", ".card-title", ".card-subtitle", ".card-body",
+    )] == ["PushChat", "Game Request", "Table 4", "Bob wants to play poker"]
+    assert [button.text for button in page.all(".banner .deed")] == ["Close", "Play"]
+    page.one(".banner .deed", "Play").click()
+    assert agent.done() == {"do": "tap", "id": "n1"}
+    page.one(".banner .deed", "Close").click()
+    assert agent.done() == {"do": "close", "id": "n1"}
+    ActionChains(page.driver).move_to_element(page.one(".banner .card-body")).click().perform()
+    assert agent.done() == {"do": "tap", "id": "n1"}
+    agent.show(notifications=[], banner=None)
+    page.gone(".banner")
+
+
+def test_markup_in_a_payload_is_text(page, agent):
+    evil = '<img src=x onerror="document.title=\'owned\'"><b>bold</b><script>document.title="owned"</script>'
+    agent.show(
+        apps=[app(name=evil, launch_image=evil, opened_with={evil: evil}, refused=evil, state="foreground")],
+        foreground="com.example.pushchat", languages=["en", evil], available_languages=[evil],
+        notifications=[notification(
+            title=evil, subtitle=evil, body=evil, app=evil, thread=evil, buttons=[evil, evil], language=evil,
+            actions=[action(identifier=evil, title=evil)],
+        )],
+        banner="n1", log=[{"time": 1.5, "text": evil}], activities=[activity(content={evil: evil}, title=evil)],
+        sounds=[{"id": "s1", "topic": "com.example.pushchat", "name": evil, "critical": False, "volume": None, "time": 1.5}],
+        connection={"state": "offline", "reason": evil, "retry_in": None}, questions=["com.example.pushchat"],
+    )
+    for part in (".card-title", ".card-subtitle", ".card-body", ".deed", ".reason", ".lines bdi", ".log-list span", ".payload"):
+        assert "<b>bold</b>" in page.one(part).get_property("textContent"), part
+    assert "owned" not in page.driver.title
+    assert page.all("#page b, #page script, #page [onerror]") == []
+
+
+def test_the_locked_screen_has_the_time_and_a_slider(page, agent):
+    agent.show(locked=True)
+    assert ":" in page.one(".lock-time .big").text
+    slider = page.one(".slider input")
+    assert slider.accessible_name == "slide to unlock"
+    slider.click()
+    assert agent.done() == {"do": "unlock"}
+    agent.show(notifications=[notification(slider="Play", buttons=[], place="lock screen", **{"title": "Game Request"})])
+    slider = page.one(".slider input", "Play: PushChat, Game Request")
+    assert page.one(".slider-words").text == "Play"
+    ActionChains(page.driver).drag_and_drop_by_offset(slider, 40, 0).perform()
+    ActionChains(page.driver).move_to_element_with_offset(slider, -130, 0).click_and_hold().move_by_offset(
+        150, 0).move_by_offset(130, 0).release().perform()
+    assert agent.done() == {"do": "tap", "id": "n1"}
+    page.until(lambda: slider.get_property("value") == "0")
+    slider.send_keys(Keys.ARROW_RIGHT * 3)
+    assert slider.get_property("value") == "75" and agent.deeds.empty()
+    slider.send_keys(Keys.ARROW_RIGHT)
+    assert agent.done() == {"do": "tap", "id": "n1"}
+    slider.send_keys(Keys.ENTER)
+    assert agent.done() == {"do": "tap", "id": "n1"}
+    page.one(".plain", "Unlock").click()
+    assert agent.done() == {"do": "unlock"}
+    assert page.all(".banner") == [] and page.all(".home-screen") == []
+
+
+def test_what_is_replaced_changes_in_place(page, agent):
+    agent.show(locked=True, notifications=[notification(id="n2", body="second"), notification(body="first", thread="a")])
+    page.until(lambda: len(page.all(".card")) == 2)
+    first = page.one("[data-id='n1']")
+    page.run("arguments[0].querySelector('.card-close').focus()", first)
+    agent.show(notifications=[
+        notification(body="changed", thread="a", replaced=True), notification(id="n2", body="second"),
+    ])
+    page.until(lambda: first.find_element("css selector", ".card-body").text == "changed")
+    assert first.find_element("css selector", ".mark").text == "Updated"
+    assert page.run("return document.activeElement.closest('.card').dataset.id") == "n1"
+    assert [card.get_attribute("data-id") for card in page.all(".card")] == ["n1", "n2"]
+
+
+def test_threads_are_together_newest_first(page, agent):
+    shown = [notification(id=f"n{number}", thread=thread, body=f"{thread} {number}")
+             for number, thread in ((5, "lena"), (4, None), (3, "lena"), (2, "lena"), (1, None))]
+    agent.show(locked=True, notifications=shown)
+    page.until(lambda: len(page.all(".stack")) == 2)
+    assert [body.text for body in page.all(".card-body")] == ["lena 5", "None 4"]
+    more = page.one(".rest", "2 more from PushChat")
+    assert more.get_attribute("aria-expanded") == "false"
+    more.click()
+    page.until(lambda: [body.text for body in page.all(".card-body")] == ["lena 5", "lena 3", "lena 2", "None 4"])
+    assert more.get_attribute("aria-expanded") == "true"
+
+
+def test_interruption_levels_are_told_apart_in_words(page, agent):
+    levels = ["passive", "active", "time-sensitive", "critical"]
+    agent.show(locked=True, notifications=[notification(id=level, thread=level, interruption=level) for level in levels])
+    page.until(lambda: len(page.all(".card")) == 4)
+    assert [" ".join(mark.text for mark in card.find_elements("css selector", ".level")) for card in page.all(".card")] == [
+        "Quiet", "", "Time sensitive", "Critical",
+    ]
+
+
+def test_actions_are_buttons_and_ask_for_text(page, agent):
+    actions = [
+        action(identifier="yes", title="Ja"), action(identifier="no", title="Löschen", destructive=True),
+        action(identifier="answer", title="Antworten", text_input=True),
+    ]
+    agent.show(notifications=[notification(actions=actions, language="de")], banner="n1")
+    page.one(".banner .deed", "Ja").click()
+    assert agent.done() == {"do": "act", "id": "n1", "action": "yes"}
+    destructive = page.one(".banner .deed", "Löschen (destructive)")
+    assert "destructive" in destructive.get_attribute("class")
+    assert destructive.get_attribute("lang") == "de"
+    page.one(".banner .deed", "Antworten").click()
+    field = page.one(".reply input", "Antworten")
+    page.until(lambda: page.driver.switch_to.active_element == field)
+    page.press("Bis <b>gleich</b>")
+    agent.show(log=[{"time": time.time(), "text": "something else happened"}])
+    page.one(".log-list span", "something else happened")
+    assert field.get_property("value") == "Bis <b>gleich</b>"
+    assert page.driver.switch_to.active_element == field
+    page.press(Keys.ENTER)
+    assert agent.done() == {"do": "act", "id": "n1", "action": "answer", "text": "Bis <b>gleich</b>"}
+    page.gone(".reply")
+    page.one(".banner .deed", "Antworten").click()
+    page.one(".reply")
+    page.press(Keys.ESCAPE)
+    page.gone(".reply")
+    assert agent.deeds.empty()
+
+
+def test_a_question_is_answered_for_each_kind(page, agent):
+    agent.show(apps=[app(permission=None)], questions=["com.example.pushchat"])
+    dialog = page.one(".question")
+    assert dialog.accessible_name == "“PushChat” would like to send you notifications"
+    page.until(lambda: page.driver.switch_to.active_element == dialog)
+    page.one(".question label", "Badges").click()
+    page.one(".question .deed", "Allow").click()
+    assert agent.done() == {"do": "permit", "topic": "com.example.pushchat", "allow": ["alert", "sound"]}
+    page.one(".question .deed", "Don’t allow").click()
+    assert agent.done() == {"do": "permit", "topic": "com.example.pushchat", "allow": []}
+    # What lies below cannot be reached until it is answered or put off.
+    assert page.run("return document.querySelector('.under').inert")
+    page.press(Keys.ESCAPE)
+    page.gone(".question")
+    page.one("summary").click()
+    page.one(".small", "Answer its question").click()
+    page.one(".question")
+    agent.show(apps=[app(permission=None, wants=["sound"])])
+    page.until(lambda: [label.text for label in page.all(".question label")] == ["Sounds"])
+    agent.show(apps=[app()], questions=[])
+    page.gone(".question")
+
+
+@pytest.mark.parametrize("name, before, words, deed", [
+    ("locked", False, "Locked", {"do": "lock"}),
+    ("locked", True, "Locked", {"do": "unlock"}),
+    ("network", True, "Network", {"do": "set", "network": False}),
+    ("saving", False, "Save power", {"do": "set", "saving": True}),
+    ("muted", True, "Mute", {"do": "set", "muted": False}),
+    ("focus", False, "Focus", {"do": "set", "focus": True}),
+])
+def test_switches(page, agent, name, before, words, deed):
+    agent.show(**{name: before})
+    switch = page.one("[role=switch]", words)
+    page.until(lambda: switch.get_attribute("aria-checked") == str(before).lower())
+    switch.send_keys(Keys.SPACE)
+    assert agent.done() == deed
+    # It shows what the device is, not what was asked of it.
+    assert switch.get_attribute("aria-checked") == str(before).lower()
+    agent.show(**{name: not before})
+    page.until(lambda: switch.get_attribute("aria-checked") == str(not before).lower())
+
+
+def test_the_language_is_chosen_and_the_clock_speaks_it(page, agent):
+    agent.show(locked=True, time=1_700_000_000)
+    page.one("#language").send_keys("French")
+    assert agent.done() == {"do": "set", "languages": ["fr", "en"]}
+    agent.show(languages=["fr", "en"])
+    page.until(lambda: page.one(".lock-time").get_attribute("lang") == "fr")
+    page.one("#other-language").send_keys("pt-BR", Keys.ENTER)
+    assert agent.done() == {"do": "set", "languages": ["pt-BR", "fr", "en"]}
+
+
+def test_right_to_left(page, agent):
+    agent.show(languages=["ar"], notifications=[notification(body="مرحبا", title="Hello", language="ar")], banner="n1")
+    page.until(lambda: page.one("#screen").get_attribute("dir") == "rtl")
+    direction = "return getComputedStyle(arguments[0]).direction"
+    assert page.run(direction, page.one(".card-body")) == "rtl"
+    assert page.run(direction, page.one(".card-title")) == "ltr"
+    assert page.one(".card-texts").get_attribute("lang") == "ar"
+
+
+def test_apps_have_icons_badges_and_switches_of_their_own(page, agent):
+    agent.files["/api/apps/com.example.mail/icon"] = b"\x89PNG"
+    agent.show(apps=[app(badge=3), app(topic="com.example.mail", name="Mail", state="not running")])
+    icon = page.one(".app", "PushChat, badge 3")
+    assert icon.find_element("css selector", ".badge").text == "3"
+    assert icon.find_element("css selector", ".letter").text == "P"
+    assert page.one(".app", "Mail").find_elements("css selector", ".badge") == []
+    icon.click()
+    assert agent.done() == {"do": "open", "topic": "com.example.pushchat"}
+    page.all("summary")[0].click()
+    page.one(".small", "End PushChat").click()
+    assert agent.done() == {"do": "end", "topic": "com.example.pushchat"}
+    page.one(".app-list label", "Badges").click()
+    assert agent.done() == {"do": "permit", "topic": "com.example.pushchat", "allow": ["alert", "sound"]}
+    assert page.one(".token code").text == "a1" * 32
+    agent.show(apps=[app(refused="the topic is not allowed", token=None)])
+    page.one(".app-list .reason", "the topic is not allowed")
+
+
+def test_an_open_app_shows_what_it_was_opened_with(page, agent):
+    payload = {"aps": {"alert": "Hi"}, "acme": ["bang", "whiz"]}
+    agent.show(apps=[app(opened_with=payload, launch_image="Default.png")], foreground="com.example.pushchat")
+    assert "Launch image: Default.png" in page.one(".launch-screen").text
+    assert '"bang",' in page.one(".payload").text
+    page.gone(".launch-screen")
+    page.one(".home-bar", "Home").click()
+    assert agent.done() == {"do": "home"}
+
+
+def test_an_apps_own_page_is_framed_and_kept_in(page, agent):
+    agent.show(apps=[app(screen_url=f"{agent.url}assets/herald.svg")], foreground="com.example.pushchat")
+    frame = page.one(".app-frame")
+    assert "allow-top-navigation" not in frame.get_attribute("sandbox")
+    agent.show(apps=[app(screen_url="javascript:document.title='owned'")])
+    page.one(".opened")
+    assert page.all("iframe") == [] and "owned" not in page.driver.title
+    # The page refuses to be framed, by itself as well.
+    assert any("frame-ancestors" in complaint for complaint in page.complaints())
+
+
+def test_the_notification_centre(page, agent):
+    agent.show(notifications=[notification()])
+    pill = page.one(".pill", "Notification centre: 1 notification")
+    pill.click()
+    page.one(".centre .card")
+    assert pill.get_attribute("aria-expanded") == "true"
+    page.one(".glass", "Clear all").click()
+    assert agent.done() == {"do": "clear"}
+    page.one(".centre .card-close", "Close: PushChat, Message received from Bob").click()
+    assert agent.done() == {"do": "close", "id": "n1"}
+    agent.show(notifications=[])
+    page.one(".centre .none", "No notifications")
+    page.press(Keys.ESCAPE)
+    page.gone(".centre")
+
+
+def test_live_activities(page, agent):
+    now = time.time()
+    going = activity(title="Line 3", content={"minutes": 4}, attributes={"line": "3"}, stale_date=now - 60)
+    agent.show(activities=[{**going, "state": "stale"}, activity(id="a2", state="ended", dismissal_date=now + 60)])
+    page.until(lambda: len(page.all(".activity")) == 2)
+    first, second = (card.text for card in page.all(".activity"))
+    assert all(words in first for words in ("Outdated", "Line 3", "minutes\n4", "line\n3", "outdated since"))
+    assert "Ended" in second and "goes at" in second
+
+
+def test_the_connection_is_told_with_a_countdown(page, agent):
+    agent.show(connection={"state": "offline", "reason": "the service closed the connection", "retry_in": 30})
+    state = page.one(".connection")
+    page.until(lambda: "Not connected" in state.text)
+    assert "the service closed the connection" in state.text and "Trying again in 30 s" in state.text
+    page.until(lambda: "Trying again in 28 s" in state.text)
+    page.one(".sign[aria-label='Not connected to the service']")
+
+
+def test_the_agent_goes_and_comes_back(chromium, agent):
+    page = chromium.open(agent.url)
+    agent.stop()
+    assert "The agent does not answer." in page.one(".lost").text
+    page.one(".pill").click()
+    page.one("[role=switch]", "Mute").click()
+    page.one(".failure", None)
+    agent.start_again()
+    page.gone(".lost")
+    agent.show(muted=True)
+    page.one("[role=switch][aria-checked=true]", "Mute")
+    page.complaints()
+
+
+def test_what_the_agent_refuses_is_told(chromium, agent):
+    page = chromium.open(agent.url)
+    agent.refusal = "there is no notification n1 <any more>"
+    page.one(".app").click()
+    assert page.one(".failure p").text == agent.refusal
+    page.one(".failure button", "Close this message").click()
+    page.gone(".failure")
+    assert all("409" in complaint for complaint in page.complaints())
