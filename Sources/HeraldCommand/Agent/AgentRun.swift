@@ -59,6 +59,9 @@ struct AgentRun: AsyncParsableCommand {
 
     @OptionGroup var peer: PeerOptions
 
+    @Flag(help: "Show notifications on the desktop too, by the notification service of its session bus.")
+    var desktop = false
+
     @Flag(help: "Print one line of JSON for each event.")
     var json = false
 
@@ -71,6 +74,7 @@ struct AgentRun: AsyncParsableCommand {
         let apps = try (app.isEmpty ? settings.texts(.app) ?? [] : app).map { try AgentApp($0) }
         let allowed = try (allow ?? settings.text(.allow)).map { try AgentPermission.kinds($0) }
         let languages = language.isEmpty ? try settings.texts(.language) ?? [] : language
+        let showsDesktop = try desktop || settings.flag(.desktop) ?? false
         let service =
             try folder.flatMap { try $0.service(unless: peer) } ?? peer.service(defaultPort: 5223, door: \.device)
         try await translatingDeviceErrors {
@@ -99,12 +103,17 @@ struct AgentRun: AsyncParsableCommand {
             // A device that keeps nothing has nobody to ask.
             let kinds = allowed ?? (folder == nil ? Set(NotificationKind.allCases) : nil)
             for app in apps { try await app.install(on: agent, allow: kinds) }
-            try await AgentService(
+            var running = AgentService(
                 agent: agent,
                 device: credential.id,
                 json: json,
                 renewal: identity == nil ? AgentRenewal(path: folder?.path, client: client, json: json) : nil
-            ).runUntilSignalled()
+            )
+            if showsDesktop {
+                let desktop = Desktop(agent) { Terminal.complain("herald: \($0)") }
+                running.views.append { await desktop.run() }
+            }
+            try await running.runUntilSignalled()
         }
     }
 

@@ -12,6 +12,8 @@ struct AgentService: Service {
     let json: Bool
     /// Keeps the certificate from ending; nil where it is not in a folder of ours.
     let renewal: AgentRenewal?
+    /// What else shows the device while it runs; one that ends does not end the device.
+    var views: [@Sendable () async -> Void] = []
 
     func run() async throws {
         let asks = !json && isatty(STDIN_FILENO) == 1
@@ -20,6 +22,7 @@ struct AgentService: Service {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 defer { group.cancelAll() }
                 if let renewal { group.addTask { await renewal.run() } }
+                for view in views { group.addTask { await view() } }
                 if asks {
                     group.addTask { for await app in questions { await ask(app) } }
                 }

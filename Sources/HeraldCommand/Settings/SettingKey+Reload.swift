@@ -19,8 +19,8 @@ extension ServerConfiguration {
 
     private func value(of key: SettingKey) -> AnyHashable {
         switch key {
-        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .expiration, .folder, .identity, .key,
-            .keyID,
+        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .desktop, .expiration, .folder, .identity,
+            .key, .keyID,
             .language, .payload, .priority, .pushType, .service, .sound, .team, .title, .topic:
             // Of the commands that are clients: a service does not read them.
             false
