@@ -70,6 +70,9 @@ struct AgentRun: AsyncParsableCommand {
 
     @OptionGroup var reconnect: ReconnectOptions
 
+    @Flag(help: "Show notifications on the desktop too, by the notification service of its session bus.")
+    var desktop = false
+
     @Flag(help: "Print one line of JSON for each event.")
     var json = false
 
@@ -83,6 +86,7 @@ struct AgentRun: AsyncParsableCommand {
         let allowed = try (allow ?? settings.text(.allow)).map { try AgentPermission.kinds($0) }
         let screen = try screen.configuration(settings)
         let languages = language.isEmpty ? try settings.texts(.language) ?? [] : language
+        let showsDesktop = try desktop || settings.flag(.desktop) ?? false
         try await translatingDeviceErrors {
             let credential = try identity.map { try DeviceCredential(pem: try SafeFile.read($0)) }
                 ?? (folder ?? AgentPlace(path: AgentPlace.defaultPath)).device.credential()
@@ -113,13 +117,18 @@ struct AgentRun: AsyncParsableCommand {
             // A device that keeps nothing has nobody to ask.
             let kinds = allowed ?? (folder == nil ? Set(NotificationKind.allCases) : nil)
             for app in apps { try await app.install(on: agent, allow: kinds) }
-            try await AgentService(
+            var running = AgentService(
                 agent: agent,
                 device: credential.id,
                 json: json,
                 renewal: identity == nil ? AgentRenewal(path: folder?.path, client: client, json: json) : nil,
                 screen: screen
-            ).runUntilSignalled()
+            )
+            if showsDesktop {
+                let desktop = Desktop(agent) { Terminal.complain("herald: \($0)") }
+                running.views.append { await desktop.run() }
+            }
+            try await running.runUntilSignalled()
         }
     }
 

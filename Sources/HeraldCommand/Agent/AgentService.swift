@@ -15,6 +15,8 @@ struct AgentService: Service {
     let renewal: AgentRenewal?
     /// Where its screen is; nil for none.
     var screen: ScreenConfiguration?
+    /// What else shows the device while it runs; one that ends does not end the device.
+    var views: [@Sendable () async -> Void] = []
 
     func run() async throws {
         let asks = !json && isatty(STDIN_FILENO) == 1
@@ -23,6 +25,7 @@ struct AgentService: Service {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 defer { group.cancelAll() }
                 if let renewal { group.addTask { await renewal.run() } }
+                for view in views { group.addTask { await view() } }
                 if asks {
                     group.addTask { for await app in questions { await ask(app) } }
                 }

@@ -27,6 +27,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case consolePort = "console-port"
     case data
     case demo
+    case desktop
     case deviceCertificateDays = "device-certificate-days"
     case devicePort = "device-port"
     case drill
@@ -77,8 +78,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// One file may hold those of all commands: each takes its own.
     var isOfClients: Bool {
         switch self {
-        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .connectionsPerHour, .expiration, .folder,
-            .identity, .key, .keyID, .language, .longestPause, .payload, .priority, .pushType, .screen, .screenHost,
+        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .connectionsPerHour, .desktop, .expiration,
+            .folder, .identity, .key, .keyID, .language, .longestPause, .payload, .priority, .pushType, .screen, .screenHost,
             .service, .sound, .team, .title, .topic:
             true
         default: false
@@ -96,7 +97,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     var shape: Shape {
         switch self {
         case .app, .broadcastApps, .drill, .hostname, .language, .newsstandTopic: .texts
-        case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: .flag
+        case .acceptNonJSON, .demo, .desktop, .payloadDrills, .payloadDrillsInPublic: .flag
         case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryInHand,
             .binaryPayloadSize, .binaryPort, .channelLimit, .connectionsPerHour, .consolePort, .deviceCertificateDays,
             .devicePort, .feedbackPort, .feedbackSize, .journalDays, .journalSize, .notificationMemory, .priority,
@@ -119,7 +120,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// A value that would be right, for messages about one that is not.
     var example: String {
         switch self {
-        case .acceptNonJSON, .demo, .payloadDrills, .payloadDrillsInPublic: "true"
+        case .acceptNonJSON, .demo, .desktop, .payloadDrills, .payloadDrillsInPublic: "true"
         case .activationPort: "2191"
         case .alert, .title: "Hello"
         case .allow: "alert,badge,sound"
