@@ -42,7 +42,7 @@ struct AgentSaw: AsyncParsableCommand {
 
     func run() async throws {
         let saw =
-            if let screen { try await AgentScreen(address: screen).saw(id, wait: wait) } else { try await fromSocket() }
+            if let screen { try await ScreenAddress(address: screen).saw(id, wait: wait) } else { try await fromSocket() }
         if json { return try Terminal.sayJSON(saw) }
         for line in try AgentReport.recordLines(saw) { Terminal.say(line) }
     }
@@ -56,7 +56,7 @@ struct AgentSaw: AsyncParsableCommand {
 }
 
 /// A device's screen, asked over HTTP.
-struct AgentScreen {
+struct ScreenAddress {
     private let address: String
 
     init(address: String) throws {
