@@ -8,7 +8,7 @@ struct AgentRenewal {
     private let client: DeviceClient
     private let json: Bool
 
-    /// - Parameter path: The device's folder; there is nothing to renew where none was activated.
+    /// There is nothing to renew in a folder where no device was activated.
     init?(path: String?, client: DeviceClient, json: Bool) {
         guard let path, FileManager.default.fileExists(atPath: DeviceFolder(path).servicePath) else { return nil }
         folder = DeviceFolder(path)
