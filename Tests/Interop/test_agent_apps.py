@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import subprocess
 
 import pytest
 
@@ -9,7 +11,7 @@ from agents import MONOPOLY, Agent, make_bundle
 from commands import one_line
 from parties import assert_accepted, new_id
 from provider import Provider
-from service import TOPIC, eventually, herald
+from service import HERALD, TOPIC, eventually, herald
 
 
 @pytest.fixture
@@ -84,6 +86,56 @@ def test_an_app_is_registered_once_the_user_agrees(shared, parties, device):
     device.token(topic)
     app = device.show()["apps"][0]
     assert app["permission"] == {"alerts": True, "badges": True, "sounds": False} and not device.show()["questions"]
+
+
+def test_the_question_is_asked_on_the_terminal_and_what_is_shown_is_told(shared, parties, device):
+    terminal, side = pty.openpty()
+    process = subprocess.Popen(
+        [
+            HERALD, "agent", "run", "--identity", device.identity, "--folder", device.folder, "--app", TOPIC,
+            "--service", f"127.0.0.1:{shared.doors['device']}", "--ca", shared.ca,
+        ],
+        stdin=side, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )
+    try:
+
+        def line(word):
+            while word not in (text := process.stdout.readline()):
+                assert text, process.stderr.read()
+            return text
+
+        assert "alerts, badges, sounds" in line("Allow?")
+        os.write(terminal, b"y\n")
+        token = line("token for").split()[-1]
+        device.command("set", "--locked", "on")
+        push(shared, parties, token, {"aps": {"alert": {"title": "Door", "body": "It rang"}, "badge": 2}})
+        line("notification for")
+        assert line("shown") == "  shown on the lock screen: Door: It rang\n"
+        assert line("badge") == "  the badge is 2\n"
+        push(shared, parties, token, {"aps": {"sound": "default"}})
+        assert line("nothing is shown") == "  nothing is shown\n"
+    finally:
+        process.kill()
+        process.wait(timeout=10)
+        os.close(terminal)
+        os.close(side)
+
+
+def test_a_device_that_keeps_nothing_leaves_nothing(shared, tmp_path):
+    identity, _ = shared.device("agent")
+    process = subprocess.Popen(
+        [
+            HERALD, "agent", "run", "--identity", identity, "--app", MONOPOLY,
+            "--service", f"127.0.0.1:{shared.doors['device']}", "--ca", shared.ca,
+        ],
+        stdout=subprocess.PIPE, text=True, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    while "token for com.example.monopoly" not in process.stdout.readline():
+        assert process.poll() is None
+    assert list(tmp_path.iterdir())
+    process.terminate()
+    assert process.wait(timeout=20) == 0
+    assert not list(tmp_path.iterdir())
 
 
 def test_notifications_turned_off_reach_the_service(shared, parties, device):

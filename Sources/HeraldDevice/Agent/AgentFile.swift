@@ -1,4 +1,10 @@
+// `stat` is a declaration of whichever of these modules the compiler has read first.
+import CoreFoundation
 import Foundation
+
+#if canImport(CDispatch)
+import CDispatch
+#endif
 
 /// Files of the agent's folder, of which a reader sees either the old or the new content, and which survive loss of power.
 enum AgentFile {

@@ -1,4 +1,10 @@
+// `stat` is a declaration of whichever of these modules the compiler has read first.
+import CoreFoundation
 import Foundation
+
+#if canImport(CDispatch)
+import CDispatch
+#endif
 
 /// Copies a bundle: plain files and folders only, and no more of them than was agreed.
 struct BundleCopy {

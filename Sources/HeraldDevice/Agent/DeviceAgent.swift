@@ -1,6 +1,12 @@
+// `stat` is a declaration of whichever of these modules the compiler has read first.
+import CoreFoundation
 import Foundation
-import HeraldModel
+package import HeraldModel
 import Synchronization
+
+#if canImport(CDispatch)
+import CDispatch
+#endif
 
 /// A device made of software: what comes is shown as its settings, language and state demand, and apps react to it.
 ///
@@ -36,8 +42,19 @@ public actor DeviceAgent {
     ///   - folder: Where it keeps apps and state; nil for a device that keeps nothing.
     /// - Throws: ``DeviceError/Code/badFolder``, ``DeviceError/Code/folderInUse``.
     public init(line: any DeviceLine, device: String, service: String, folder: String? = nil) throws {
-        let folder = try folder.map { try AgentFolder($0) } ?? .temporary()
         try self.init(line: line, device: device, service: service, folder: folder, clock: AgentClock())
+    }
+
+    /// Makes a device with a clock of somebody else's.
+    package init(
+        line: any DeviceLine,
+        device: String,
+        service: String,
+        folder: String?,
+        clock: any WallClock
+    ) throws {
+        let folder = try folder.map { try AgentFolder($0) } ?? .temporary()
+        try self.init(line: line, device: device, service: service, folder: folder, clock: clock)
     }
 
     init(

@@ -2,8 +2,9 @@ import HeraldModel
 
 extension Phone {
     /// An app is installed, or takes the place of the one with its identifier, which keeps permission, token and number.
-    /// - Parameter allow: What the user allows it, if they said so beforehand.
-    /// - Throws: ``DeviceError/Code/notPossible`` if there are too many.
+    ///
+    /// `allow` is what the user allows it, if they said so beforehand. Throws ``DeviceError/Code/notPossible`` if there are
+    /// too many.
     mutating func install(
         _ information: AppInformation,
         _ bundle: AppBundle?,
@@ -102,7 +103,8 @@ extension Phone {
     // Apps on the local socket.
 
     /// An app says that it is there; one that is not installed is, as one without a bundle.
-    /// - Parameter wants: What it asks the user for.
+    ///
+    /// `wants` is what it asks the user for. Throws ``DeviceError/Code/notPossible`` if there are too many.
     mutating func appeared(_ topic: Topic, wants: [NotificationKind]?, _ now: WallTime) throws -> [PhoneOrder] {
         var orders: [PhoneOrder] = []
         if !state.apps.contains(where: { $0.topic == topic }) {

@@ -11,7 +11,9 @@ extension Phone {
         var isRepeated = false
     }
 
-    /// A notification came. It may be acknowledged once the orders that concern files are carried out.
+    /// A notification came.
+    ///
+    /// It may be acknowledged once the orders that concern files are carried out.
     mutating func receive(_ notification: ReceivedNotification, _ now: WallTime) -> Reception {
         let key = SeenNotifications.Key(notification)
         if let key, state.seen.contains(key) { return Reception(isRepeated: true) }
@@ -38,8 +40,9 @@ extension Phone {
         return present(arrival, index, extension: nil, payload: notification.payload, now)
     }
 
-    /// An app's service program has ended.
-    /// - Parameter payload: What it made of the payload; nil to show the original.
+    /// An app's service program has ended. - Parameter payload:
+    ///
+    /// What it made of the payload; nil to show the original.
     mutating func serviceEnded(
         _ number: Int,
         _ outcome: SawRecord.ExtensionOutcome,

@@ -8,7 +8,7 @@ struct PhoneState: Codable, Hashable, Sendable {
         var information: AppInformation
         /// Where it stood in the order of installation.
         var number = 0
-        /// What the user lets it do; nil until they said so. An app is registered only after that.
+        /// What the user lets it do; nil until they said so, before which it is not registered.
         var permission: NotificationSettings?
         /// What the service was last known to think of ``isEnabled``; a new registration is enabled.
         var isEnabledAtService = true

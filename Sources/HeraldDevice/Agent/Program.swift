@@ -125,7 +125,9 @@ final class Program: Sendable {
             guard code == ETXTBSY, attempt < 19 else { break }
             usleep(10_000)
         }
-        guard code == 0 else { return .failure(Failure(words: "cannot be started: \(String(cString: strerror(code)))")) }
+        guard code == 0 else {
+            return .failure(Failure(words: "cannot be started: \(String(cString: strerror(code)))"))
+        }
         return .success(child)
     }
 }

@@ -17,8 +17,7 @@ final class SawFile {
     private var lines = 0
     private var descriptor: CInt = -1
 
-    /// Reads what is there.
-    /// - Parameter path: The file; nil to keep records in memory alone.
+    /// Reads what is there; without a path records are kept in memory alone.
     init(_ path: String?, limit: Int = SawFile.limit) throws {
         self.path = path
         self.limit = limit

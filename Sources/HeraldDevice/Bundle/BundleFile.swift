@@ -1,4 +1,10 @@
+// `stat` is a declaration of whichever of these modules the compiler has read first.
+import CoreFoundation
 import Foundation
+
+#if canImport(CDispatch)
+import CDispatch
+#endif
 
 /// Files of a bundle as bytes; only plain files, and never more than was asked for.
 enum BundleFile {

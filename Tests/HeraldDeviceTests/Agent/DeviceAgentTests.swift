@@ -144,7 +144,10 @@ import Testing
             group.addTask { try await second.run() }
             for await _ in await second.snapshots() where await second.phone.state.runs.isEmpty { return }
         }
-        let runs = try String(contentsOfFile: "\(folder.path)/device/containers/\(PhoneKit.topic)/runs", encoding: .utf8)
+        let runs = try String(
+            contentsOfFile: "\(folder.path)/device/containers/\(PhoneKit.topic)/runs",
+            encoding: .utf8
+        )
         #expect(runs == "x\n")
     }
 

@@ -57,7 +57,9 @@ import Testing
         // The pipe stays open in the child that sleeps; the program's end is its own.
         let outcome = try await run("sleep 1000 & echo $!")
         #expect(outcome.end == .exited(0))
-        let child = try #require(pid_t(String(decoding: outcome.output, as: UTF8.self).trimmingCharacters(in: .newlines)))
+        let child = try #require(
+            pid_t(String(decoding: outcome.output, as: UTF8.self).trimmingCharacters(in: .newlines))
+        )
         #expect(kill(child, 0) != 0 || isZombie(child))
     }
 
