@@ -88,7 +88,8 @@ struct AgentRun: AsyncParsableCommand {
         let languages = language.isEmpty ? try settings.texts(.language) ?? [] : language
         let showsDesktop = try desktop || settings.flag(.desktop) ?? false
         try await translatingDeviceErrors {
-            let credential = try identity.map { try DeviceCredential(pem: try SafeFile.read($0)) }
+            let credential =
+                try identity.map { try DeviceCredential(pem: try SafeFile.read($0)) }
                 ?? (folder ?? AgentPlace(path: AgentPlace.defaultPath)).device.credential()
             let activated = try folder?.service(unless: peer)
             let place =
