@@ -7,7 +7,11 @@ import HeraldModel
 struct AgentShow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show the device that runs: its apps, what it shows, and its switches."
+        abstract: "Show the device that runs: its apps, what it shows, and its switches.",
+        discussion: """
+            Example:
+              herald agent show --folder kitchen --json
+            """
     )
 
     @OptionGroup var place: AgentFolderOptions
@@ -27,7 +31,11 @@ struct AgentShow: AsyncParsableCommand {
 struct AgentInstall: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "install",
-        abstract: "Install an app from its bundle's folder; one with its identifier is replaced."
+        abstract: "Install an app from its bundle's folder; one with its identifier is replaced.",
+        discussion: """
+            Example:
+              herald agent install ./Monopoly.app --folder kitchen
+            """
     )
 
     @Argument(help: ArgumentHelp("The folder that Info.plist is in.", valueName: "bundle"))
@@ -45,7 +53,11 @@ struct AgentInstall: AsyncParsableCommand {
 struct AgentRemove: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Remove an app and everything that it has on the device; its device token dies."
+        abstract: "Remove an app and everything that it has on the device; its device token dies.",
+        discussion: """
+            Example:
+              herald agent remove com.example.chat --folder kitchen
+            """
     )
 
     @Argument(help: ArgumentHelp("The app's identifier.", valueName: "topic"))

@@ -19,7 +19,7 @@ struct AgentRun: AsyncParsableCommand {
             Every option may also be a key of a YAML file (--config) or an environment
             variable: identity, HERALD_IDENTITY.
 
-            Examples:
+            Example:
               herald agent run --identity kitchen.pem \\
                 --app com.example.chat --app com.example.chat.voip
               herald agent run --folder kitchen --app ./Monopoly.app --language fr

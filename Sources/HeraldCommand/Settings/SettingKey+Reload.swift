@@ -19,8 +19,10 @@ extension ServerConfiguration {
 
     private func value(of key: SettingKey) -> AnyHashable {
         switch key {
-        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .connectionsPerHour, .desktop, .expiration,
-            .folder, .identity, .key, .keyID, .language, .longestPause, .payload, .priority, .pushType, .screen, .screenHost,
+        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .connectionsPerHour, .desktop,
+            .expiration,
+            .folder, .identity, .key, .keyID, .language, .longestPause, .payload, .priority, .pushType, .screen,
+            .screenHost,
             .service, .sound, .team, .title, .topic:
             // Of the commands that are clients: a service does not read them.
             false

@@ -78,8 +78,10 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// One file may hold those of all commands: each takes its own.
     var isOfClients: Bool {
         switch self {
-        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .connectionsPerHour, .desktop, .expiration,
-            .folder, .identity, .key, .keyID, .language, .longestPause, .payload, .priority, .pushType, .screen, .screenHost,
+        case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .connectionsPerHour, .desktop,
+            .expiration,
+            .folder, .identity, .key, .keyID, .language, .longestPause, .payload, .priority, .pushType, .screen,
+            .screenHost,
             .service, .sound, .team, .title, .topic:
             true
         default: false
@@ -105,7 +107,8 @@ enum SettingKey: String, CaseIterable, Sendable {
             .number
         case .alert, .allow, .ca, .certificate, .clock, .code, .collapseID, .consoleHost, .data, .environment,
             .expiration, .folder, .gracePeriod, .host, .identity, .keepAlive, .key, .keyID, .logFormat, .logLevel,
-            .longestPause, .payload, .providerIdle, .pushType, .revocationGrace, .revocationLists, .screenHost, .service,
+            .longestPause, .payload, .providerIdle, .pushType, .revocationGrace, .revocationLists, .screenHost,
+            .service,
             .sound, .store, .team, .title, .topic, .uniqueID,
             .unmarkedCertificates:
             .text

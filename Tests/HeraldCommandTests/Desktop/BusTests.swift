@@ -118,7 +118,8 @@ import Testing
 
     @Test(arguments: [
         ("unix:path=/run/user/1000/bus", SessionBusAddress.path("/run/user/1000/bus")),
-        ("unix:path=/tmp/a%20b,guid=1234", .path("/tmp/a b")), ("unix:abstract=/tmp/dbus-1,guid=12", .abstract("/tmp/dbus-1")),
+        ("unix:path=/tmp/a%20b,guid=1234", .path("/tmp/a b")),
+        ("unix:abstract=/tmp/dbus-1,guid=12", .abstract("/tmp/dbus-1")),
         ("tcp:host=localhost;unix:path=/x", .path("/x")), ("autolaunch:", nil), ("unix:", nil), ("unix:path=", nil),
         ("unix:path=%00x", nil), ("unix:path=%zz", nil), (";", nil),
     ])

@@ -84,7 +84,9 @@ extension BusMessage {
     /// - Throws: ``BusError`` where that is no message, or one longer than `limit`.
     static func length(of bytes: [UInt8], limit: Int) throws -> Int? {
         guard bytes.count >= prefixBytes else { return nil }
-        guard let isBigEndian = isBigEndian(bytes), bytes[3] == version else { throw BusError("it sends what is not D-Bus") }
+        guard let isBigEndian = isBigEndian(bytes), bytes[3] == version else {
+            throw BusError("it sends what is not D-Bus")
+        }
         var reader = BusReader(bytes, isBigEndian: isBigEndian, position: 4)
         guard let body = reader.uint32(), reader.uint32() != nil, let fields = reader.uint32() else { return nil }
         let (head, length) = (UInt64(fields) + UInt64(prefixBytes), UInt64(body))

@@ -1,4 +1,6 @@
-/// What a client reads from a bus: first the lines that let it in, then messages. It knows no socket.
+/// What a client reads from a bus: first the lines that let it in, then messages.
+///
+/// It knows no socket.
 struct BusStream {
     /// What came of some bytes.
     enum Event: Hashable, Sendable {

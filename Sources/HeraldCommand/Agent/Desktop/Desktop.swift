@@ -12,7 +12,7 @@ struct Desktop: Sendable {
     /// How long the bus may take to let a client in.
     static let greetingTime = TimeAmount.seconds(10)
 
-    /// - Parameter say: Where one line goes when there is no desktop, or none any more.
+    /// A view of a device; `say` takes a line when there is a desktop, none, or none any more.
     init(
         _ view: any DeviceView,
         environment: [String: String] = ProcessInfo.processInfo.environment,

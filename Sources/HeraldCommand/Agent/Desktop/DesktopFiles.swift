@@ -31,7 +31,9 @@ struct DesktopFiles {
         files.icons = files.icons.filter { topics.contains($0.key) }
         for app in snapshot.apps where app.icon && !icons.contains(app.topic) {
             icons.insert(app.topic)
-            guard let bytes = await view.file(.icon, of: app.topic, named: ""), let kind = Self.kind(bytes) else { continue }
+            guard let bytes = await view.file(.icon, of: app.topic, named: ""), let kind = Self.kind(bytes) else {
+                continue
+            }
             files.icons[app.topic] = write(bytes, kind)
         }
         let present = Set(snapshot.sounds.map(\.id))

@@ -83,7 +83,8 @@ enum NotificationService {
     }
 
     /// The signal that a message is; nil for others.
-    /// - Parameter owner: The connection that is the service: what others send is not the service's.
+    ///
+    /// `owner` is the connection that is the service: what others send is not the service's.
     static func signal(_ message: BusMessage, owner: String?) -> Signal? {
         guard message.kind == .signal else { return nil }
         var reader = message.reader

@@ -16,7 +16,9 @@ enum SessionBusAddress: Hashable, Sendable {
     /// socket `bus` in `XDG_RUNTIME_DIR`, if there is one.
     init?(environment: [String: String]) {
         if let list = environment["DBUS_SESSION_BUS_ADDRESS"], !list.isEmpty {
-            guard let address = list.split(separator: ";").lazy.compactMap({ Self(address: $0) }).first else { return nil }
+            guard let address = list.split(separator: ";").lazy.compactMap({ Self(address: $0) }).first else {
+                return nil
+            }
             self = address
         } else if let folder = environment["XDG_RUNTIME_DIR"], !folder.isEmpty,
             FileManager.default.fileExists(atPath: folder + "/bus")
