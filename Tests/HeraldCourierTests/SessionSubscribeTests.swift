@@ -131,7 +131,9 @@ struct SessionSubscribeTests {
         var bench = try SessionBench.connected(isClean: false, properties: [.sessionExpiryInterval(100)])
         bench.isHolding = true
         bench.receive(SessionBench.subscribe("apps/com.example.chat"))
-        #expect(bench.held == [.register([App(topic: SessionBench.topic("com.example.chat"), environment: .production)])])
+        #expect(
+            bench.held == [.register([App(topic: SessionBench.topic("com.example.chat"), environment: .production)])]
+        )
         bench.complete(
             .registered([
                 RegisteredApp(

@@ -32,7 +32,9 @@ extension OpenSession {
             guard let message = SettingsMessage(json: publish.payload) else {
                 return .refuse(.payloadFormatInvalid, publish)
             }
-            guard let app = app(topic, publish.properties) else { return .refuse(.implementationSpecificError, publish) }
+            guard let app = app(topic, publish.properties) else {
+                return .refuse(.implementationSpecificError, publish)
+            }
             return .settings(message, app, publish)
         case .power:
             guard let message = PowerMessage(json: publish.payload) else {
@@ -40,7 +42,9 @@ extension OpenSession {
             }
             return .power(message, publish)
         case .token(let topic):
-            guard let app = app(topic, publish.properties) else { return .refuse(.implementationSpecificError, publish) }
+            guard let app = app(topic, publish.properties) else {
+                return .refuse(.implementationSpecificError, publish)
+            }
             return DeviceToken(hex: publish.payload).map { .token($0, app, publish) }
         case .notifications, .channel, nil:
             return .refuse(.notAuthorized, publish)

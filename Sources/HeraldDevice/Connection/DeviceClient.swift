@@ -75,22 +75,27 @@ public final class DeviceClient: DeviceLine {
 
     // What a device wishes.
 
+    /// Registers an app, now and on each connect.
     public func install(_ app: DeviceApp) {
         wish { $0.install(app) }
     }
 
+    /// Removes an app: its device token is dead for ever.
     public func remove(_ topic: Topic, in environment: PushEnvironment?) {
         wish { $0.remove(topic, in: environment) }
     }
 
+    /// Says whether the user wants an app's notifications.
     public func setEnabled(_ enabled: Bool, for topic: Topic) {
         wish { $0.setEnabled(enabled, for: topic) }
     }
 
+    /// Says whether the device saves power.
     public func setSaving(_ saving: Bool) {
         wish { $0.setSaving(saving) }
     }
 
+    /// Loses the network, or has it again.
     public func setNetwork(_ isOn: Bool) {
         state.withLock { $0.memory.hasNetwork = isOn }
         // At once, whatever the run is busy with.
@@ -181,7 +186,9 @@ struct LineNews: Hashable, Sendable {
     var isEmpty: Bool { self == LineNews() }
 }
 
-/// What the run of a client waits for. The number is that of the attempt that it belongs to.
+/// What the run of a client waits for.
+///
+/// The number is that of the attempt that it belongs to.
 enum LineInput: Sendable {
     case news
     case opened(Int, OpenLine)

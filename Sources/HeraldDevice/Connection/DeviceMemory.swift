@@ -33,7 +33,9 @@ struct DeviceMemory: Hashable, Sendable {
 
     mutating func install(_ app: DeviceApp) {
         // The registration of the other environment would outlive its app.
-        if let old = apps.first(where: { $0.value.topic == app.topic })?.value, old != app { remove(old.topic, in: nil) }
+        if let old = apps.first(where: { $0.value.topic == app.topic })?.value, old != app {
+            remove(old.topic, in: nil)
+        }
         let wish = wish(app)
         if let index = apps.firstIndex(where: { $0.value.topic == app.topic }) {
             apps[index] = wish

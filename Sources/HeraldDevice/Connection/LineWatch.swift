@@ -2,7 +2,9 @@ import HeraldWire
 import NIOCore
 import Synchronization
 
-/// Watches over one connection: tests it, and closes it when it is dead. What it does, ``Pulse`` decides.
+/// Watches over one connection: tests it, and closes it when it is dead.
+///
+/// What it does, ``Pulse`` decides.
 final class LineWatch: Sendable {
     private struct State {
         var pulse: Pulse?
@@ -42,7 +44,9 @@ final class LineWatch: Sendable {
     }
 
     /// Watches until cancelled.
-    /// - Parameter pinged: Called with each test that is sent.
+    /// - Parameters:
+    ///   - pulse: What decides from now on.
+    ///   - pinged: Called with each test that is sent.
     func run(_ pulse: Pulse, pinged: () -> Void) async {
         state.withLock { $0.pulse = pulse }
         while let next = state.withLock({ $0.pulse?.nextLook }) {

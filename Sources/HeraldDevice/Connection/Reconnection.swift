@@ -44,6 +44,7 @@ struct Reconnection: Sendable {
     ///   - lived: How long the device was let in; nil if it was not.
     ///   - now: When it ended.
     ///   - random: 0 to 1.
+    /// - Returns: How long to wait.
     mutating func pause(
         after advice: DeviceSession.End.Advice,
         lived: Duration?,
