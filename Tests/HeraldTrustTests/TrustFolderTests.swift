@@ -80,6 +80,12 @@ struct TrustFolderTests {
             ])
         )
         #expect(try trust.folder.serverCertificate().namesApple)
+        #expect(try trust.folder.nameForOthers() == "one.example.com")
+    }
+
+    @Test(arguments: [[], ["192.0.2.1"], ["*.example.com"], ["sandbox.localhost"]])
+    func `what other machines cannot call the service by is not told them`(hostnames: [String]) throws {
+        #expect(try TestTrust(hostnames: hostnames).folder.nameForOthers() == nil)
     }
 
     @Test(arguments: [

@@ -86,7 +86,8 @@ struct DeviceInvite: AsyncParsableCommand {
     /// Where the new device finds the service, as far as it can be told from here.
     private func serviceAddress(_ folder: DataFolder) -> String {
         let port = Doors.read(from: folder)?.activation ?? ServerConfiguration().activationPort
-        return "https://\(HostPort(host: "localhost", port: port))"
+        let name = try? TrustChange.read(folder) { try $0.nameForOthers() }
+        return "https://\(HostPort(host: (name ?? nil) ?? "localhost", port: port))"
     }
 
     private func showAll(_ folder: DataFolder) async throws {

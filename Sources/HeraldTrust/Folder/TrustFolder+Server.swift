@@ -41,6 +41,15 @@ extension TrustFolder {
         try TrustLock.with(layout) { try updateServerCertificate(adding: [], now: now) }
     }
 
+    /// The name by which other machines reach the service: of those that an operator gave it, the first in the order of
+    /// the alphabet that is a host's and neither a pattern nor Apple's; nil if there is none.
+    package func nameForOthers() throws -> String? {
+        let names = try wantedNames().subtracting(ServerName.apple).compactMap { name in
+            if case .host(let host) = name, !host.contains("*"), !host.hasSuffix("localhost") { host } else { nil }
+        }
+        return names.min()
+    }
+
     /// The names that were ever asked for.
     ///
     /// The machine's own is not among them: containers get a new one at each start.
