@@ -42,7 +42,9 @@ struct AgentSaw: AsyncParsableCommand {
 
     func run() async throws {
         let saw =
-            if let screen { try await ScreenAddress(address: screen).saw(id, wait: wait) } else { try await fromSocket() }
+            if let screen { try await ScreenAddress(address: screen).saw(id, wait: wait) } else {
+                try await fromSocket()
+            }
         if json { return try Terminal.sayJSON(saw) }
         for line in try AgentReport.recordLines(saw) { Terminal.say(line) }
     }

@@ -58,6 +58,11 @@ final class AgentFolder: Sendable {
 
     deinit {
         close(lock)
+        discard()
+    }
+
+    /// Deletes the folder of a device that keeps nothing; a process that ends does not wait for the last reference.
+    func discard() {
         if !isKept { try? FileManager.default.removeItem(atPath: path) }
     }
 

@@ -97,6 +97,7 @@ public actor DeviceAgent {
     /// - Parameter observe: Told what happens, one thing after the other.
     /// - Throws: ``DeviceError``, `CancellationError`.
     public nonisolated func run(_ observe: @escaping @Sendable (AgentEvent) -> Void = { _ in }) async throws {
+        defer { folder.discard() }
         try await begin(observe)
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
