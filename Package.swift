@@ -21,6 +21,7 @@ let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swi
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
+let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
@@ -57,6 +58,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.0"),
         .package(url: "https://github.com/apple/swift-configuration.git", from: "1.4.0", traits: [.defaults, "YAML"]),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
@@ -112,7 +114,10 @@ let package = Package(
         ),
         herald(
             "HeraldProvider",
-            ["HeraldModel", "HeraldWire", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioPosix, nioSSL]
+            [
+                "HeraldModel", "HeraldWire", "HeraldTrust", "CNghttp2", crypto, logging, metrics, coreMetrics, nioCore,
+                nioPosix, nioSSL, nioTLS, tracing,
+            ]
         ),
         .target(name: "CSpawn"),
         herald(
@@ -189,7 +194,13 @@ let package = Package(
             "HeraldActivationTests",
             ["HeraldActivation", "HeraldModel", "HeraldTrust", "HeraldTestSupport", nioCore]
         ),
-        tests("HeraldProviderTests", ["HeraldProvider", "HeraldModel", crypto]),
+        tests(
+            "HeraldProviderTests",
+            [
+                "HeraldProvider", "HeraldDoor", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldTestSupport",
+                "HeraldTrust", crypto, logging, nioCore, nioPosix,
+            ]
+        ),
         tests(
             "HeraldDeviceTests",
             ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", asn1, x509]
