@@ -253,6 +253,7 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
                 nioCore, nioPosix, nioSSL,
             ]
         ),
+        benchmark("ClientBench", ["HeraldModel", "HeraldProvider", argumentParser]),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
         benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", grdbSQLite, logging]),
     ]

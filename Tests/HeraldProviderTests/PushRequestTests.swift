@@ -82,9 +82,11 @@ import Testing
         let credential = ProviderCredential.key(pem: pem, id: "ABCDE12345", team: "TEAM123456")
         var configuration = ProviderConfiguration(host: "127.0.0.1", port: 1, credential: credential)
         configuration.retry = .never
-        let request = request()
+        var request = request()
+        request.payload = Array("{}".utf8)
+        let push = request
         let error = await #expect(throws: ProviderError.self) {
-            try await withProviderClient(configuration) { try await $0.send(request) }
+            try await withProviderClient(configuration) { try await $0.send(push) }
         }
         #expect(error?.code == .unreachable)
     }

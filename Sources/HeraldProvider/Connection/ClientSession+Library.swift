@@ -143,8 +143,6 @@ extension ClientSession {
             if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { calls[frame.hd.stream_id]?.isAnswered = true }
         case NGHTTP2_SETTINGS.rawValue:
             if flags & NGHTTP2_FLAG_ACK.rawValue == 0 { hasSettings = true }
-        case NGHTTP2_PING.rawValue:
-            if flags & NGHTTP2_FLAG_ACK.rawValue != 0 { hasPong = true }
         case NGHTTP2_GOAWAY.rawValue:
             let count = min(frame.goaway.opaque_data_len, Self.maximumFarewellBytes)
             farewell = Farewell(

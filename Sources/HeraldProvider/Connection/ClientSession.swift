@@ -45,7 +45,6 @@ final class ClientSession {
     var farewell: Farewell?
     /// Whether the service's first SETTINGS have come.
     var hasSettings = false
-    var hasPong = false
     var end: End?
     /// The call whose answer's header block is being read.
     var block: Call?
@@ -87,12 +86,6 @@ final class ClientSession {
         guard !ended.isEmpty else { return [] }
         defer { ended.removeAll(keepingCapacity: true) }
         return ended
-    }
-
-    /// Whether a pong came since this was asked last.
-    func takePong() -> Bool {
-        defer { hasPong = false }
-        return hasPong
     }
 
     /// How many streams the service allows at once; without a word of it, no number is too high (RFC 9113 §6.5.2).

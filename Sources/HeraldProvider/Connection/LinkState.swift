@@ -80,6 +80,12 @@ struct LinkState {
         return doubt(now: now)
     }
 
+    /// We ourselves were late, by so much: what the service did meanwhile has not been read yet.
+    mutating func excuse(_ lateness: TimeAmount) {
+        lastRead = lastRead + lateness
+        pinged = pinged.map { $0 + lateness }
+    }
+
     /// Nothing is begun on it any more.
     mutating func leave() {
         phase = .leaving

@@ -308,8 +308,13 @@ final class Dispatcher: @unchecked Sendable {
     // What time brings.
 
     private func beat() {
-        nextBeat = nil
         let now = eventLoop.now
+        // A machine that slept, or was busy, must not take that for the service's silence.
+        let lateness = now - (nextBeat?.at ?? now)
+        nextBeat = nil
+        if lateness > Self.beat {
+            for link in links { link.state.excuse(lateness) }
+        }
         expire(now: now)
         for link in links where !link.isClosed {
             for call in Array(link.calls) where call.overdue <= now {
