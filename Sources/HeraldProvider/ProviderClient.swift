@@ -50,6 +50,7 @@ public final class ProviderClient: Sendable {
     }
 
     init(_ configuration: ProviderConfiguration, clock: ProviderClock) throws {
+        let configuration = configuration.bounded
         self.configuration = configuration
         self.clock = clock
         if case .key(let pem, let id, let team) = configuration.credential.kind {
@@ -138,6 +139,9 @@ public final class ProviderClient: Sendable {
     /// - Returns: The answer, and as it came.
     /// - Throws: ``ProviderError``, `CancellationError`.
     func settle(_ order: Order) async throws -> (answer: PushAnswer, raw: Call.Answer) {
+        if let name = order.head.malformed {
+            throw ProviderError(.badRequest, "the value of \(name) has a character that no header field can have", order.id)
+        }
         let started = clock.now()
         defer { metrics.duration.recordNanoseconds((clock.now() - started).nanoseconds) }
         var decision = RetryDecision(

@@ -101,7 +101,7 @@ final class ClientSession {
     /// - Returns: Whether there is one: no further stream can be begun after a GOAWAY, or once all numbers are used up.
     func begin(_ call: Call) -> Bool {
         call.rewind()
-        guard end == nil, call.head.fields.count <= Self.fieldCapacity else { return false }
+        guard end == nil, farewell == nil, call.head.fields.count <= Self.fieldCapacity else { return false }
         let stream = call.head.values.withUnsafeBufferPointer { values in
             for (index, field) in call.head.fields.enumerated() {
                 // The library copies values and changes neither: its struct is only not const.

@@ -11,6 +11,8 @@ struct HeaderBlock: Sendable {
 
     private(set) var fields: [Field] = []
     private(set) var values: [UInt8] = []
+    /// The first field whose value no header can have (RFC 9113 §8.2.1).
+    private(set) var malformed: StaticString?
 
     init() {
         fields.reserveCapacity(12)
@@ -21,6 +23,9 @@ struct HeaderBlock: Sendable {
         let start = values.count
         values.append(contentsOf: value)
         fields.append(Field(name: name, start: start, count: values.count - start, isIndexed: isIndexed))
+        let value = values[start...]
+        let isBroken = value.contains { $0 < 0x20 || $0 == 0x7F } || value.first == 0x20 || value.last == 0x20
+        if isBroken, malformed == nil { malformed = name }
     }
 
     mutating func add(_ name: StaticString, _ value: String, isIndexed: Bool = true) {

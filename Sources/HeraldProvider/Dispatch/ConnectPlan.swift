@@ -33,7 +33,7 @@ struct ConnectPlan {
         }
         let since = shortSince ?? now
         shortSince = since
-        guard opening == 0, usable < max(1, limits.maximum) else { return .nothing }
+        guard opening == 0, usable < limits.maximum else { return .nothing }
         let due = usable == 0 ? notBefore : max(notBefore, since + TimeAmount(limits.growAfter))
         guard due <= now else { return .wait(until: due) }
         shortSince = now

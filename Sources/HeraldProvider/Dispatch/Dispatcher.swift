@@ -257,6 +257,7 @@ final class Dispatcher: @unchecked Sendable {
             case .answered:
                 link.state.answered()
                 plan.succeeded()
+                lastError = nil
                 call.end(.answered(call.answer, link: link.number))
             case .untouched: move(call, from: link)
             case .lost(let code):
@@ -296,12 +297,18 @@ final class Dispatcher: @unchecked Sendable {
                 move(call, from: link)
                 continue
             }
-            var error = error
-            error.mayHaveArrived = true
-            call.end(.failed(error))
+            let code = link.state.hasAnswered ? ProviderError.Code.unreachable : error.code
+            call.end(.failed(ProviderError(code, error.message, mayHaveArrived: true)))
         }
         logger?.debug("connection closed", metadata: ["reason": "\(error.message)"])
-        if !link.state.hasAnswered, !isShutDown { failed(reason) }
+        if !link.state.hasAnswered, !isShutDown {
+            if link.farewell != nil, link.refusal == nil {
+                // It went as it should, only soon: the next is made a little later.
+                plan.failed(now: eventLoop.now, chance: .random(in: 0...1))
+            } else {
+                failed(reason)
+            }
+        }
         pump()
     }
 
