@@ -1,3 +1,4 @@
+import HeraldGateway
 import HeraldModel
 import NIOCore
 import Testing

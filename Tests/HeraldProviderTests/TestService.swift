@@ -20,12 +20,14 @@ final class TestService: Sendable {
     let key: TestProviderKey
     let ledger = Ledger()
     let drills: DrillDesk
+    let channels: ChannelScene
     let port: Int
     private let office: TrustOffice
     private let gateway: Gateway
 
     private init(streams: Int?) async throws {
         trust = try TestTrust()
+        channels = ChannelScene(clock: trust.clock)
         key = try trust.providerKey("com.example.app")
         office = try trust.office()
         let server = try trust.folder.serverCertificate()
@@ -46,6 +48,7 @@ final class TestService: Sendable {
             context: try tls.makeContext(),
             admission: Admission(trust: office, apps: OneApp()),
             letterBox: ledger,
+            channels: channels.office,
             clock: trust.clock,
             logger: quiet,
             drills: drills
@@ -59,6 +62,7 @@ final class TestService: Sendable {
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { await service.gateway.run() }
             group.addTask { await service.drills.run() }
+            group.addTask { await service.channels.office.run() }
             do {
                 try await body(service)
             } catch {
