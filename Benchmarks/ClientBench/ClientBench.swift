@@ -49,7 +49,8 @@ struct ClientBench: AsyncParsableCommand {
         configuration.connections.streams = max(1, atOnce / connections)
         let body = try read(payload)
         guard let topic = Topic(topic) else { throw ValidationError("\(topic) is not a topic.") }
-        let devices = String(decoding: try read(tokens), as: UTF8.self).split(separator: "\n").compactMap { DeviceToken($0) }
+        let lines = String(decoding: try read(tokens), as: UTF8.self).split(separator: "\n")
+        let devices = lines.compactMap { DeviceToken($0) }
         guard devices.count >= atOnce else { throw ValidationError("There are fewer tokens than tasks.") }
         let (seconds, atOnce) = (seconds, atOnce)
         let answered = try await withProviderClient(configuration) { client in

@@ -140,7 +140,8 @@ public final class ProviderClient: Sendable {
     /// - Throws: ``ProviderError``, `CancellationError`.
     func settle(_ order: Order) async throws -> (answer: PushAnswer, raw: Call.Answer) {
         if let name = order.head.malformed {
-            throw ProviderError(.badRequest, "the value of \(name) has a character that no header field can have", order.id)
+            let message = "the value of \(name) has a character that no header field can have"
+            throw ProviderError(.badRequest, message, order.id)
         }
         let started = clock.now()
         defer { metrics.duration.recordNanoseconds((clock.now() - started).nanoseconds) }

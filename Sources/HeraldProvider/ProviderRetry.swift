@@ -8,8 +8,10 @@
 public struct ProviderRetry: Hashable, Sendable {
     /// How often one notification is sent at most, the first time included; 1 for never again.
     public var attempts = 5
-    /// The pause before the second attempt; it doubles with each further one, and each is shortened by chance to no less
-    /// than half. A longer `retry-after` of the service counts instead.
+    /// The pause before the second attempt.
+    ///
+    /// It doubles with each further one, and each is shortened by chance to no less than half. A longer `retry-after` of
+    /// the service counts instead.
     public var firstPause: Duration = .milliseconds(500)
     /// The longest pause that the client chooses by itself.
     public var longestPause: Duration = .seconds(30)

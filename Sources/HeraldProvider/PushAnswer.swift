@@ -68,7 +68,7 @@ extension PushAnswer {
 
     /// Reads an answer: its status, the values of its header fields by name, and its whole body.
     ///
-    /// - Parameter identifier: The name of the field that holds the request's identifier.
+    /// The request's identifier stands in the field `identifier`.
     package init(
         status: Int,
         field: (String) -> String?,

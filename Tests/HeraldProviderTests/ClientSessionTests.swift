@@ -57,9 +57,10 @@ private final class Exchange {
 
     func call(_ body: String = "{}", answerLimit: Int = 1000) -> Call {
         var head = HeaderBlock()
-        for (name, value) in [(":method" as StaticString, "POST"), (":scheme", "https"), (":authority", "a"), (":path", "/")] {
-            head.add(name, value)
-        }
+        head.add(":method", "POST")
+        head.add(":scheme", "https")
+        head.add(":authority", "a")
+        head.add(":path", "/")
         let call = Call(
             head: head,
             body: Array(body.utf8),

@@ -14,7 +14,8 @@ import Testing
     }
 
     @Test func `every key of an alert has its name`() throws {
-        var alert = Alert(title: "t", subtitle: .localized(key: "s"), body: .localized(key: "b", arguments: ["x", "y"]))
+        let body = Alert.Text.localized(key: "b", arguments: ["x", "y"])
+        var alert = Alert(title: "t", subtitle: .localized(key: "s"), body: body)
         alert.launchImage = "i"
         alert.actionKey = "PLAY"
         let expected =

@@ -87,7 +87,10 @@ extension ProviderClient {
         return .done(body.channels)
     }
 
-    private static let strange = ProviderError(.badAnswer, "the answer is no push service's: it lacks what was asked for")
+    private static let strange = ProviderError(
+        .badAnswer,
+        "the answer is no push service's: it lacks what was asked for"
+    )
 
     private func ask(
         _ method: String,

@@ -43,6 +43,7 @@ struct LinkState {
     /// - Parameters:
     ///   - streamLimit: What the service allows at present.
     ///   - openStreams: How many there are.
+    /// - Returns: 0 while it is not to be used.
     func room(streamLimit: Int, openStreams: Int) -> Int {
         guard phase == .open, !isDoubted else { return 0 }
         return max(0, min(streamLimit, limits.streams) - openStreams)

@@ -2,7 +2,11 @@ import NIOSSL
 
 /// TLS as a provider speaks it: the service verified by name and chain, the certificate shown where there is one.
 enum ProviderTLS {
-    /// - Parameter protocols: What is offered by ALPN.
+    /// Makes the context of a configuration's connections.
+    /// - Parameters:
+    ///   - configuration: Whom to trust, and what to show.
+    ///   - protocols: What is offered by ALPN.
+    /// - Returns: The context.
     /// - Throws: ``ProviderError/Code/badCredential``, ``ProviderError/Code/badAuthority``.
     static func context(_ configuration: ProviderConfiguration, protocols: [String] = []) throws -> NIOSSLContext {
         var tls = TLSConfiguration.makeClientConfiguration()

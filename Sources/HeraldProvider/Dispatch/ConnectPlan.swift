@@ -26,6 +26,7 @@ struct ConnectPlan {
     ///   - usable: How many connections are open and not leaving.
     ///   - opening: How many are being made.
     ///   - now: The present.
+    /// - Returns: What to do.
     mutating func step(isShort: Bool, usable: Int, opening: Int, now: NIODeadline) -> Step {
         guard isShort else {
             shortSince = nil
@@ -41,9 +42,11 @@ struct ConnectPlan {
     }
 
     /// A connection could not be made, or ended before it answered anything.
-    /// - Parameter chance: 0 to 1: what the pause is shortened by.
+    ///
+    /// By chance, 0 to 1, the pause is shortened.
     mutating func failed(now: NIODeadline, chance: Double) {
-        notBefore = now + TimeAmount(Pause.length(limits.firstPause, limits.longestPause, after: failures, chance: chance))
+        let pause = Pause.length(limits.firstPause, limits.longestPause, after: failures, chance: chance)
+        notBefore = now + TimeAmount(pause)
         failures += 1
     }
 

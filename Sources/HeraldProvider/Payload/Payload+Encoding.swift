@@ -19,7 +19,10 @@ extension Payload {
     public func encoded(for pushType: PushType, custom: some Encodable) throws -> [UInt8] {
         let object = try PayloadWriter.object(custom, "the custom data")
         if let keys = try? JSONDecoder().decode(TopKeys.self, from: Data(object)), keys.hasAps {
-            throw ProviderError(.badRequest, "the custom data has a key aps: it stands beside that one, under other names")
+            throw ProviderError(
+                .badRequest,
+                "the custom data has a key aps: it stands beside that one, under other names"
+            )
         }
         var writer = try writer()
         writer.merge(object)

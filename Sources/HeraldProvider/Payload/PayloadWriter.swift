@@ -29,7 +29,8 @@ struct PayloadWriter {
         guard let number else { return }
         guard number.isFinite else { throw ProviderError(.badRequest, "\(name) is not a number") }
         key(name)
-        bytes.append(contentsOf: (number == number.rounded() && abs(number) < 1e15 ? "\(Int64(number))" : "\(number)").utf8)
+        let isWhole = number == number.rounded() && abs(number) < 1e15
+        bytes.append(contentsOf: (isWhole ? "\(Int64(number))" : "\(number)").utf8)
     }
 
     mutating func write(_ name: String, flag: Bool) {
