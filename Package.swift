@@ -22,6 +22,8 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
+let inMemoryTracing = Target.Dependency.product(name: "InMemoryTracing", package: "swift-distributed-tracing")
+let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
@@ -115,7 +117,7 @@ let package = Package(
         herald(
             "HeraldProvider",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "CNghttp2", crypto, logging, metrics, coreMetrics, nioCore,
+                "HeraldModel", "HeraldWire", "HeraldTrust", "CNghttp2", crypto, logging, coreMetrics, nioCore,
                 nioPosix, nioSSL, nioTLS, tracing,
             ]
         ),
@@ -198,7 +200,8 @@ let package = Package(
             "HeraldProviderTests",
             [
                 "HeraldProvider", "HeraldDoor", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldTestSupport",
-                "HeraldTrust", crypto, logging, nioCore, nioPosix,
+                "HeraldTrust", coreMetrics, crypto, inMemoryTracing, logging, metricsTestKit, nioCore, nioPosix,
+                tracing,
             ]
         ),
         tests(

@@ -34,7 +34,7 @@ public func withProviderClient<Result: Sendable>(
 /// ``shutdown()``, once, after the last request.
 public final class ProviderClient: Sendable {
     let configuration: ProviderConfiguration
-    let metrics = ProviderMetrics()
+    let metrics: ProviderMetrics
     private let tokens: ProviderTokenSource?
     private let dispatcher: Dispatcher
     private let clock: ProviderClock
@@ -46,13 +46,18 @@ public final class ProviderClient: Sendable {
     /// - Parameter configuration: Where to, and as whom.
     /// - Throws: ``ProviderError/Code/badCredential``, ``ProviderError/Code/badAuthority``.
     public convenience init(_ configuration: ProviderConfiguration) throws {
-        try self.init(configuration, clock: ProviderClock())
+        try self.init(configuration, metrics: ProviderMetrics())
     }
 
-    init(_ configuration: ProviderConfiguration, clock: ProviderClock) throws {
+    init(
+        _ configuration: ProviderConfiguration,
+        clock: ProviderClock = ProviderClock(),
+        metrics: ProviderMetrics
+    ) throws {
         let configuration = configuration.bounded
         self.configuration = configuration
         self.clock = clock
+        self.metrics = metrics
         if case .key(let pem, let id, let team) = configuration.credential.kind {
             tokens = try ProviderTokenSource.shared(pem: pem, keyID: id, team: team)
         } else {

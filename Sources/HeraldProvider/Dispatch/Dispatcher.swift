@@ -325,11 +325,11 @@ final class Dispatcher: @unchecked Sendable {
         expire(now: now)
         for link in links where !link.isClosed {
             for call in Array(link.calls) where call.overdue <= now {
+                call.overdue = .distantFuture
                 link.cancel(call)
                 guard call.stage == .sent else { continue }
                 metrics.timeouts.increment()
                 let message = "\(connector.host):\(connector.port) does not answer in time"
-                call.overdue = .distantFuture
                 call.end(.failed(ProviderError(.timedOut, message, mayHaveArrived: call.isWhollySent)))
                 link.perform(link.state.timedOut(now: now))
             }
