@@ -21,6 +21,9 @@ let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swi
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
+let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
+let inMemoryTracing = Target.Dependency.product(name: "InMemoryTracing", package: "swift-distributed-tracing")
+let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
@@ -57,6 +60,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.0"),
         .package(url: "https://github.com/apple/swift-configuration.git", from: "1.4.0", traits: [.defaults, "YAML"]),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
@@ -112,7 +116,10 @@ let package = Package(
         ),
         herald(
             "HeraldProvider",
-            ["HeraldModel", "HeraldWire", "HeraldTrust", crypto, httpClient, nioCore, nioHTTP1, nioPosix, nioSSL]
+            [
+                "HeraldModel", "HeraldWire", "HeraldTrust", "CNghttp2", crypto, logging, coreMetrics, nioCore,
+                nioPosix, nioSSL, nioTLS, tracing,
+            ]
         ),
         .target(name: "CSpawn"),
         herald(
@@ -189,7 +196,14 @@ let package = Package(
             "HeraldActivationTests",
             ["HeraldActivation", "HeraldModel", "HeraldTrust", "HeraldTestSupport", nioCore]
         ),
-        tests("HeraldProviderTests", ["HeraldProvider", "HeraldModel", crypto]),
+        tests(
+            "HeraldProviderTests",
+            [
+                "HeraldProvider", "HeraldDoor", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldTestSupport",
+                "HeraldTrust", coreMetrics, crypto, inMemoryTracing, logging, metricsTestKit, nioCore, nioPosix,
+                tracing,
+            ]
+        ),
         tests(
             "HeraldDeviceTests",
             ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", asn1, x509]
@@ -242,6 +256,7 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
                 nioCore, nioPosix, nioSSL,
             ]
         ),
+        benchmark("ClientBench", ["HeraldModel", "HeraldProvider", argumentParser]),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
         benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", grdbSQLite, logging]),
     ]

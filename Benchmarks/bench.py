@@ -15,7 +15,7 @@ import machine
 from broadcast_figures import broadcast
 from device_figures import courier, courier_many, handshakes, idle_memory, reconnect
 from identities import Identities
-from provider_figures import accept, gateway, gateway_connected
+from provider_figures import accept, client, gateway, gateway_connected
 from report import Report
 from store_figures import store
 
@@ -24,6 +24,7 @@ GROUPS = {
     gateway: ["gateway", "gateway_sync_1ms", "gateway_sync_5ms"],
     gateway_connected: ["gateway_connected"],
     accept: ["accept", "accept_nginx"],
+    client: ["client"],
     courier: ["courier", "courier_api", "courier_alone", "courier_p99"],
     courier_many: ["courier_9000"],
     broadcast: ["broadcast"],
@@ -74,7 +75,7 @@ def main():
     settings = Settings()
     identities, connections = settings.devices_for(groups)
     machine.check(["taskset", "openssl", "h2load", "nghttpd", "nginx", "mosquitto"],
-                  ["herald", "DeviceLoad", "CourierBench", "GatewayBench", "StoreBench", "libSlowSync.so"], connections)
+                  ["herald", "ClientBench", "DeviceLoad", "CourierBench", "GatewayBench", "StoreBench", "libSlowSync.so"], connections)
     # Settings of a service that somebody runs here are none of the measured one.
     for name in [name for name in os.environ if name.startswith("HERALD_")]:
         del os.environ[name]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from machine import ON_LOAD_CORES, RELEASE, cpu_seconds
+from machine import LOAD_CORES, ON_LOAD_CORES, RELEASE, cpu_seconds
 
 CONNECTIONS, STREAMS = 10, 100
 PAYLOAD_BYTES = 300
@@ -120,6 +120,45 @@ class H2load:
 
 def h2load(server, port, requests, seconds):
     return H2load(server, port, requests, seconds).end()
+
+
+class Sender:
+    """One process that sends as fast as it gets answers, on one core of the loads; measured is that process itself."""
+
+    CONNECTIONS, STREAMS = 4, 250
+
+    def __init__(self, server, command, pattern, seconds):
+        process = subprocess.Popen(["taskset", "-c", str(LOAD_CORES[0]), *map(str, command)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
+        time.sleep(WARM_UP + 0.4)
+        window = Window(process.pid, [server.pid])
+        time.sleep(max(0.0, seconds - 0.7))
+        window.end()
+        (output,) = _outputs([process], 60)
+        done = re.search(pattern, output)
+        if process.returncode or not done:
+            raise RuntimeError(f"{command[0]} said: {output.strip()[-300:]}")
+        self.outcome = window.outcome(int(done[1]) / seconds)
+
+
+def client(server, requests, team, seconds):
+    """The client library's rate, and its own processor time."""
+    (key,) = server.folder.glob("AuthKey_*.p8")
+    command = [RELEASE / "ClientBench", "--port", server.port("api"), "--ca", server.folder / "ca.pem",
+               "--tokens", server.folder / "tokens", "--key", key, "--team", team, "--topic", requests.headers["apns-topic"],
+               "--payload", requests.body, "--seconds", seconds, "--connections", Sender.CONNECTIONS,
+               "--at-once", Sender.CONNECTIONS * Sender.STREAMS]
+    return Sender(server, command, r"answered (\d+)", seconds).outcome
+
+
+def h2load_alone(server, requests, seconds):
+    """The same requests from one h2load, and its own processor time."""
+    command = requests.command(server.port("api"), requests.tokens, "alone", ["-D", str(seconds), "--warm-up-time",
+                                                                              str(WARM_UP)])
+    command = command[len(ON_LOAD_CORES):]
+    command[command.index("-c") + 1] = str(Sender.CONNECTIONS)
+    command[command.index("-m") + 1] = str(Sender.STREAMS)
+    return Sender(server, command, r"status codes: (\d+) 2xx, 0 3xx, 0 4xx, 0 5xx", seconds).outcome
 
 
 def latencies(server, port, requests, rate, seconds):

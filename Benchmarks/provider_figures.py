@@ -12,6 +12,8 @@ from servers import Accepting, Herald, Nghttpd, Nginx
 UNIT = "notifications/s"
 TOPIC = "com.example.bench"
 DAY = 86_400
+# As GatewayBench names it.
+TEAM_OF_GATEWAY_BENCH = "TEAM000001"
 
 
 def _registered(settings, devices, folder):
@@ -87,3 +89,14 @@ def accept(settings, report):
                 other.append(h2load(nginx, nginx.port, requests, settings.seconds))
     report.rates("accept", ours, peer, "requests/s", "nghttpd")
     report.rates("accept_nginx", ours, other, "requests/s", "nginx")
+
+
+def client(settings, report):
+    """The client library beside h2load: one process on one core each, the same service, the same requests."""
+    ours, peer = [], []
+    with Accepting(WORK / "client", settings.gateway_devices) as accepting:
+        requests = Requests(WORK / "client-requests", accepting.tokens, accepting.bearer, TOPIC, 0)
+        for _ in range(settings.rounds):
+            ours.append(loads.client(accepting, requests, TEAM_OF_GATEWAY_BENCH, settings.seconds))
+            peer.append(loads.h2load_alone(accepting, requests, settings.seconds))
+    report.rates("client", ours, peer, "notifications/s", "h2load", "here the CPU is the sender's, and the load is the server")

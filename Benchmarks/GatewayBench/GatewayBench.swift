@@ -15,7 +15,7 @@ import Synchronization
 /// payload, hand-over and answer, without a store and without devices.
 ///
 /// It writes what a client needs into the folder (`tokens`, one device token a line; `bearer`, the provider token;
-/// `run/doors.json`, the port) and says `ready`.
+/// `AuthKey_<id>.p8`, the key of that token; `run/doors.json`, the port) and says `ready`.
 @main
 struct GatewayBench: AsyncParsableCommand {
     @Option(help: "A new folder for the authority, the device tokens and the provider token.")
@@ -45,6 +45,7 @@ struct GatewayBench: AsyncParsableCommand {
         try FileManager.default.createDirectory(atPath: data + "/run", withIntermediateDirectories: true)
         try write(tokens.joined(separator: "\n") + "\n", to: "tokens")
         try write(bearer, to: "bearer")
+        try write(key.pem, to: "AuthKey_\(key.credential.id).p8")
         let server = try trust.serverCertificate()
         let tls = DoorTLS(
             certificateChain: server.chain,

@@ -30,12 +30,7 @@ public func readFeedback(
     guard case .certificate = configuration.credential.kind else {
         throw ProviderError(.badCredential, "the feedback service knows providers by their certificate: bring one")
     }
-    let context: NIOSSLContext
-    do {
-        context = try NIOSSLContext(configuration: ProviderClient.tlsConfiguration(configuration))
-    } catch let error as NIOSSLError {
-        throw ProviderError(.badCredential, "the certificate and its key cannot be used: \(error)")
-    }
+    let context = try ProviderTLS.context(configuration)
     do {
         try await FeedbackReader(configuration: configuration, context: context).read(body)
     } catch let error as ProviderError {

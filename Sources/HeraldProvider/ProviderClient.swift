@@ -1,10 +1,10 @@
-import AsyncHTTPClient
+import CoreMetrics
 import Foundation
 import HeraldModel
 import NIOCore
-import NIOHTTP1
 import NIOPosix
-import NIOSSL
+import Synchronization
+import Tracing
 
 /// Makes a client, lends it, and ends it.
 /// - Parameters:
@@ -29,162 +29,269 @@ public func withProviderClient<Result: Sendable>(
 
 /// Sends notifications to Herald, or to APNs, by the HTTP/2 API ("Sending notification requests to APNs").
 ///
-/// Make one and keep it: it holds its connection open and its provider token for as long as they last. It may be used
-/// from many tasks at a time. End it with ``shutdown()``, once, after the last request.
+/// Make one and keep it: it holds its connections open for as long as it lasts, and mends them. It may be used from any
+/// number of tasks at a time; how many requests are under way is the service's to say, and the others wait. End it with
+/// ``shutdown()``, once, after the last request.
 public final class ProviderClient: Sendable {
-    private let configuration: ProviderConfiguration
+    let configuration: ProviderConfiguration
+    let metrics: ProviderMetrics
     private let tokens: ProviderTokenSource?
-    private let client: HTTPClient
+    private let dispatcher: Dispatcher
+    private let clock: ProviderClock
+    private let authority: String
+    private let tracer: (any Tracer)?
+    private let budget: Mutex<RetryBudget>
 
     /// Makes a client; connects with the first request.
     /// - Parameter configuration: Where to, and as whom.
     /// - Throws: ``ProviderError/Code/badCredential``, ``ProviderError/Code/badAuthority``.
-    public init(_ configuration: ProviderConfiguration) throws {
+    public convenience init(_ configuration: ProviderConfiguration) throws {
+        try self.init(configuration, metrics: ProviderMetrics())
+    }
+
+    init(
+        _ configuration: ProviderConfiguration,
+        clock: ProviderClock = ProviderClock(),
+        metrics: ProviderMetrics
+    ) throws {
+        let configuration = configuration.bounded
         self.configuration = configuration
+        self.clock = clock
+        self.metrics = metrics
         if case .key(let pem, let id, let team) = configuration.credential.kind {
-            tokens = try ProviderTokenSource(pem: pem, keyID: id, team: team)
+            tokens = try ProviderTokenSource.shared(pem: pem, keyID: id, team: team)
         } else {
             tokens = nil
         }
-        let tls = try ProviderClient.tlsConfiguration(configuration)
-        var http = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
-        http.connectionPool.retryConnectionEstablishment = false
-        http.connectionPool.idleTimeout = .minutes(10)
-        client = HTTPClient(configuration: http)
+        let host = configuration.host.contains(":") ? "[\(configuration.host)]" : configuration.host
+        authority = configuration.port == 443 ? host : "\(host):\(configuration.port)"
+        let tracer = configuration.tracer ?? InstrumentationSystem.tracer
+        self.tracer = tracer is NoOpTracer ? nil : tracer
+        budget = Mutex(RetryBudget(configuration.retry))
+        let connector = Connector(
+            eventLoop: MultiThreadedEventLoopGroup.singleton.next(),
+            context: try ProviderTLS.context(configuration, protocols: ["h2"]),
+            host: configuration.host,
+            port: configuration.port,
+            timeout: configuration.timeout
+        )
+        dispatcher = Dispatcher(connector: connector, configuration: configuration, metrics: metrics)
+    }
+
+    deinit {
+        dispatcher.abandon()
     }
 
     /// Sends one notification and waits for the answer.
     ///
-    /// A provider token that the service calls expired is made anew, and the request repeated once; every other refusal
-    /// is returned. Nothing else is repeated.
+    /// What is repeated, and when, is ``ProviderConfiguration/retry``'s to say; every attempt has the same `apns-id`.
     /// - Parameter request: The notification.
     /// - Returns: The service's answer, acceptance or refusal.
-    /// - Throws: ``ProviderError`` where there is no answer; `CancellationError`.
+    /// - Throws: ``ProviderError`` where there is no answer, which says whether the service may have the notification
+    ///   all the same; `CancellationError`.
     public func send(_ request: PushRequest) async throws -> PushAnswer {
-        do {
-            return try await attempt(request)
-        } catch let error as ProviderError {
-            throw error
-        } catch let error as CancellationError {
-            throw error
-        } catch {
-            throw ProviderError(connecting: error, host: configuration.host, port: configuration.port)
-        }
+        try Self.check(request.payload, limit: request.pushType.maximumPayloadBytes)
+        let id = request.id ?? .random()
+        var head = self.head("POST", path: "/3/device/" + request.token.hex)
+        request.write(to: &head, id: id)
+        let order = Order(
+            id: id,
+            head: head,
+            body: request.payload,
+            answerLimit: PushAnswer.maximumBodyBytes,
+            identifier: "apns-id"
+        )
+        return try await traced("apns send", pushType: request.pushType) { try await self.settle(order).answer }
     }
 
-    /// Closes the connection.
+    /// Takes no further requests, waits for the answers to those in hand, and closes the connections.
     public func shutdown() async {
-        // The only failure is that it was shut down before.
-        try? await client.shutdown()
+        await dispatcher.shutDown()
     }
 
-    private func attempt(_ push: PushRequest) async throws -> PushAnswer {
-        let host = configuration.host.contains(":") ? "[\(configuration.host)]" : configuration.host
-        var request = HTTPClientRequest(url: "https://\(host):\(configuration.port)/3/device/\(push.token.hex)")
-        request.method = .POST
-        for (name, value) in push.fields { request.headers.add(name: name, value: value) }
-        if configuration.explains { request.headers.add(name: "herald-explain", value: "1") }
-        if let tokens {
-            let now = WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
-            request.headers.add(name: "authorization", value: "bearer \(try tokens.token(at: now))")
-        }
-        request.body = .bytes(ByteBuffer(bytes: push.payload))
-        let response = try await client.execute(request, timeout: TimeAmount(configuration.timeout))
-        guard response.version.major == 2 else {
+    static func check(_ payload: [UInt8], limit: Int) throws {
+        guard payload.count <= limit else {
             throw ProviderError(
-                .badAnswer,
-                "the server speaks no HTTP/2, so it is no push service: check host and port"
+                .badRequest,
+                "the payload has \(payload.count) bytes, and at most \(limit) are taken: shorten it"
             )
         }
-        let body = try await response.body.collect(upTo: PushAnswer.maximumBodyBytes)
-        return try PushAnswer(
-            status: Int(response.status.code),
-            field: { response.headers.first(name: $0) },
-            body: Array(body.readableBytesView)
+        guard !payload.isEmpty else { throw ProviderError(.badRequest, "the payload is empty: {} is the shortest") }
+    }
+
+    /// A header block with what every request has.
+    func head(_ method: String, path: String) -> HeaderBlock {
+        var head = HeaderBlock()
+        head.add(":method", method)
+        head.add(":scheme", "https")
+        head.add(":authority", authority)
+        head.add(":path", path, isIndexed: false)
+        if configuration.explains { head.add("herald-explain", "1") }
+        return head
+    }
+
+    /// One request, with all its attempts.
+    struct Order: Sendable {
+        let id: NotificationID
+        let head: HeaderBlock
+        let body: [UInt8]
+        let answerLimit: Int
+        /// The name of the field that holds its identifier.
+        let identifier: String
+    }
+
+    /// Makes attempts until one counts.
+    /// - Returns: The answer, and as it came.
+    /// - Throws: ``ProviderError``, `CancellationError`.
+    func settle(_ order: Order) async throws -> (answer: PushAnswer, raw: Call.Answer) {
+        if let name = order.head.malformed {
+            let message = "the value of \(name) has a character that no header field can have"
+            throw ProviderError(.badRequest, message, order.id)
+        }
+        let started = clock.now()
+        defer { metrics.duration.recordNanoseconds((clock.now() - started).nanoseconds) }
+        var decision = RetryDecision(
+            policy: configuration.retry,
+            deadline: started + TimeAmount(configuration.totalTimeout)
+        )
+        while true {
+            try Task.checkCancellation()
+            let event: RetryDecision.Event
+            let report: () throws -> (PushAnswer, Call.Answer)
+            let token = try tokens?.token(wall: clock.wall(), now: clock.now())
+            switch await dispatcher.perform(call(for: order, token: token, deadline: decision.deadline)) {
+            case .answered(let raw, let link):
+                let answer = try read(raw, order)
+                guard case .refused(let refusal) = answer else {
+                    count(metrics.accepted, earns: true)
+                    return (answer, raw)
+                }
+                event = self.event(refusal, token: token, link: link)
+                report = {
+                    self.count(self.metrics.refused, earns: true)
+                    return (answer, raw)
+                }
+            case .untouched:
+                event = .untouched
+                report = {
+                    self.metrics.unsent.increment()
+                    throw ProviderError(.unreachable, "the service declines every stream for this request", order.id)
+                }
+            case .failed(let error) where error.mayHaveArrived:
+                switch await configuration.resolver?(order.id) ?? .unknown {
+                case .accepted:
+                    count(metrics.accepted, earns: true)
+                    return (.accepted(PushReceipt(resolved: order.id)), Call.Answer())
+                case .neverArrived: event = .untouched
+                case .unknown: event = .ambiguous
+                }
+                report = {
+                    self.metrics.ambiguous.increment()
+                    throw ProviderError(error, order.id)
+                }
+            case .failed(let error):
+                metrics.unsent.increment()
+                throw ProviderError(error, order.id)
+            case .cancelled:
+                metrics.cancelled.increment()
+                throw CancellationError()
+            }
+            let now = clock.now()
+            let step = budget.withLock { budget in
+                decision.next(event, now: now, chance: .random(in: 0...1), budget: &budget)
+            }
+            guard case .again(let pause) = step else { return try report() }
+            metrics.repetitions.increment()
+            if pause > .zero { try await clock.sleep(pause) }
+        }
+    }
+
+    private func call(for order: Order, token: String?, deadline: NIODeadline) -> Call {
+        var head = order.head
+        if let token { head.add("authorization", "bearer " + token) }
+        return Call(
+            head: head,
+            body: order.body,
+            answerLimit: order.answerLimit,
+            deadline: deadline,
+            waitsForService: configuration.retry.waitsForService
         )
     }
 
-    /// TLS as a provider speaks it: the service verified by name and chain, the certificate shown where there is one.
-    static func tlsConfiguration(_ configuration: ProviderConfiguration) throws -> TLSConfiguration {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        if let pem = configuration.authorities {
-            guard let authorities = try? NIOSSLCertificate.fromPEMBytes(pem), !authorities.isEmpty else {
-                throw ProviderError(.badAuthority, "the authority's file holds no certificate in PEM")
-            }
-            tls.trustRoots = .certificates(authorities)
-        }
-        if case .certificate(let pem) = configuration.credential.kind {
-            tls.certificateChain = try ProviderClient.chain(pem)
-            tls.privateKey = .privateKey(try ProviderClient.privateKey(pem))
-        }
-        return tls
-    }
-
-    private static func chain(_ pem: [UInt8]) throws -> [NIOSSLCertificateSource] {
-        guard let chain = try? NIOSSLCertificate.fromPEMBytes(pem), !chain.isEmpty else {
-            throw ProviderError(.badCredential, "the certificate's file holds no certificate in PEM")
-        }
-        return chain.map { .certificate($0) }
-    }
-
-    private static func privateKey(_ pem: [UInt8]) throws -> NIOSSLPrivateKey {
+    private func read(_ raw: Call.Answer, _ order: Order) throws -> PushAnswer {
         do {
-            return try NIOSSLPrivateKey(bytes: pem, format: .pem)
-        } catch {
-            throw ProviderError(
-                .badCredential,
-                "the certificate's file holds no private key in PEM: add it to the file"
+            return try PushAnswer(
+                status: raw.status,
+                field: raw.field,
+                body: raw.body,
+                identifier: order.identifier
             )
+        } catch let error as ProviderError {
+            throw ProviderError(error, order.id)
+        }
+    }
+
+    /// What a refusal means for the token and the connection that it came of.
+    private func event(_ refusal: PushRefusal, token: String?, link: Int) -> RetryDecision.Event {
+        switch refusal.reason.rejection {
+        case .expiredProviderToken:
+            guard let token, let tokens, tokens.expired(token, wall: clock.wall(), now: clock.now()) else { break }
+            return .renewed
+        case .tooManyProviderTokenUpdates:
+            // The service counts by connection: this one takes no token any more.
+            dispatcher.retire(link)
+        default: break
+        }
+        return .refused(refusal)
+    }
+
+    private func count(_ counter: Counter, earns: Bool) {
+        counter.increment()
+        if earns { budget.withLock { $0.earn() } }
+    }
+
+    private func traced(
+        _ name: String,
+        pushType: PushType,
+        _ body: @Sendable () async throws -> PushAnswer
+    ) async throws -> PushAnswer {
+        guard let tracer else { return try await body() }
+        return try await tracer.withAnySpan(name, ofKind: .client) { span in
+            span.attributes["server.address"] = configuration.host
+            span.attributes["server.port"] = configuration.port
+            span.attributes["apns.push_type"] = pushType.rawValue
+            let answer = try await body()
+            if case .refused(let refusal) = answer {
+                span.attributes["apns.reason"] = refusal.reason.text
+                span.setStatus(SpanStatus(code: .error, message: refusal.reason.text))
+            }
+            return answer
         }
     }
 }
 
 extension ProviderError {
-    /// Whether an error is one of the connection, and so one that ``init(connecting:host:port:)`` knows words for.
-    static func isOfNetwork(_ error: any Error) -> Bool {
-        error is NIOSSLError || error is NIOSSLExtraError || error is NIOConnectionError || error is IOError
-            || error is ChannelError
+    /// An error about one notification.
+    init(_ error: ProviderError, _ id: NotificationID) {
+        self = error
+        self.id = id
     }
 
-    /// Whether the connection ended while a request was on its way.
-    private static func isOfClosing(_ error: any Error) -> Bool {
-        switch error {
-        case let error as ChannelError: error == .ioOnClosedChannel || error == .alreadyClosed || error == .eof
-        case let error as IOError: error.errnoCode == ECONNRESET || error.errnoCode == EPIPE
-        // The HTTP/2 library's own, which is not imported here: GOAWAY came first.
-        default: "\(type(of: error))" == "StreamClosed"
-        }
+    init(_ code: Code, _ message: String, _ id: NotificationID) {
+        self.init(ProviderError(code, message), id)
     }
+}
 
-    /// Says in words what the network libraries say in types.
-    init(connecting error: any Error, host: String, port: Int) {
-        let place = "\(host):\(port)"
-        switch error {
-        case let error as HTTPClientError where error == .deadlineExceeded || error == .connectTimeout:
-            self.init(.timedOut, "\(place) does not answer in time")
-        case let error as HTTPClientError where error == .remoteConnectionClosed:
-            self.init(.unreachable, "\(place) closed the connection: it may have refused the certificate")
-        case let error as HTTPClientError where error == .tlsHandshakeTimeout:
-            self.init(.timedOut, "\(place) does not finish the TLS handshake in time")
-        case let error as HTTPClientError:
-            self.init(.badRequest, "the request cannot be sent: \(error.shortDescription)")
-        case let error as NIOSSLExtraError:
-            self.init(.untrusted, "the certificate of \(place) is not valid for that name: \(error)")
-        case let error as NIOSSLError where "\(error)".contains("CERTIFICATE_VERIFY_FAILED"):
-            self.init(.untrusted, "the certificate of \(place) is not signed by an authority that is trusted here")
-        case is NIOConnectionError:
-            self.init(.unreachable, "cannot reach \(place): is the service running, and is it there?")
-        case let error as NIOSSLError:
-            self.init(.untrusted, "the TLS handshake with \(place) failed, so one of the two is not trusted: \(error)")
-        case _ where ProviderError.isOfClosing(error):
-            self.init(
-                .unreachable,
-                "\(place) closed the connection without an answer: it may have refused the certificate (revoked, expired, "
-                    + "of another service), or be stopping"
-            )
-        default:
-            self.init(.unreachable, "cannot reach \(place): \(error)")
-        }
+/// Where a client reads the time; tests bring their own.
+struct ProviderClock: Sendable {
+    var wall: @Sendable () -> WallTime = { .present }
+    var now: @Sendable () -> NIODeadline = { .now() }
+    var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+}
+
+extension WallTime {
+    /// What the machine's clock says.
+    static var present: WallTime {
+        WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
     }
 }

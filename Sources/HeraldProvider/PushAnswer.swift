@@ -19,6 +19,13 @@ public struct PushReceipt: Hashable, Sendable {
     public let explanation: String?
 }
 
+extension PushReceipt {
+    /// A receipt whose answer was lost, and whose fate was found out (``ProviderConfiguration/resolver``).
+    init(resolved id: NotificationID) {
+        self.init(id: id.description, uniqueID: nil, explanation: nil)
+    }
+}
+
 /// Why a notification was refused.
 public struct PushRefusal: Hashable, Sendable {
     /// `apns-id`, as the service wrote it.
@@ -29,6 +36,8 @@ public struct PushRefusal: Hashable, Sendable {
     public let reason: PushReason
     /// With status 410: since when the token is dead.
     public let since: WallTime?
+    /// How long the service asks to wait before another attempt (`retry-after`).
+    public let retryAfter: Duration?
     /// Why, in the service's words if it was asked and can say.
     public let explanation: String?
 }
@@ -51,11 +60,27 @@ extension PushAnswer {
     /// The longest body that is read, in bytes; a refusal's has some hundred.
     static let maximumBodyBytes = 16_384
 
+    /// The reason in a JSON body, or in a GOAWAY's debug data; empty if there is none.
+    static func reason(of body: [UInt8]) -> PushReason {
+        let content = try? JSONDecoder().decode(RefusalBody.self, from: Data(body))
+        return PushReason(text: content?.reason ?? "")
+    }
+
     /// Reads an answer: its status, the values of its header fields by name, and its whole body.
-    package init(status: Int, field: (String) -> String?, body: [UInt8]) throws {
-        let id = field("apns-id")
-        guard status != 200 else {
-            guard let id else { throw ProviderError(.badAnswer, "the answer is no push service's: it has no apns-id") }
+    ///
+    /// The request's identifier stands in the field `identifier`.
+    package init(
+        status: Int,
+        field: (String) -> String?,
+        body: [UInt8],
+        identifier: String = "apns-id"
+    ) throws {
+        let id = field(identifier)
+        // 201 and 204 are answers about channels.
+        guard ![200, 201, 204].contains(status) else {
+            guard let id else {
+                throw ProviderError(.badAnswer, "the answer is no push service's: it has no \(identifier)")
+            }
             self = .accepted(
                 PushReceipt(id: id, uniqueID: field("apns-unique-id"), explanation: field("herald-explanation"))
             )
@@ -71,9 +96,20 @@ extension PushAnswer {
                 status: status,
                 reason: PushReason(text: content?.reason ?? ""),
                 since: content?.timestamp.map { WallTime(milliseconds: $0) },
+                retryAfter: field("retry-after").flatMap { Int64($0) }.map { .seconds(max(0, $0)) },
                 explanation: content?.explanation
             )
         )
+    }
+}
+
+extension PushAnswer: CustomStringConvertible {
+    /// The answer in a few words.
+    public var description: String {
+        switch self {
+        case .accepted: "accepted"
+        case .refused(let refusal): "refused with \(refusal.status) \(refusal.reason)"
+        }
     }
 }
 

@@ -16,7 +16,7 @@ public struct PushRequest: Sendable {
     public var expiration: Expiration
     /// 1 to 64 bytes; the device shows the newest of those that share it (`apns-collapse-id`).
     public var collapseID: String?
-    /// The provider's identifier for it (`apns-id`); nil lets the service make one.
+    /// The provider's identifier for it (`apns-id`); nil lets the client make one, so that every attempt has the same.
     public var id: NotificationID?
 
     /// Makes a request with nothing but what is needed.
@@ -31,18 +31,31 @@ public struct PushRequest: Sendable {
         id = nil
     }
 
-    /// The request's header fields but `authorization`, in a fixed order.
-    var fields: [(String, String)] {
-        var fields = [("apns-push-type", pushType.rawValue)]
-        if let topic { fields.append(("apns-topic", topic.name)) }
-        if let id { fields.append(("apns-id", id.description)) }
-        if let priority { fields.append(("apns-priority", String(priority.rawValue))) }
-        switch expiration {
-        case .unspecified: break
-        case .once: fields.append(("apns-expiration", "0"))
-        case .at(let moment): fields.append(("apns-expiration", String(moment.seconds)))
+    /// Makes a request with a typed payload.
+    /// - Throws: ``ProviderError/Code/badRequest``, as ``Payload/encoded(for:)`` does.
+    public init(token: DeviceToken, topic: Topic?, payload: Payload, pushType: PushType = .alert) throws {
+        self.init(token: token, topic: topic, payload: try payload.encoded(for: pushType), pushType: pushType)
+        if pushType == .background { priority = .conserving }
+    }
+
+    /// Writes the request's header fields but `authorization`, in a fixed order.
+    func write(to head: inout HeaderBlock, id: NotificationID) {
+        head.add("apns-push-type", pushType.rawValue)
+        if let topic { head.add("apns-topic", topic.name) }
+        head.add("apns-id", id.canonicalBytes, isIndexed: false)
+        if let priority { head.add("apns-priority", String(priority.rawValue)) }
+        if let expiration = expiration.field { head.add("apns-expiration", expiration) }
+        if let collapseID { head.add("apns-collapse-id", collapseID, isIndexed: false) }
+    }
+}
+
+extension Expiration {
+    /// The value of `apns-expiration`; nil leaves the field out.
+    var field: String? {
+        switch self {
+        case .unspecified: nil
+        case .once: "0"
+        case .at(let moment): String(moment.seconds)
         }
-        if let collapseID { fields.append(("apns-collapse-id", collapseID)) }
-        return fields
     }
 }

@@ -45,6 +45,16 @@ import Testing
         #expect(refusal.explanation == "the app was removed")
     }
 
+    @Test(arguments: [("30", Duration.seconds(30)), ("-1", .zero), ("soon", nil), (nil, nil)])
+    func `the service says when to come back`(text: String?, pause: Duration?) throws {
+        let fields = ["apns-id": "A", "retry-after": text].compactMapValues { $0 }
+        guard case .refused(let refusal) = try answer(429, fields, #"{"reason":"TooManyRequests"}"#) else {
+            Issue.record("not a refusal")
+            return
+        }
+        #expect(refusal.retryAfter == pause)
+    }
+
     @Test(arguments: ["", "{}", "[", "<html>", #"{"reason":1}"#])
     func `a refusal without a reason is one if it has an identifier`(body: String) throws {
         guard case .refused(let refusal) = try answer(500, ["apns-id": "A"], body) else {

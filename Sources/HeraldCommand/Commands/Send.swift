@@ -35,6 +35,9 @@ struct Send: AsyncParsableCommand {
             authorities: try options.peer.authorities()
         )
         configuration.explains = true
+        // Who types a command wants to see what happens, not the third attempt.
+        configuration.retry = .never
+        configuration.totalTimeout = configuration.timeout
         let answer: PushAnswer
         do {
             answer = try await withProviderClient(configuration) { try await $0.send(send.request) }

@@ -1,0 +1,88 @@
+import ArgumentParser
+import Foundation
+import HeraldModel
+import HeraldProvider
+
+/// The client library as fast as it gets answers, through its public interface: many tasks that send one notification
+/// after the other, each to a device of its own.
+@main
+struct ClientBench: AsyncParsableCommand {
+    @Option(help: "The service's port on this machine.")
+    var port: Int
+
+    @Option(help: "The authority that vouches for the service.")
+    var ca: String
+
+    @Option(help: "Device tokens, one a line.")
+    var tokens: String
+
+    @Option(help: "A provider key, AuthKey_<id>.p8.")
+    var key: String
+
+    @Option(help: "The key's team.")
+    var team: String
+
+    @Option(help: "The app.")
+    var topic: String
+
+    @Option(help: "A file with the payload.")
+    var payload: String
+
+    @Option(help: "How long to measure, in seconds, after one of warming up.")
+    var seconds = 4
+
+    @Option(help: "How many connections at most.")
+    var connections = 4
+
+    @Option(help: "How many notifications are under way at once.")
+    var atOnce = 1000
+
+    func run() async throws {
+        let id = (key as NSString).lastPathComponent.dropFirst("AuthKey_".count).dropLast(".p8".count)
+        var configuration = ProviderConfiguration(
+            host: "localhost",
+            port: port,
+            credential: .key(pem: try read(key), id: String(id), team: team),
+            authorities: try read(ca)
+        )
+        configuration.connections.maximum = connections
+        configuration.connections.streams = max(1, atOnce / connections)
+        let body = try read(payload)
+        guard let topic = Topic(topic) else { throw ValidationError("\(topic) is not a topic.") }
+        let lines = String(decoding: try read(tokens), as: UTF8.self).split(separator: "\n")
+        let devices = lines.compactMap { DeviceToken($0) }
+        guard devices.count >= atOnce else { throw ValidationError("There are fewer tokens than tasks.") }
+        let (seconds, atOnce) = (seconds, atOnce)
+        let answered = try await withProviderClient(configuration) { client in
+            let clock = ContinuousClock()
+            let begin = clock.now + .seconds(1)
+            let end = begin + .seconds(seconds)
+            return try await withThrowingTaskGroup(of: Int.self) { group in
+                for worker in 0..<atOnce {
+                    group.addTask {
+                        var count = 0
+                        var place = worker
+                        while true {
+                            var request = PushRequest(token: devices[place], topic: topic, payload: body)
+                            request.priority = .immediate
+                            request.expiration = .once
+                            guard case .accepted = try await client.send(request) else {
+                                throw ValidationError("A notification was refused.")
+                            }
+                            let now = clock.now
+                            if now >= end { return count }
+                            if now >= begin { count += 1 }
+                            place = (place + atOnce) % devices.count
+                        }
+                    }
+                }
+                return try await group.reduce(0, +)
+            }
+        }
+        print("answered \(answered)")
+    }
+
+    private func read(_ path: String) throws -> [UInt8] {
+        Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+    }
+}

@@ -1,0 +1,170 @@
+import CNghttp2
+import NIOCore
+
+/// One connection's HTTP/2, as a client, in the hands of libnghttp2: bytes in, ended calls out; calls in, bytes out.
+///
+/// It stays on one event loop, knows no clock and does no I/O. What the library calls back (ClientSession+Library) only
+/// notes; whoever calls ``receive(_:)`` acts on it afterwards.
+final class ClientSession {
+    /// Why the session is over.
+    enum End: Hashable {
+        /// The peer does not speak HTTP/2, or breaks it.
+        case failed(Int32)
+        /// There is no memory.
+        case noMemory
+    }
+
+    /// How a stream ended.
+    enum StreamEnd: Hashable {
+        case answered
+        /// The service did not look at the request.
+        case untouched
+        /// The service may have acted on it; with the error code of the reset.
+        case lost(UInt32)
+    }
+
+    /// What a GOAWAY frame says.
+    struct Farewell: Hashable {
+        let lastStream: Int32
+        let code: UInt32
+        let words: [UInt8]
+    }
+
+    /// The longest header block of an answer, in bytes of names and values with 32 for each field (RFC 9113 §6.5.2).
+    static let maximumHeaderBytes = 16_384
+    /// The longest debug data of a GOAWAY that is kept, in bytes.
+    static let maximumFarewellBytes = 1024
+
+    private var library: OpaquePointer?
+    private let fields: UnsafeMutablePointer<nghttp2_nv>
+    private static let fieldCapacity = 16
+
+    // What the callbacks keep.
+    var calls: [Int32: Call] = [:]
+    var ended: [(call: Call, end: StreamEnd)] = []
+    var farewell: Farewell?
+    /// Whether the service's first SETTINGS have come.
+    var hasSettings = false
+    var end: End?
+    /// The call whose answer's header block is being read.
+    var block: Call?
+    var blockBytes = 0
+
+    /// - Throws: ``ProviderError`` if there is no memory for it.
+    init() throws {
+        fields = .allocate(capacity: Self.fieldCapacity)
+        fields.initialize(repeating: nghttp2_nv(), count: Self.fieldCapacity)
+        library = try makeLibrarySession()
+        func entry(_ id: nghttp2_settings_id, _ value: Int) -> nghttp2_settings_entry {
+            nghttp2_settings_entry(settings_id: Int32(id.rawValue), value: UInt32(truncatingIfNeeded: value))
+        }
+        let entries = [
+            entry(NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
+            entry(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, Self.maximumHeaderBytes),
+        ]
+        guard nghttp2_submit_settings(library, 0, entries, entries.count) == 0 else { throw Self.noMemory }
+    }
+
+    deinit {
+        nghttp2_session_del(library)
+        fields.deallocate()
+    }
+
+    static let noMemory = ProviderError(.unreachable, "there is no memory for a connection")
+
+    // Bytes in, ended calls out.
+
+    /// Takes what came from the service; ``takeEnded()`` and the other notes tell what it was.
+    func receive(_ bytes: UnsafeRawBufferPointer) {
+        guard end == nil, let base = bytes.baseAddress, !bytes.isEmpty else { return }
+        let result = nghttp2_session_mem_recv(library, base.assumingMemoryBound(to: UInt8.self), bytes.count)
+        if result < 0 { fail(Int32(truncatingIfNeeded: result)) }
+    }
+
+    /// The calls whose streams ended since this was asked last.
+    func takeEnded() -> [(call: Call, end: StreamEnd)] {
+        guard !ended.isEmpty else { return [] }
+        defer { ended.removeAll(keepingCapacity: true) }
+        return ended
+    }
+
+    /// How many streams the service allows at once; without a word of it, no number is too high (RFC 9113 §6.5.2).
+    var streamLimit: Int {
+        Int(nghttp2_session_get_remote_settings(library, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS))
+    }
+
+    var openStreams: Int { calls.count }
+
+    // Calls in, bytes out.
+
+    /// Puts a call on a stream of its own.
+    /// - Returns: Whether there is one: no further stream can be begun after a GOAWAY, or once all numbers are used up.
+    func begin(_ call: Call) -> Bool {
+        call.rewind()
+        guard end == nil, farewell == nil, call.head.fields.count <= Self.fieldCapacity else { return false }
+        let stream = call.head.values.withUnsafeBufferPointer { values in
+            for (index, field) in call.head.fields.enumerated() {
+                // The library copies values and changes neither: its struct is only not const.
+                fields[index] = nghttp2_nv(
+                    name: UnsafeMutablePointer(mutating: field.name.utf8Start),
+                    value: UnsafeMutablePointer(mutating: values.baseAddress.map { $0 + field.start }),
+                    namelen: field.name.utf8CodeUnitCount,
+                    valuelen: field.count,
+                    flags: UInt8(
+                        truncatingIfNeeded: NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue
+                            | (field.isIndexed ? 0 : NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
+                    )
+                )
+            }
+            guard !call.body.isEmpty else {
+                return nghttp2_submit_request(library, nil, fields, call.head.fields.count, nil, nil)
+            }
+            var body = nghttp2_data_provider(source: nghttp2_data_source(ptr: nil), read_callback: Self.readBody)
+            return nghttp2_submit_request(library, nil, fields, call.head.fields.count, &body, nil)
+        }
+        guard stream > 0 else { return false }
+        call.stream = stream
+        calls[stream] = call
+        return true
+    }
+
+    /// Resets the stream of a call that nobody waits for any more; it ends as lost.
+    func cancel(_ call: Call) {
+        guard calls[call.stream] === call else { return }
+        nghttp2_submit_rst_stream(library, 0, call.stream, NGHTTP2_CANCEL.rawValue)
+    }
+
+    func ping() {
+        nghttp2_submit_ping(library, 0, nil)
+    }
+
+    /// Says farewell: nothing is begun any more.
+    func goAway() {
+        nghttp2_submit_goaway(library, 0, 0, NGHTTP2_NO_ERROR.rawValue, nil, 0)
+    }
+
+    /// Appends frames that wait to be sent, until there are none or `limit` bytes lie in the buffer.
+    /// - Returns: Whether there may be more.
+    func drain(into buffer: inout ByteBuffer, upTo limit: Int) -> Bool {
+        while buffer.readableBytes < limit {
+            var frame: UnsafePointer<UInt8>?
+            let count = nghttp2_session_mem_send(library, &frame)
+            guard count > 0, let frame else {
+                if count < 0 { fail(Int32(truncatingIfNeeded: count)) }
+                return false
+            }
+            buffer.writeBytes(UnsafeRawBufferPointer(start: frame, count: count))
+        }
+        return true
+    }
+
+    /// Takes all calls that are on a stream; they are nobody's then.
+    func takeCalls() -> [Call] {
+        defer { calls = [:] }
+        return Array(calls.values)
+    }
+
+    private func fail(_ code: Int32) {
+        if end == nil { end = code == NGHTTP2_ERR_NOMEM.rawValue ? .noMemory : .failed(code) }
+    }
+}

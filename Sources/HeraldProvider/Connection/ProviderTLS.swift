@@ -1,0 +1,49 @@
+import NIOSSL
+
+/// TLS as a provider speaks it: the service verified by name and chain, the certificate shown where there is one.
+enum ProviderTLS {
+    /// Makes the context of a configuration's connections.
+    /// - Parameters:
+    ///   - configuration: Whom to trust, and what to show.
+    ///   - protocols: What is offered by ALPN.
+    /// - Returns: The context.
+    /// - Throws: ``ProviderError/Code/badCredential``, ``ProviderError/Code/badAuthority``.
+    static func context(_ configuration: ProviderConfiguration, protocols: [String] = []) throws -> NIOSSLContext {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        tls.applicationProtocols = protocols
+        if let pem = configuration.authorities {
+            guard let authorities = try? NIOSSLCertificate.fromPEMBytes(pem), !authorities.isEmpty else {
+                throw ProviderError(.badAuthority, "the authority's file holds no certificate in PEM")
+            }
+            tls.trustRoots = .certificates(authorities)
+        }
+        if case .certificate(let pem) = configuration.credential.kind {
+            tls.certificateChain = try chain(pem)
+            tls.privateKey = .privateKey(try privateKey(pem))
+        }
+        do {
+            return try NIOSSLContext(configuration: tls)
+        } catch {
+            throw ProviderError(.badCredential, "the certificate and its key cannot be used: \(error)")
+        }
+    }
+
+    private static func chain(_ pem: [UInt8]) throws -> [NIOSSLCertificateSource] {
+        guard let chain = try? NIOSSLCertificate.fromPEMBytes(pem), !chain.isEmpty else {
+            throw ProviderError(.badCredential, "the certificate's file holds no certificate in PEM")
+        }
+        return chain.map { .certificate($0) }
+    }
+
+    private static func privateKey(_ pem: [UInt8]) throws -> NIOSSLPrivateKey {
+        do {
+            return try NIOSSLPrivateKey(bytes: pem, format: .pem)
+        } catch {
+            throw ProviderError(
+                .badCredential,
+                "the certificate's file holds no private key in PEM: add it to the file"
+            )
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import Crypto
+import HeraldModel
+import HeraldTrust
+import NIOCore
+import Synchronization
+
+/// Makes the provider tokens of one key, and keeps the newest, for all clients of the process.
+final class ProviderTokenSource: Sendable {
+    private let key: P256.Signing.PrivateKey
+    private let keyID: String
+    private let team: String
+    private let schedule = Mutex(TokenSchedule())
+
+    init(pem: [UInt8], keyID: String, team: String) throws {
+        do {
+            key = try P256.Signing.PrivateKey(pemRepresentation: String(decoding: pem, as: UTF8.self))
+        } catch {
+            throw ProviderError(.badCredential, "the key is not a P-256 private key in PEM, as AuthKey files are")
+        }
+        guard ProviderKey.isIdentifier(keyID), ProviderKey.isIdentifier(team) else {
+            throw ProviderError(
+                .badCredential,
+                "the identifiers of key and team are ten letters and digits each, A-Z and 0-9"
+            )
+        }
+        self.keyID = keyID
+        self.team = team
+    }
+
+    /// The token for a request now.
+    func token(wall: WallTime, now: NIODeadline) throws -> String {
+        try schedule.withLock { schedule in
+            if let token = schedule.token(wall: wall, now: now) { return token }
+            let token = try ProviderToken.sign(key: key, keyID: keyID, team: team, issued: wall)
+            schedule.made(token, wall: wall, now: now)
+            return token
+        }
+    }
+
+    /// The service calls a token too old.
+    /// - Returns: Whether the next one will be another.
+    func expired(_ token: String, wall: WallTime, now: NIODeadline) -> Bool {
+        schedule.withLock { $0.expired(token, wall: wall, now: now) }
+    }
+
+    /// What tells keys apart: the same identifiers with another key are another key.
+    private struct Name: Hashable {
+        let id: String
+        let team: String
+        let publicKey: [UInt8]
+    }
+
+    private static let known = Mutex([Name: ProviderTokenSource]())
+
+    /// The process's source for a key.
+    ///
+    /// It is kept when its clients end, since one that is made soon after must not change the token: there are as many as
+    /// the process has keys.
+    static func shared(pem: [UInt8], keyID: String, team: String) throws -> ProviderTokenSource {
+        let source = try ProviderTokenSource(pem: pem, keyID: keyID, team: team)
+        let name = Name(id: keyID, team: team, publicKey: Array(source.key.publicKey.rawRepresentation))
+        return known.withLock { known in
+            if let source = known[name] { return source }
+            known[name] = source
+            return source
+        }
+    }
+}

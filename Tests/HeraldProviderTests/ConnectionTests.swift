@@ -1,0 +1,150 @@
+import HeraldGateway
+import HeraldModel
+import NIOCore
+import Testing
+
+@testable import HeraldProvider
+
+/// What happens to connections, over real sockets.
+@Suite(.timeLimit(.minutes(2)), .serialized)
+struct `a client's connections` {
+    @Test func `one that dies without a word is noticed and replaced`() async throws {
+        try await TestService.run { service in
+            let proxy = try await FreezingProxy(to: service.port)
+            var configuration = service.configuration
+            configuration.port = proxy.port
+            configuration.connections.pingBusyAfter = .milliseconds(200)
+            configuration.connections.pingTimeout = .seconds(1)
+            configuration.retry.firstPause = .milliseconds(10)
+            configuration.resolver = { service.ledger.accepted[$0] == nil ? .neverArrived : .accepted }
+            try await withProviderClient(configuration) { client in
+                guard case .accepted = try await client.send(service.request(0)) else {
+                    Issue.record("the first was not accepted")
+                    return
+                }
+                proxy.freeze()
+                // Long before the request's own time limit of 30 seconds.
+                let start = ContinuousClock.now
+                guard case .accepted = try await client.send(service.request(1)) else {
+                    Issue.record("the second was not accepted")
+                    return
+                }
+                #expect(ContinuousClock.now - start < .seconds(20))
+                #expect(proxy.connections == 2)
+            }
+            #expect(service.ledger.accepted.values.allSatisfy { $0 == 1 })
+            #expect(service.ledger.accepted.count == 2)
+            try await proxy.close()
+        }
+    }
+
+    @Test func `there are more when streams are short, up to the maximum`() async throws {
+        try await TestService.run(streams: 1) { service in
+            let proxy = try await FreezingProxy(to: service.port)
+            service.start(.latency(.milliseconds(300) ... .milliseconds(300)))
+            var configuration = service.configuration
+            configuration.port = proxy.port
+            configuration.connections.maximum = 3
+            configuration.connections.growAfter = .milliseconds(50)
+            try await withProviderClient(configuration) { client in
+                try await withThrowingDiscardingTaskGroup { group in
+                    for number in 0..<20 { group.addTask { _ = try await client.send(service.request(number)) } }
+                }
+            }
+            #expect(proxy.connections == 3)
+            #expect(service.ledger.accepted.count == 20)
+            try await proxy.close()
+        }
+    }
+
+    @Test func `a send whose task is cancelled ends at once, waiting or sent`() async throws {
+        try await TestService.run(streams: 1) { service in
+            service.start(.silence(isAccepted: false))
+            try await withProviderClient(service.configuration) { client in
+                await withDiscardingTaskGroup { group in
+                    for number in 0..<2 {
+                        group.addTask {
+                            await #expect(throws: CancellationError.self) {
+                                _ = try await client.send(service.request(number))
+                            }
+                        }
+                    }
+                    // The first has reached the service once it is drilled; the second waits for its stream.
+                    while service.drills.reports.first?.hits == 0 { await Task.yield() }
+                    group.cancelAll()
+                }
+            }
+        }
+    }
+
+    @Test func `no more wait than may, and none after the end`() async throws {
+        try await TestService.run(streams: 1) { service in
+            service.start(.silence(isAccepted: false))
+            var configuration = service.configuration
+            configuration.maximumWaiting = 1
+            configuration.timeout = .seconds(1)
+            configuration.totalTimeout = .seconds(2)
+            let client = try ProviderClient(configuration)
+            let codes = await withTaskGroup(of: ProviderError.Code?.self) { group in
+                for number in 0..<20 {
+                    group.addTask {
+                        do {
+                            _ = try await client.send(service.request(number))
+                            return nil
+                        } catch {
+                            return (error as? ProviderError)?.code
+                        }
+                    }
+                }
+                return await group.reduce(into: [ProviderError.Code?]()) { $0.append($1) }
+            }
+            #expect(codes.count { $0 == .overloaded } >= 15)
+            #expect(codes.contains(.timedOut))
+            await client.shutdown()
+            let error = await #expect(throws: ProviderError.self) { _ = try await client.send(service.request(0)) }
+            #expect(error?.code == .shutDown)
+        }
+    }
+
+    @Test func `a service that is not there yet is waited for, within the time limit`() async throws {
+        try await TestService.run { service in
+            let proxy = try await FreezingProxy(to: 1)
+            var configuration = service.configuration
+            configuration.port = proxy.port
+            configuration.totalTimeout = .seconds(2)
+            try await proxy.close()
+            try await withProviderClient(configuration) { client in
+                let start = ContinuousClock.now
+                let error = await #expect(throws: ProviderError.self) { _ = try await client.send(service.request(0)) }
+                #expect(error?.code == .unreachable && error?.mayHaveArrived == false)
+                #expect(ContinuousClock.now - start >= .seconds(2))
+            }
+        }
+    }
+
+    @Test func `whom nobody vouches for is told at once`() async throws {
+        try await TestService.run { service in
+            var configuration = service.configuration
+            configuration.authorities = nil
+            try await withProviderClient(configuration) { client in
+                let error = await #expect(throws: ProviderError.self) { _ = try await client.send(service.request(0)) }
+                #expect(error?.code == .untrusted)
+            }
+        }
+    }
+
+    @Test func `what no header can say is not sent`() async throws {
+        try await TestService.run { service in
+            try await withProviderClient(service.configuration) { client in
+                var request = service.request(0)
+                request.collapseID = "a\r\nb"
+                let error = await #expect(throws: ProviderError.self) { _ = try await client.send(request) }
+                #expect(error?.code == .badRequest)
+                request.collapseID = nil
+                request.payload = [UInt8](repeating: 0x20, count: 4097)
+                let long = await #expect(throws: ProviderError.self) { _ = try await client.send(request) }
+                #expect(long?.code == .badRequest)
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import HeraldGateway
+import HeraldModel
+import NIOCore
+import Testing
+
+@testable import HeraldProvider
+
+/// Bad days of the service, as its drills make them: nothing lost, nothing doubled.
+@Suite(.timeLimit(.minutes(4)), .serialized)
+struct `a client on a bad day` {
+    private static let count = 500
+
+    /// What became of every notification that was sent.
+    private struct Outcome {
+        var accepted: [NotificationID] = []
+        var refused: [PushRefusal] = []
+        var failed: [ProviderError] = []
+    }
+
+    /// Sends many at once, each to a device of its own.
+    private func send(_ client: ProviderClient, _ service: TestService, count: Int = count) async throws -> Outcome {
+        try await withThrowingTaskGroup(of: Result<PushAnswer, ProviderError>.self) { group in
+            for number in 0..<count {
+                let request = service.request(number)
+                group.addTask {
+                    do {
+                        return .success(try await client.send(request))
+                    } catch let error as ProviderError {
+                        return .failure(error)
+                    }
+                }
+            }
+            var outcome = Outcome()
+            for try await result in group {
+                switch result {
+                case .success(.accepted(let receipt)): outcome.accepted += [try #require(NotificationID(receipt.id))]
+                case .success(.refused(let refusal)): outcome.refused.append(refusal)
+                case .failure(let error): outcome.failed.append(error)
+                }
+            }
+            return outcome
+        }
+    }
+
+    /// Every one was accepted, and the service has it once.
+    private func expectAllOnce(_ outcome: Outcome, _ service: TestService, count: Int = count) {
+        #expect(outcome.accepted.count == count)
+        #expect(outcome.failed.first == nil)
+        #expect(outcome.refused.first == nil)
+        let ledger = service.ledger.accepted
+        #expect(ledger.count == count)
+        #expect(ledger.values.allSatisfy { $0 == 1 })
+        #expect(outcome.accepted.allSatisfy { ledger[$0] == 1 })
+    }
+
+    @Test func `sends on an ordinary day`() async throws {
+        try await TestService.run { service in
+            try await withProviderClient(service.configuration) { client in
+                expectAllOnce(try await send(client, service), service)
+            }
+        }
+    }
+
+    @Test(arguments: [(nil, 2000), (Rejection.shutdown, 500), (.idleTimeout, 500)])
+    func `takes GOAWAY in mid-batch as routine`(reason: Rejection?, count: Int) async throws {
+        try await TestService.run { service in
+            service.start(.goAway(reason), share: 0.01)
+            try await withProviderClient(service.configuration) { client in
+                expectAllOnce(try await send(client, service, count: count), service, count: count)
+            }
+        }
+    }
+
+    @Test func `obeys a stream limit of one, and the usual one after it`() async throws {
+        try await TestService.run { service in
+            try await withProviderClient(service.configuration) { client in
+                _ = try await send(client, service, count: 1)
+                service.start(.streams(1, period: nil))
+                let outcome = try await send(client, service, count: 300)
+                #expect(outcome.accepted.count == 300)
+                for drill in service.drills.reports { _ = service.drills.stop(drill.id) }
+                let after = try await send(client, service, count: 300)
+                #expect(after.accepted.count == 300)
+                let ledger = service.ledger.accepted
+                #expect(ledger.count == 601)
+                #expect(ledger.values.allSatisfy { $0 == 1 })
+            }
+        }
+    }
+
+    @Test(arguments: [Rejection.tooManyRequests, .serviceUnavailable, .internalServerError])
+    func `sends again what is refused for the moment`(reason: Rejection) async throws {
+        try await TestService.run { service in
+            service.start(.refuse(reason, retryAfter: .seconds(1)), share: 0.05)
+            var configuration = service.configuration
+            configuration.retry.firstPause = .milliseconds(10)
+            configuration.retry.reserve = 1000
+            try await withProviderClient(configuration) { client in
+                expectAllOnce(try await send(client, service), service)
+            }
+        }
+    }
+
+    @Test func `does not multiply its load where everything is refused`() async throws {
+        try await TestService.run { service in
+            service.start(.refuse(.serviceUnavailable, retryAfter: .seconds(1)))
+            var configuration = service.configuration
+            configuration.retry.reserve = 50
+            try await withProviderClient(configuration) { client in
+                let outcome = try await send(client, service, count: 500)
+                #expect(outcome.refused.count == 500)
+                #expect(outcome.failed.first == nil)
+                #expect(outcome.refused.allSatisfy { $0.retryAfter == .seconds(1) })
+            }
+            #expect(service.drills.reports.first?.hits ?? 0 <= 550 + 50)
+        }
+    }
+
+    @Test func `moves away from a service that stops`() async throws {
+        try await TestService.run { service in
+            service.start(.shutdown, share: 0.005)
+            var configuration = service.configuration
+            configuration.retry.firstPause = .milliseconds(10)
+            configuration.retry.reserve = 5000
+            try await withProviderClient(configuration) { client in
+                let outcome = try await send(client, service)
+                expectAllOnce(outcome, service)
+            }
+        }
+    }
+
+    @Test(arguments: [Drill.Kind.drop, .silence(isAccepted: true), .silence(isAccepted: false)])
+    func `says what nobody can know, and nothing else`(kind: Drill.Kind) async throws {
+        try await TestService.run { service in
+            service.start(kind, share: 0.02)
+            var configuration = service.configuration
+            configuration.timeout = .seconds(5)
+            try await withProviderClient(configuration) { client in
+                let outcome = try await send(client, service)
+                #expect(!outcome.failed.isEmpty)
+                #expect(outcome.accepted.count + outcome.failed.count == Self.count)
+                #expect(outcome.failed.allSatisfy { $0.mayHaveArrived && $0.id != nil })
+                let ledger = service.ledger.accepted
+                #expect(outcome.accepted.allSatisfy { ledger[$0] == 1 })
+                #expect(ledger.values.allSatisfy { $0 == 1 })
+            }
+        }
+    }
+
+    @Test(arguments: [Drill.Kind.drop, .silence(isAccepted: true), .silence(isAccepted: false)])
+    func `finds out what somebody knows: nothing lost, nothing doubled`(kind: Drill.Kind) async throws {
+        try await TestService.run { service in
+            service.start(kind, share: 0.02)
+            var configuration = service.configuration
+            configuration.timeout = .seconds(5)
+            configuration.retry.firstPause = .milliseconds(10)
+            configuration.retry.reserve = 5000
+            // Every drop takes with it what is on the connection.
+            configuration.retry.attempts = 100
+            configuration.resolver = { service.ledger.accepted[$0] == nil ? .neverArrived : .accepted }
+            try await withProviderClient(configuration) { client in
+                expectAllOnce(try await send(client, service), service)
+            }
+        }
+    }
+}

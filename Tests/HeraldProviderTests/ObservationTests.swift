@@ -1,0 +1,42 @@
+import CoreMetrics
+import HeraldGateway
+import HeraldModel
+import InMemoryTracing
+import MetricsTestKit
+import Testing
+import Tracing
+
+@testable import HeraldProvider
+
+/// What a client tells of itself.
+@Suite(.timeLimit(.minutes(1)))
+struct `a client's metrics and spans` {
+    @Test func `tell of every notification, and hold no secret`() async throws {
+        try await TestService.run { service in
+            let (metrics, tracer) = (TestMetrics(), InMemoryTracer())
+            var configuration = service.configuration
+            configuration.tracer = tracer
+            configuration.retry.firstPause = .milliseconds(1)
+            let client = try ProviderClient(configuration, metrics: ProviderMetrics(factory: metrics))
+            _ = try await client.send(service.request(0))
+            service.start(.refuse(.unregistered, retryAfter: nil))
+            let secret = service.request(1)
+            _ = try await client.send(secret)
+            await client.shutdown()
+
+            func count(_ outcome: String) throws -> Int64 {
+                try metrics.expectCounter("herald_client_notifications_total", [("outcome", outcome)]).totalValue
+            }
+            #expect(try count("accepted") == 1)
+            #expect(try count("refused") == 1)
+            #expect(try count("unsent") == 0)
+            #expect(try metrics.expectCounter("herald_client_connections_total").totalValue == 1)
+            #expect(try metrics.expectTimer("herald_client_send_seconds").values.count == 2)
+
+            let spans = tracer.finishedSpans
+            #expect(spans.map(\.operationName) == ["apns send", "apns send"])
+            #expect(spans.last?.status?.message == "Unregistered")
+            #expect(!"\(spans)".contains(secret.token.hex))
+        }
+    }
+}

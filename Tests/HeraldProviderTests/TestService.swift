@@ -1,0 +1,126 @@
+import Crypto
+import Foundation
+import HeraldDoor
+import HeraldGateway
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import HeraldTrust
+import Logging
+import NIOPosix
+import Synchronization
+
+@testable import HeraldProvider
+
+/// A gateway on a real port, with TLS, that keeps a ledger of what it accepted.
+final class TestService: Sendable {
+    static let topic = Topic("com.example.app")
+
+    let trust: TestTrust
+    let key: TestProviderKey
+    let ledger = Ledger()
+    let drills: DrillDesk
+    let channels: ChannelScene
+    let port: Int
+    private let office: TrustOffice
+    private let gateway: Gateway
+
+    private init(streams: Int?) async throws {
+        trust = try TestTrust()
+        channels = ChannelScene(clock: trust.clock)
+        key = try trust.providerKey("com.example.app")
+        office = try trust.office()
+        let server = try trust.folder.serverCertificate()
+        let tls = DoorTLS(
+            certificateChain: server.chain,
+            privateKeyPEM: server.keyPEM,
+            clientAuthority: PEMBundle.der(trust.folder.providerAuthority.certificate),
+            clientCertificate: .optional,
+            applicationProtocols: ["h2"]
+        )
+        let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        drills = DrillDesk(clock: trust.clock, logger: quiet)
+        var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
+        if let streams { configuration.http2.concurrentStreams = streams }
+        gateway = Gateway(
+            configuration: configuration,
+            group: MultiThreadedEventLoopGroup.singleton,
+            context: try tls.makeContext(),
+            admission: Admission(trust: office, apps: OneApp()),
+            letterBox: ledger,
+            channels: channels.office,
+            clock: trust.clock,
+            logger: quiet,
+            drills: drills
+        )
+        port = try await gateway.open()
+    }
+
+    /// Serves while `body` runs.
+    static func run(streams: Int? = nil, _ body: (TestService) async throws -> Void) async throws {
+        let service = try await TestService(streams: streams)
+        try await withThrowingDiscardingTaskGroup { group in
+            group.addTask { await service.gateway.run() }
+            group.addTask { await service.drills.run() }
+            group.addTask { await service.channels.office.run() }
+            do {
+                try await body(service)
+            } catch {
+                group.cancelAll()
+                throw error
+            }
+            group.cancelAll()
+        }
+    }
+
+    /// A client's configuration, by key.
+    var configuration: ProviderConfiguration {
+        var configuration = ProviderConfiguration(
+            host: "localhost",
+            port: port,
+            credential: .key(pem: Array(key.secret.pemRepresentation.utf8), id: key.id, team: key.team),
+            authorities: FileManager.default.contents(atPath: trust.path + "/ca.pem").map { Array($0) }
+        )
+        // Both ends share a machine that may be busy with other tests.
+        configuration.connections.pingTimeout = .seconds(60)
+        return configuration
+    }
+
+    /// A notification to a device of its own.
+    func request(_ number: Int) -> PushRequest {
+        let slot = Slot(device: DeviceNumber(UInt64(number) + 1), app: AppNumber(1))
+        let token = office.seal.seal(TokenContents(slot: slot, generation: 1))
+        return PushRequest(token: token, topic: Self.topic, payload: Array(#"{"aps":{"alert":"hi"}}"#.utf8))
+    }
+
+    func start(_ kind: Drill.Kind, share: Double = 1, for duration: Duration = .seconds(600)) {
+        _ = drills.start(Drill(kind: kind, share: share, duration: duration, seed: 1))
+    }
+}
+
+private struct OneApp: AppDirectory {
+    private let app = TestService.topic.map { App(topic: $0, environment: .production) }
+
+    func app(_ number: AppNumber) -> App? { number == AppNumber(1) ? app : nil }
+
+    func number(of other: App) -> AppNumber? { other == app ? AppNumber(1) : nil }
+}
+
+/// A post office that accepts everything, and counts how often it did.
+final class Ledger: LetterBox {
+    let longestStorage = Duration.seconds(30 * 86_400)
+    private let counts = Mutex([NotificationID: Int]())
+
+    var accepted: [NotificationID: Int] { counts.withLock { $0 } }
+
+    func post(_ letter: Letter, generation: UInt32) -> PostDecision {
+        counts.withLock { $0[letter.notification.id, default: 0] += 1 }
+        return .accepted
+    }
+
+    func discard(_ letter: Letter, generation: UInt32, as state: JournalState) -> PostDecision { .accepted }
+
+    func note(_ state: JournalState, about notification: HeraldModel.Notification) {
+        // There is no journal.
+    }
+}
