@@ -112,8 +112,35 @@ package final class Registry: Sendable {
                 numbers.deviceNames[number] = id
             }
         }
-        let fence = try await directory.claim(number)
-        return Arrival(number: number, record: try await store.deviceRecord(number), fence: fence)
+        return try await withCheckedThrowingContinuation { continuation in
+            arrive(number) { continuation.resume(with: $0) }
+        }
+    }
+
+    /// The same for those who cannot wait, and for devices whose number is known; the others are refused.
+    ///
+    /// `done` is called once, from any thread, and returns at once.
+    package func arriveAgain(_ id: DeviceID, _ done: @escaping @Sendable (Result<Arrival, any Error>) -> Void) {
+        guard let number = self.number(of: id) else { return done(.failure(UnknownDevice())) }
+        arrive(number, done)
+    }
+
+    private struct UnknownDevice: Error {}
+
+    private func arrive(
+        _ number: DeviceNumber,
+        _ done: @escaping @Sendable (Result<Arrival, any Error>) -> Void
+    ) {
+        directory.claim(number) { [store] claim in
+            switch claim {
+            case .failure(let error):
+                done(.failure(error))
+            case .success(let fence):
+                store.readDeviceRecord(number) { record in
+                    done(record.map { Arrival(number: number, record: $0, fence: fence) })
+                }
+            }
+        }
     }
 
     /// Registers an app on a device, or confirms that it is.

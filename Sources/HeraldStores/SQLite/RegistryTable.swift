@@ -214,17 +214,23 @@ enum RegistryTable {
     }
 
     static func deviceRecord(_ device: DeviceNumber, _ database: Database) throws -> DeviceRecord {
-        let statement = try database.cachedStatement(
-            sql: "SELECT is_saving_power, session FROM device WHERE number = ?"
+        let selection = try HotStatement(
+            database,
+            sql: "SELECT is_saving_power, session FROM device WHERE number = ?",
+            isCached: true
         )
-        guard let row = try Row.fetchOne(statement, arguments: [Int64(bitPattern: device.value)]) else {
-            return DeviceRecord()
+        selection.bind(Int64(bitPattern: device.value), at: 1)
+        var record = DeviceRecord()
+        try selection.forEachRow { row in
+            record.isSavingPower = row.integer(0) != 0
+            // A session that cannot be read is no session: the device subscribes anew.
+            record.session = row.text(1).flatMap { text in
+                SessionRecord(plainText: text)
+                    ?? (try? JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8)))
+            }
+            return false
         }
-        // A session that cannot be read is no session: the device subscribes anew.
-        let session = (row["session"] as String?).flatMap { text in
-            SessionRecord(plainText: text) ?? (try? JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8)))
-        }
-        return DeviceRecord(isSavingPower: row["is_saving_power"], session: session)
+        return record
     }
 
     // Feedback.

@@ -41,8 +41,11 @@ extension SQLiteStore: RegistryStore {
         try await change { database, _ in try RegistryTable.setSavingPower(saving, for: device, database) }
     }
 
-    package func deviceRecord(_ device: DeviceNumber) async throws -> DeviceRecord {
-        try await readers.read { try RegistryTable.deviceRecord(device, $0) }
+    package func readDeviceRecord(
+        _ device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
+    ) {
+        readers.submit(isQuick: true, { try RegistryTable.deviceRecord(device, $0) }, done)
     }
 
     package func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
