@@ -175,6 +175,13 @@ package final class PostOffice: Sendable {
         at(registration.slot.device) { $0.setRegistration(registration) }
     }
 
+    /// Takes over all registrations that the store knows: once, before anything is posted.
+    package func setRegistrations(_ registrations: [Registration]) {
+        let share = registrations.count / counters.count
+        for counter in counters { at(counter) { $0.registrations.reserveCapacity(share + share / 8) } }
+        for registration in registrations { setRegistration(registration) }
+    }
+
     /// The app of a number, as soon as it has one: whether it is owed a notification each day.
     package func know(_ app: App, as number: AppNumber) {
         guard configuration.newsstandTopics.contains(app.topic) else { return }

@@ -4,7 +4,10 @@ package import HeraldModel
 
 extension SQLiteStore: RegistryStore {
     package func loadRegistry() async throws -> RegistrySnapshot {
-        try await readers.read { try RegistryTable.load($0) }
+        // Nobody changes anything before the registry is loaded, so that two reads see the same.
+        async let devices = readers.read { try RegistryTable.loadDevices($0) }
+        async let registrations = readers.read { try RegistryTable.loadRegistrations($0) }
+        return try await RegistrySnapshot(devices: devices.0, apps: devices.1, registrations: registrations)
     }
 
     package func number(of device: DeviceID) async throws -> DeviceNumber {
