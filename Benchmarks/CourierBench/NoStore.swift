@@ -41,7 +41,12 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
         // There is nothing.
     }
 
-    func waiting(in slots: [Slot]) async throws -> [StoredNotification] { [] }
+    func read(
+        _ slots: [Slot],
+        _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
+    ) {
+        queue.async { done(.success([])) }
+    }
 
     func removeExpired(at moment: WallTime, limit: Int) async throws -> Int { 0 }
 
@@ -106,7 +111,12 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
         // No device of the benchmark asks for it.
     }
 
-    func deviceRecord(_ device: DeviceNumber) async throws -> DeviceRecord { DeviceRecord() }
+    func readDeviceRecord(
+        _ device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
+    ) {
+        done(.success(DeviceRecord()))
+    }
 
     func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
         // Sessions end with their connection here.

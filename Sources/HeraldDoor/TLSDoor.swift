@@ -55,20 +55,25 @@ package final class TLSDoor: Sendable {
     /// - Throws: ``DoorError`` if the address is occupied, not this machine's, or not allowed.
     package func open(on group: any EventLoopGroup) async throws -> Int {
         let allocator = configuration.expectsIdleConnections ? SparseBuffers.allocator : ByteBufferAllocator()
+        let recvAllocator = AdaptiveRecvByteBufferAllocator(
+            minimum: min(512, configuration.readBytes),
+            initial: min(1024, configuration.readBytes),
+            maximum: configuration.readBytes
+        )
+        let isSparing = configuration.expectsIdleConnections
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 4096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelOption(.allocator, value: allocator)
-            .childChannelOption(
-                .recvAllocator,
-                value: AdaptiveRecvByteBufferAllocator(
-                    minimum: min(512, configuration.readBytes),
-                    initial: min(1024, configuration.readBytes),
-                    maximum: configuration.readBytes
-                )
-            )
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try self.admit(channel) }
+                channel.eventLoop.makeCompletedFuture {
+                    // Not as options of the bootstrap, which makes futures of them, for every connection.
+                    let options = channel.syncOptions
+                    try options?.setOption(.allocator, value: allocator)
+                    try options?.setOption(.recvAllocator, value: recvAllocator)
+                    // A channel keeps as many buffers to its end as it may read into at once.
+                    if isSparing { try options?.setOption(.maxMessagesPerRead, value: 1) }
+                    try self.admit(channel)
+                }
             }
         do {
             let listener = try await bootstrap.bind(host: configuration.host, port: configuration.port).get()
@@ -110,12 +115,12 @@ package final class TLSDoor: Sendable {
 
     private func admit(_ channel: any Channel) throws {
         let key = ObjectIdentifier(channel)
-        let isFull = state.withLock { state in
-            guard state.connections.count < configuration.maximumConnections else { return true }
+        let context = state.withLock { state -> NIOSSLContext? in
+            guard state.connections.count < configuration.maximumConnections else { return nil }
             state.connections[key] = channel
-            return false
+            return state.context
         }
-        guard !isFull else {
+        guard let context else {
             logger.warning("connection limit reached", metadata: ["door": "\(configuration.name)"])
             throw DoorError(code: .tooManyConnections, message: "\(configuration.name): connection limit reached")
         }
@@ -123,51 +128,42 @@ package final class TLSDoor: Sendable {
         let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(configuration.handshakeTimeout)) {
             channel.close(promise: nil)
         }
-        let sni = ByteToMessageHandler(
-            SNIHandler { result in
-                channel.eventLoop.makeCompletedFuture { try self.shakeHands(channel, result, timeout) }
-            }
-        )
-        try channel.pipeline.syncOperations.addHandlers([sni, SilentErrors()])
-    }
-
-    private func shakeHands(_ channel: any Channel, _ result: SNIResult, _ timeout: Scheduled<Void>) throws {
-        let context = state.withLock { $0.context }
-        var serverName: String?
-        if case .hostname(let name) = result { serverName = name }
+        let nameReader = ServerNameReader()
         let tls = NIOSSLServerHandler(context: context)
         let greeter = HandshakeHandler(
             tls: tls,
-            serverName: serverName,
+            nameReader: nameReader,
             timeout: timeout,
             logger: logger,
             initializer: initializer
         )
         let pipeline = channel.pipeline.syncOperations
-        let last = try pipeline.handler(type: SilentErrors.self)
-        try pipeline.addHandlers([tls, greeter], position: .before(last))
+        try pipeline.addHandler(nameReader)
+        try pipeline.addHandler(tls)
+        try pipeline.addHandler(greeter)
     }
 }
 
-/// Waits for the end of the handshake, then makes way for the protocol's handler.
+/// Waits for the end of the handshake, then makes way for the protocol's handler, which is the end of the pipeline: an
+/// error that nobody handled must close the connection there.
 private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
     private let tls: NIOSSLServerHandler
-    private let serverName: String?
+    private let nameReader: ServerNameReader
     private let timeout: Scheduled<Void>
     private let logger: Logger
     private let initializer: TLSDoor.Initializer
 
     init(
         tls: NIOSSLServerHandler,
-        serverName: String?,
+        nameReader: ServerNameReader,
         timeout: Scheduled<Void>,
         logger: Logger,
         initializer: @escaping TLSDoor.Initializer
     ) {
         self.tls = tls
-        self.serverName = serverName
+        self.nameReader = nameReader
         self.timeout = timeout
         self.logger = logger
         self.initializer = initializer
@@ -181,11 +177,13 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
         do {
             let peer = HandshakePeer(
                 certificate: try tls.peerCertificate?.toDERBytes(),
-                serverName: serverName,
+                serverName: nameReader.name,
                 negotiatedProtocol: negotiated
             )
             try initializer(context.channel, peer)
-            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+            let pipeline = context.pipeline.syncOperations
+            pipeline.removeHandler(nameReader, promise: nil)
+            pipeline.removeHandler(self, promise: nil)
         } catch {
             logger.debug("connection refused after its handshake", metadata: ["error": "\(error)"])
             context.close(promise: nil)
@@ -201,15 +199,6 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
         // A failed handshake: random bytes, no certificate, a wrong one. BoringSSL has sent its alert.
         logger.debug("handshake failed", metadata: ["error": "\(error)"])
         timeout.cancel()
-        context.close(promise: nil)
-    }
-}
-
-/// The end of every pipeline: an error that nobody handled closes the connection.
-private final class SilentErrors: ChannelInboundHandler {
-    typealias InboundIn = Any
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
         context.close(promise: nil)
     }
 }

@@ -8,7 +8,7 @@ import Synchronization
 /// 1. Asks the ``Desk`` of the device what is to be done, and does it: every order under the desk's lock, so that
 ///    what happens to one slot happens in one order. Nothing that is done there waits.
 /// 2. Stores what a connected device does not acknowledge within the grace, by a tick that runs only while needed.
-/// 3. Reads from the store what waits, as errands.
+/// 3. Has the store read what waits.
 /// 4. Reads on where the clock has given an app a new right to a notification, by a tick that runs only while one waits.
 /// 5. Sweeps what expired, and trims the journal.
 package final class PostOffice: Sendable {
@@ -39,7 +39,7 @@ package final class PostOffice: Sendable {
     private let logger: Logger
     private let counters: [Counter]
     private let mask: UInt64
-    private let errands = Errands()
+    private let reads = Atomic<Int>(0)
     private let metrics = PostOfficeMetrics()
     private let graceSignal: AsyncStream<Void>
     private let graceContinuation: AsyncStream<Void>.Continuation
@@ -127,9 +127,9 @@ package final class PostOffice: Sendable {
         directory.release(device, fence: fence)
     }
 
-    /// The connection wants an app's notifications: what waits is delivered, then what arrives.
-    package func open(_ slot: Slot, fence: UInt64, qualityOfService: UInt8) {
-        at(slot.device) { $0.open(slot, fence: fence, qualityOfService: qualityOfService) }
+    /// The connection wants the notifications of apps: what waits is delivered, then what arrives.
+    package func open(_ apps: [WantedApp], on device: DeviceNumber, fence: UInt64) {
+        at(device) { $0.open(apps, on: device, fence: fence) }
     }
 
     /// The connection no longer wants an app's notifications.
@@ -163,7 +163,7 @@ package final class PostOffice: Sendable {
     }
 
     /// How many reads from the store are under way or wait for their turn.
-    package var readCount: Int { errands.count }
+    package var readCount: Int { reads.load(ordering: .acquiring) }
 
     // For the registry.
 
@@ -173,6 +173,13 @@ package final class PostOffice: Sendable {
 
     package func setRegistration(_ registration: Registration) {
         at(registration.slot.device) { $0.setRegistration(registration) }
+    }
+
+    /// Takes over all registrations that the store knows: once, before anything is posted.
+    package func setRegistrations(_ registrations: [Registration]) {
+        let share = registrations.count / counters.count
+        for counter in counters { at(counter) { $0.registrations.reserveCapacity(share + share / 8) } }
+        for registration in registrations { setRegistration(registration) }
     }
 
     /// The app of a number, as soon as it has one: whether it is owed a notification each day.
@@ -192,10 +199,9 @@ package final class PostOffice: Sendable {
 
     // What runs.
 
-    /// Runs until cancelled: errands, the grace's tick, sweeps.
+    /// Runs until cancelled: the grace's tick, releases, sweeps.
     package func run() async {
         await withDiscardingTaskGroup { group in
-            group.addTask { await self.errands.run() }
             group.addTask { await self.runTicks() }
             group.addTask { await self.runReleases() }
             group.addTask { await self.runSweeps() }
@@ -325,19 +331,24 @@ package final class PostOffice: Sendable {
         case .settle(let letter, let outcome):
             letter.receipt?.settle(outcome)
         case .read(let slots, let fence):
-            errands.add { await self.read(slots, fence: fence) }
+            read(slots, fence: fence)
         }
     }
 
-    private func read(_ slots: [Slot], fence: UInt64) async {
+    /// One read for each connection and obstacle at a time, at the most: that bounds how many are under way.
+    private func read(_ slots: [Slot], fence: UInt64) {
         guard let device = slots.first?.device else { return }
-        do {
-            let found = try await store.waiting(in: slots)
-            let now = clock.now()
-            at(device) { $0.haveRead(slots, found: found, fence: fence, now: now) }
-        } catch {
-            logger.error("could not read what waits for a device", metadata: ["error": "\(error)"])
-            at(device) { $0.couldNotRead(slots, fence: fence) }
+        reads.wrappingAdd(1, ordering: .relaxed)
+        store.read(slots) { [self] result in
+            switch result {
+            case .success(let found):
+                let now = clock.now()
+                at(device) { $0.haveRead(slots, found: found, fence: fence, now: now) }
+            case .failure(let error):
+                logger.error("could not read what waits for a device", metadata: ["error": "\(error)"])
+                at(device) { $0.couldNotRead(slots, fence: fence) }
+            }
+            reads.wrappingSubtract(1, ordering: .releasing)
         }
     }
 }

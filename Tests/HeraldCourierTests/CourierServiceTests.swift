@@ -66,6 +66,27 @@ struct DeviceErrandsTests {
     }
 }
 
+extension DeviceErrandsTests {
+    @Test func `a call begins at once, and what comes meanwhile waits for its end`() async {
+        let errands = DeviceErrands()
+        let log = Mutex<[String]>([])
+        let pending = Mutex<(@Sendable () -> Void)?>(nil)
+        let a = DeviceID("a")!
+        #expect(errands.call(a) { isOver in pending.withLock { $0 = isOver } })
+        #expect(!errands.call(a) { _ in log.withLock { $0.append("never") } })
+        errands.add(a) { log.withLock { $0.append("a1") } }
+        #expect(errands.call(DeviceID("b")!) { $0() })
+        async let running: Void = errands.run()
+        // Ends what was begun all the same.
+        errands.finish()
+        #expect(log.withLock { $0 }.isEmpty)
+        pending.withLock { $0 }?()
+        await running
+        #expect(log.withLock { $0 } == ["a1"])
+        #expect(!errands.call(a) { _ in })
+    }
+}
+
 struct ConnectionTableTests {
     @Test func `only the newest connection of a device leaves a session`() {
         let table = ConnectionTable(remnantLimit: 10)

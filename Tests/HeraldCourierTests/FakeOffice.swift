@@ -38,6 +38,18 @@ final class FakeOffice: DeviceOffice {
     var finished: [Finished] { state.withLock { $0.finished } }
 
     func arrive(_ id: DeviceID) async throws -> Registry.Arrival {
+        newArrival()
+    }
+
+    func isKnown(_ id: DeviceID) -> Bool {
+        state.withLock { $0.fence > 0 }
+    }
+
+    func arriveAgain(_ id: DeviceID, _ done: @escaping @Sendable (Result<Registry.Arrival, any Error>) -> Void) {
+        done(.success(newArrival()))
+    }
+
+    private func newArrival() -> Registry.Arrival {
         state.withLock { state in
             state.fence += 1
             let record = DeviceRecord(session: state.sessions[SessionBench.device])
@@ -118,8 +130,10 @@ final class FakeOffice: DeviceOffice {
         state.withLock { $0.detached.append(fence) }
     }
 
-    func open(_ slot: Slot, fence: UInt64, qualityOfService: UInt8) {
-        state.withLock { $0.open[slot.app] = qualityOfService }
+    func open(_ apps: [WantedApp], on device: DeviceNumber, fence: UInt64) {
+        state.withLock { state in
+            for app in apps { state.open[app.number] = app.qualityOfService }
+        }
     }
 
     func close(_ slot: Slot, fence: UInt64) {

@@ -71,7 +71,7 @@ final class Office: Sendable {
         let link = Link()
         let fence = fence.wrappingAdd(1, ordering: .relaxed).newValue
         postOffice.attach(slot.device, link: link, isSavingPower: saving, fence: fence)
-        postOffice.open(slot, fence: fence, qualityOfService: 1)
+        postOffice.open([WantedApp(slot.app, qualityOfService: 1)], on: slot.device, fence: fence)
         try await settle()
         return link
     }
@@ -126,7 +126,7 @@ final class Office: Sendable {
     func settle() async throws {
         for _ in 0..<3 {
             store.flush()
-            while postOffice.readCount > 0 { await Task.yield() }
+            while postOffice.readCount > 0 { store.flush() }
         }
         store.flush()
     }
@@ -136,4 +136,10 @@ final class Office: Sendable {
 
 extension [Delivery] {
     var ids: [UInt64] { map(\.letter.notification.id.low) }
+}
+
+extension Desk {
+    mutating func open(_ slot: Slot, fence: UInt64, qualityOfService: UInt8) {
+        open([WantedApp(slot.app, qualityOfService: qualityOfService)], on: slot.device, fence: fence)
+    }
 }

@@ -96,8 +96,11 @@ extension MemoryStore {
         try write { $0.records[device, default: DeviceRecord()].isSavingPower = saving }
     }
 
-    package func deviceRecord(_ device: DeviceNumber) async throws -> DeviceRecord {
-        contents.withLock { $0.records[device] ?? DeviceRecord() }
+    package func readDeviceRecord(
+        _ device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
+    ) {
+        done(.success(contents.withLock { $0.records[device] ?? DeviceRecord() }))
     }
 
     package func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {

@@ -52,6 +52,8 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
     let clock: any WallClock
     private let isManual: Bool
     private let queue = DispatchQueue(label: "memory-store")
+    /// What is to be read with the next flush, in manual mode.
+    private let reads = Mutex<[@Sendable () -> Void]>([])
 
     package init(clock: any WallClock, isManual: Bool = false) {
         self.clock = clock
@@ -87,7 +89,7 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         contents.withLock { $0.journal }
     }
 
-    /// Makes durable all that was ordered, or fails it, and reports on this thread.
+    /// Makes durable all that was ordered, or fails it, and reports on this thread; then reads what was to be read.
     package func flush() {
         let now = clock.now()
         let outcome = contents.withLock { $0.commit(at: now) }
@@ -95,6 +97,11 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         if !outcome.stored.isEmpty { reporter?.stored(outcome.stored) }
         if !outcome.failed.isEmpty { reporter?.failed(outcome.failed) }
         for (receipt, result) in outcome.receipts { receipt.settle(result) }
+        let reads = reads.withLock { reads in
+            defer { reads = [] }
+            return reads
+        }
+        for read in reads { read() }
     }
 
     // The mailbox.
@@ -119,7 +126,16 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         flushSoon()
     }
 
-    package func waiting(in slots: [Slot]) async throws -> [StoredNotification] {
+    package func read(
+        _ slots: [Slot],
+        _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
+    ) {
+        let read: @Sendable () -> Void = { done(Result { try self.find(slots) }) }
+        // Never before `read` returns: the caller holds a lock that `done` takes.
+        if isManual { reads.withLock { $0.append(read) } } else { queue.async(execute: read) }
+    }
+
+    private func find(_ slots: [Slot]) throws -> [StoredNotification] {
         try contents.withLock { contents in
             guard !contents.failsReads else { throw WriteFailure() }
             return slots.compactMap { contents.slots[$0] }

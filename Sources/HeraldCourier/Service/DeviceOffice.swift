@@ -9,6 +9,11 @@ package protocol DeviceOffice: AnyObject, Sendable {
     /// Lets in a device whose certificate has been checked.
     /// - Throws: If the store fails.
     func arrive(_ id: DeviceID) async throws -> Registry.Arrival
+    /// Whether the device was here before.
+    func isKnown(_ id: DeviceID) -> Bool
+    /// As ``arrive(_:)``, from an event loop and without waiting, for a device that is known; `done` is called once, from
+    /// any thread.
+    func arriveAgain(_ id: DeviceID, _ done: @escaping @Sendable (Result<Registry.Arrival, any Error>) -> Void)
     /// Registers an app on a device, or confirms that it is.
     /// - Throws: `RegistrationRefusal`, or if the store fails.
     func register(_ device: DeviceNumber, _ app: App) async throws -> Registration
@@ -47,7 +52,7 @@ package protocol DeviceOffice: AnyObject, Sendable {
 
     func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64)
     func detach(_ device: DeviceNumber, fence: UInt64)
-    func open(_ slot: Slot, fence: UInt64, qualityOfService: UInt8)
+    func open(_ apps: [WantedApp], on device: DeviceNumber, fence: UInt64)
     func close(_ slot: Slot, fence: UInt64)
     func finished(_ slot: Slot, fence: UInt64, delivery: DeliveryNumber, result: DeliveryResult)
     func setSavingPower(_ saving: Bool, device: DeviceNumber, fence: UInt64)

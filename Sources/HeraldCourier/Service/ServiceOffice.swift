@@ -20,6 +20,17 @@ package final class ServiceOffice: DeviceOffice {
         try await registry.arrive(id)
     }
 
+    package func isKnown(_ id: DeviceID) -> Bool {
+        registry.number(of: id) != nil
+    }
+
+    package func arriveAgain(
+        _ id: DeviceID,
+        _ done: @escaping @Sendable (Result<Registry.Arrival, any Error>) -> Void
+    ) {
+        registry.arriveAgain(id, done)
+    }
+
     package func register(_ device: DeviceNumber, _ app: App) async throws -> Registration {
         try await registry.register(device, app)
     }
@@ -78,8 +89,8 @@ package final class ServiceOffice: DeviceOffice {
         postOffice.detach(device, fence: fence)
     }
 
-    package func open(_ slot: Slot, fence: UInt64, qualityOfService: UInt8) {
-        postOffice.open(slot, fence: fence, qualityOfService: qualityOfService)
+    package func open(_ apps: [WantedApp], on device: DeviceNumber, fence: UInt64) {
+        postOffice.open(apps, on: device, fence: fence)
     }
 
     package func close(_ slot: Slot, fence: UInt64) {

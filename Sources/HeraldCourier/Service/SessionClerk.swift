@@ -44,8 +44,32 @@ final class SessionClerk: Sendable {
 
     /// Does what a session asks for; the answer is left for its loop.
     func perform(_ request: SessionRequest, for client: Client) {
+        if case .arrive = request, arriveAgain(client) { return }
         errands.add(client.link.identity.id) {
             client.link.complete(await self.result(of: request, for: client))
+        }
+    }
+
+    /// Lets in a device that was here before, which takes a read of the store and no task.
+    /// - Returns: false if it takes more.
+    private func arriveAgain(_ client: Client) -> Bool {
+        let id = client.link.identity.id
+        guard office.isKnown(id) else { return false }
+        return errands.call(id) { isOver in
+            guard isAdmitted(client) else {
+                client.link.complete(.tooManyTakeovers)
+                return isOver()
+            }
+            office.arriveAgain(id) { [self] result in
+                switch result {
+                case .success(let arrival):
+                    client.link.complete(arrived(arrival, client))
+                case .failure(let error):
+                    log(error, id)
+                    client.link.complete(.failed)
+                }
+                isOver()
+            }
         }
     }
 
@@ -102,9 +126,13 @@ final class SessionClerk: Sendable {
                 return .examined(tokens.map { examine($0, for: topic, in: environment, client) })
             }
         } catch {
-            logger.error("could not do what a device asked for", metadata: ["device": "\(id)", "error": "\(error)"])
+            log(error, id)
             return .failed
         }
+    }
+
+    private func log(_ error: any Error, _ id: DeviceID) {
+        logger.error("could not do what a device asked for", metadata: ["device": "\(id)", "error": "\(error)"])
     }
 
     private func exists(_ filter: CourierFilter, _ client: Client) -> Bool {
@@ -113,22 +141,30 @@ final class SessionClerk: Sendable {
     }
 
     private func arrive(_ client: Client) async throws -> SessionResult {
+        guard isAdmitted(client) else { return .tooManyTakeovers }
+        return arrived(try await office.arrive(client.link.identity.id), client)
+    }
+
+    /// Whether the device has not evicted its own connection too often.
+    private func isAdmitted(_ client: Client) -> Bool {
         let id = client.link.identity.id
-        if table.isLetIn(id) {
-            let decision = limiter.withLock { $0.takesOver(id, now: .now) }
-            if case .refused(let isFirst) = decision {
-                if isFirst {
-                    logger.warning(
-                        "two connections with one device certificate evict each other; revoke it and enroll each device",
-                        metadata: ["device": "\(id)", "serial": "\(client.link.identity.serial)"]
-                    )
-                }
-                return .tooManyTakeovers
+        guard table.isLetIn(id) else { return true }
+        let decision = limiter.withLock { $0.takesOver(id, now: .now) }
+        if case .refused(let isFirst) = decision {
+            if isFirst {
+                logger.warning(
+                    "two connections with one device certificate evict each other; revoke it and enroll each device",
+                    metadata: ["device": "\(id)", "serial": "\(client.link.identity.serial)"]
+                )
             }
-            metrics.takeovers.increment()
+            return false
         }
-        let arrival = try await office.arrive(id)
-        table.setFence(arrival.fence, of: id)
+        metrics.takeovers.increment()
+        return true
+    }
+
+    private func arrived(_ arrival: Registry.Arrival, _ client: Client) -> SessionResult {
+        table.setFence(arrival.fence, of: client.link.identity.id)
         // Asked for before the tokens are: one that is sealed under a newer key is only sent once more.
         let tokenKey = office.tokenKey
         // A session that has the tokens of this key is sent none, and sealing takes some microseconds each.

@@ -205,7 +205,23 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
     // Actions.
 
     private func perform(_ actions: [SessionAction]) {
-        for action in actions { perform(action) }
+        // Apps that are wanted one after the other are wanted at once, and read in one go.
+        var wanted: [WantedApp] = []
+        for action in actions {
+            if case .open(let app, let qualityOfService) = action {
+                wanted.append(WantedApp(app, qualityOfService: qualityOfService))
+                continue
+            }
+            open(&wanted)
+            perform(action)
+        }
+        open(&wanted)
+    }
+
+    private func open(_ wanted: inout [WantedApp]) {
+        guard !wanted.isEmpty else { return }
+        clerk.office.open(wanted, on: device, fence: fence)
+        wanted = []
     }
 
     private func perform(_ action: SessionAction) {
@@ -230,7 +246,11 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
             window.enqueue(.token(app, token, qualityOfService: qualityOfService))
             sendWaiting()
         case .open(let app, let qualityOfService):
-            clerk.office.open(Slot(device: device, app: app), fence: fence, qualityOfService: qualityOfService)
+            clerk.office.open(
+                [WantedApp(app, qualityOfService: qualityOfService)],
+                on: device,
+                fence: fence
+            )
         case .close(let app):
             clerk.office.close(Slot(device: device, app: app), fence: fence)
         case .forget(let app):

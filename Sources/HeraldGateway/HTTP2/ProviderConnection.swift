@@ -27,10 +27,10 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
     private var rulesGeneration: UInt64
     private let loop: HTTP2Loop
     let session: HTTP2Session
-    var standing: ProviderStanding
+    @exclusivity(unchecked) var standing: ProviderStanding
     private var environment: NamedEnvironment
     var lifetime: ConnectionLifetime
-    var ids = IdentifierSource()
+    @exclusivity(unchecked) var ids = IdentifierSource()
     private var refusedTokens: TokenBucket
     private var refusedTokenCount = 0
     /// Why the certificate is not taken; said once the client has begun to speak.

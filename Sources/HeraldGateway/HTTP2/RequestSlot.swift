@@ -4,7 +4,8 @@ import NIOCore
 /// One request of a connection, from its header to its answer; used again for the next.
 ///
 /// A class with plain storage: it is written to by callbacks of the HTTP/2 layer, several times for each request. It
-/// stays on the event loop of its connection.
+/// stays on the event loop of its connection, and goes without the check for overlapping accesses where
+/// ``HTTP2Session`` does.
 final class RequestSlot {
     enum Phase {
         /// Nobody's.
@@ -26,21 +27,21 @@ final class RequestSlot {
     let index: Int
     /// Counts the requests that had this slot, so that a late receipt finds out that it is too late.
     var generation: UInt32 = 0
-    var phase = Phase.free
+    @exclusivity(unchecked) var phase = Phase.free
     var streamID: Int32 = 0
     /// Whether the stream can still carry an answer.
     var isStreamOpen = false
-    var fields = RequestFields()
+    @exclusivity(unchecked) var fields = RequestFields()
     /// The body, up to ``HTTP2Limits/bodyBytes``.
-    var body: [UInt8] = []
+    @exclusivity(unchecked) var body: [UInt8] = []
     /// All of the body that came, kept or dropped.
-    var bodyByteCount = 0
+    @exclusivity(unchecked) var bodyByteCount = 0
     /// Whether there was no room for the body (``BodyLoad``).
     var isBodyDropped = false
     /// Whether the client has ended the request; if not, the stream is reset after the answer.
-    var isEnded = false
+    @exclusivity(unchecked) var isEnded = false
     /// What is due next on this stream; nil while the post office has it.
-    var deadline: NIODeadline?
+    @exclusivity(unchecked) var deadline: NIODeadline?
 
     /// The identifier for the answer (`apns-id`), and the service's own.
     var replyID: IdentifierText?

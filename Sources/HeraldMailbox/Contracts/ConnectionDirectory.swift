@@ -9,9 +9,10 @@ import Synchronization
 /// rings after; who connects, claims first and reads the mailbox after.
 package protocol ConnectionDirectory: Sendable {
     /// This node holds the device's connection from now on.
-    /// - Returns: A number greater than that of every earlier claim for the device.
-    /// - Throws: If the claim cannot be written; the device is then refused, and tries again.
-    func claim(_ device: DeviceNumber) async throws -> UInt64
+    ///
+    /// `done` is called once, from any thread, also before this returns: with a number greater than that of every earlier
+    /// claim for the device, or with an error if the claim cannot be written; the device is then refused, and tries again.
+    func claim(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void)
 
     /// The connection with this fence is gone; nothing happens if a newer one was claimed.
     func release(_ device: DeviceNumber, fence: UInt64)
@@ -26,8 +27,8 @@ package final class SingleNodeDirectory: ConnectionDirectory {
 
     package init() {}
 
-    package func claim(_ device: DeviceNumber) async throws -> UInt64 {
-        lastFence.wrappingAdd(1, ordering: .relaxed).newValue
+    package func claim(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void) {
+        done(.success(lastFence.wrappingAdd(1, ordering: .relaxed).newValue))
     }
 
     package func release(_ device: DeviceNumber, fence: UInt64) {

@@ -11,6 +11,18 @@ package protocol DeviceLink: AnyObject, Sendable {
     func dismiss(_ reason: DismissalReason)
 }
 
+/// An app whose notifications a connection wants.
+package struct WantedApp: Hashable, Sendable {
+    package let number: AppNumber
+    /// 0 or 1.
+    package let qualityOfService: UInt8
+
+    package init(_ number: AppNumber, qualityOfService: UInt8) {
+        self.number = number
+        self.qualityOfService = qualityOfService
+    }
+}
+
 /// Why the service ends a device's connection.
 package enum DismissalReason: Hashable, Sendable {
     /// A newer connection of the same device took over.

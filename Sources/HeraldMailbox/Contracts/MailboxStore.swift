@@ -23,15 +23,17 @@ package protocol MailboxStore: Sendable {
 
     /// Forgets the notification with this sequence, if the slot still holds it, and writes `event` to the journal.
     ///
-    /// Returns at once, and ``waiting(in:)`` does not find the notification any more; done on disk soon, with the line
+    /// Returns at once, and ``read(_:_:)`` does not find the notification any more; done on disk soon, with the line
     /// in the same transaction, and lost only if the process dies first (then the notification is delivered again).
     /// The line is written even if a newer notification took the slot: it tells what the device did.
     func remove(_ slot: Slot, sequence: UInt64, event: JournalEvent?)
 
-    /// What waits in these slots, expired or not, in the order in which it was put; includes every put that was reported
-    /// before the call.
-    /// - Throws: If the store cannot be read.
-    func waiting(in slots: [Slot]) async throws -> [StoredNotification]
+    /// Reads what waits in these slots, expired or not, in the order in which it was put; includes every put that was
+    /// reported before the call.
+    ///
+    /// Returns at once, and may be called under a lock. `done` is called once, later, from a thread of the store, and
+    /// returns at once as well; with an error if the store cannot be read.
+    func read(_ slots: [Slot], _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void)
 
     /// Forgets up to `limit` notifications whose time was over at `moment`, each with a line in the journal.
     /// - Returns: How many; `limit` means that there may be more.
@@ -40,6 +42,16 @@ package protocol MailboxStore: Sendable {
 
     /// How many notifications wait.
     var count: Int { get }
+}
+
+extension MailboxStore {
+    /// ``read(_:_:)`` for those who can wait.
+    /// - Throws: If the store cannot be read.
+    package func waiting(in slots: [Slot]) async throws -> [StoredNotification] {
+        try await withCheckedThrowingContinuation { continuation in
+            read(slots) { continuation.resume(with: $0) }
+        }
+    }
 }
 
 /// Who hears of puts; called from a thread of the store, once for a batch.

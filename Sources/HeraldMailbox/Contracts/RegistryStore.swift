@@ -34,8 +34,14 @@ package protocol RegistryStore: Sendable {
     /// Keeps whether the device saves power.
     func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws
 
-    /// The session kept for a device, and whether it saves power.
-    func deviceRecord(_ device: DeviceNumber) async throws -> DeviceRecord
+    /// Reads the session kept for a device, and whether it saves power.
+    ///
+    /// Returns at once. `done` is called once, from any thread, and returns at once as well; with an error if the store
+    /// cannot be read.
+    func readDeviceRecord(
+        _ device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
+    )
 
     /// Keeps a session, or drops it with nil.
     func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws
@@ -45,6 +51,16 @@ package protocol RegistryStore: Sendable {
 
     /// Forgets exactly these.
     func clearFeedback(_ records: [FeedbackRecord]) async throws
+}
+
+extension RegistryStore {
+    /// ``readDeviceRecord(_:_:)`` for those who can wait.
+    /// - Throws: If the store cannot be read.
+    package func deviceRecord(_ device: DeviceNumber) async throws -> DeviceRecord {
+        try await withCheckedThrowingContinuation { continuation in
+            readDeviceRecord(device) { continuation.resume(with: $0) }
+        }
+    }
 }
 
 /// One app on one device, as the registry keeps it.

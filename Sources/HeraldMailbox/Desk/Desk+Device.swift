@@ -47,23 +47,28 @@ extension Desk {
         }
     }
 
-    /// The connection wants an app's notifications: first what waits.
-    mutating func open(_ slot: Slot, fence: UInt64, qualityOfService: UInt8) {
-        guard let line = lines[slot.device], line.fence == fence else { return }
-        if var gate = line.gate(slot.app) {
-            gate.qualityOfService = qualityOfService
-            line.setGate(slot.app, gate)
-        } else {
-            // What is on its way into the store since before is older than what arrives now.
-            let puts = takeStrays(slot)
-            let gate = Line.Gate(
-                state: .reading(newest: nil),
-                qualityOfService: qualityOfService,
-                pendingPuts: puts
-            )
-            line.setGate(slot.app, gate)
-            orders.append(.read([slot], fence: fence))
+    /// The connection wants the notifications of apps: first what waits.
+    mutating func open(_ apps: [WantedApp], on device: DeviceNumber, fence: UInt64) {
+        guard let line = lines[device], line.fence == fence else { return }
+        var opened: [Slot] = []
+        for app in apps {
+            if var gate = line.gate(app.number) {
+                gate.qualityOfService = app.qualityOfService
+                line.setGate(app.number, gate)
+            } else {
+                let slot = Slot(device: device, app: app.number)
+                // What is on its way into the store since before is older than what arrives now.
+                let puts = takeStrays(slot)
+                let gate = Line.Gate(
+                    state: .reading(newest: nil),
+                    qualityOfService: app.qualityOfService,
+                    pendingPuts: puts
+                )
+                line.setGate(app.number, gate)
+                opened.append(slot)
+            }
         }
+        if !opened.isEmpty { orders.append(.read(opened, fence: fence)) }
     }
 
     /// The connection no longer wants an app's notifications; what was handed over may still be acknowledged.

@@ -59,24 +59,49 @@ package final class Registry: Sendable {
     /// - Throws: If the store cannot be read.
     package func load() async throws {
         let snapshot = try await store.loadRegistry()
+        // With a million devices each of these tables takes some tenths of a second: made side by side.
+        async let devices = Registry.numbers(of: snapshot.devices)
+        async let deviceNames = Registry.names(of: snapshot.devices)
+        async let counts = Registry.counts(snapshot.registrations, devices: snapshot.devices.count)
+        postOffice.setRegistrations(snapshot.registrations)
+        let tables = await (devices: devices, names: deviceNames, counts: counts)
         numbers.withLock { numbers in
-            numbers.devices.reserveCapacity(snapshot.devices.count)
-            numbers.deviceNames.reserveCapacity(snapshot.devices.count)
-            for (id, number) in snapshot.devices {
-                numbers.devices[id] = number
-                numbers.deviceNames[number] = id
-            }
+            numbers.devices = tables.devices
+            numbers.deviceNames = tables.names
+            numbers.counts = tables.counts
             for (app, number) in snapshot.apps {
                 numbers.apps[app] = number
                 numbers.appNames[number] = app
             }
-            for registration in snapshot.registrations {
-                let count = registration.isLive ? \Counts.live : \Counts.ended
-                numbers.counts[registration.slot.device, default: Counts()][keyPath: count] += 1
-            }
         }
         for (app, number) in snapshot.apps { postOffice.know(app, as: number) }
-        for registration in snapshot.registrations { postOffice.setRegistration(registration) }
+    }
+
+    private static func numbers(of devices: [(DeviceID, DeviceNumber)]) -> [DeviceID: DeviceNumber] {
+        var numbers: [DeviceID: DeviceNumber] = [:]
+        numbers.reserveCapacity(devices.count)
+        for (id, number) in devices { numbers[id] = number }
+        return numbers
+    }
+
+    private static func names(of devices: [(DeviceID, DeviceNumber)]) -> [DeviceNumber: DeviceID] {
+        var names: [DeviceNumber: DeviceID] = [:]
+        names.reserveCapacity(devices.count)
+        for (id, number) in devices { names[number] = id }
+        return names
+    }
+
+    private static func counts(_ registrations: [Registration], devices: Int) -> [DeviceNumber: Counts] {
+        var counts: [DeviceNumber: Counts] = [:]
+        counts.reserveCapacity(devices)
+        for registration in registrations {
+            if registration.isLive {
+                counts[registration.slot.device, default: Counts()].live += 1
+            } else {
+                counts[registration.slot.device, default: Counts()].ended += 1
+            }
+        }
+        return counts
     }
 
     /// The app of a number that the service handed out.
@@ -112,8 +137,35 @@ package final class Registry: Sendable {
                 numbers.deviceNames[number] = id
             }
         }
-        let fence = try await directory.claim(number)
-        return Arrival(number: number, record: try await store.deviceRecord(number), fence: fence)
+        return try await withCheckedThrowingContinuation { continuation in
+            arrive(number) { continuation.resume(with: $0) }
+        }
+    }
+
+    /// The same for those who cannot wait, and for devices whose number is known; the others are refused.
+    ///
+    /// `done` is called once, from any thread, and returns at once.
+    package func arriveAgain(_ id: DeviceID, _ done: @escaping @Sendable (Result<Arrival, any Error>) -> Void) {
+        guard let number = self.number(of: id) else { return done(.failure(UnknownDevice())) }
+        arrive(number, done)
+    }
+
+    private struct UnknownDevice: Error {}
+
+    private func arrive(
+        _ number: DeviceNumber,
+        _ done: @escaping @Sendable (Result<Arrival, any Error>) -> Void
+    ) {
+        directory.claim(number) { [store] claim in
+            switch claim {
+            case .failure(let error):
+                done(.failure(error))
+            case .success(let fence):
+                store.readDeviceRecord(number) { record in
+                    done(record.map { Arrival(number: number, record: $0, fence: fence) })
+                }
+            }
+        }
     }
 
     /// Registers an app on a device, or confirms that it is.

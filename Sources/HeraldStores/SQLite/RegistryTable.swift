@@ -48,26 +48,33 @@ enum RegistryTable {
 
     // Registrations.
 
-    /// Reads all of it: the start waits for this, and there may be a million registrations.
-    static func load(_ database: Database) throws -> RegistrySnapshot {
-        var snapshot = RegistrySnapshot()
+    /// Reads all devices and apps: the start waits for this, and there may be a million.
+    static func loadDevices(_ database: Database) throws -> ([(DeviceID, DeviceNumber)], [(App, AppNumber)]) {
+        var devices: [(DeviceID, DeviceNumber)] = []
+        var apps: [(App, AppNumber)] = []
         try HotStatement(database, sql: "SELECT number, id FROM device").forEachRow { row in
             let id = try read(row.text(1).flatMap { DeviceID($0) })
-            snapshot.devices.append((id, DeviceNumber(UInt64(bitPattern: row.integer(0)))))
+            devices.append((id, DeviceNumber(UInt64(bitPattern: row.integer(0)))))
             return true
         }
         try HotStatement(database, sql: "SELECT number, topic, environment FROM app").forEachRow { row in
             let topic = try read(row.text(1).flatMap { Topic($0) })
             let environment = try read(row.text(2).flatMap { PushEnvironment(rawValue: $0) })
             let number = try read(UInt32(exactly: row.integer(0)))
-            snapshot.apps.append((App(topic: topic, environment: environment), AppNumber(number)))
+            apps.append((App(topic: topic, environment: environment), AppNumber(number)))
             return true
         }
+        return (devices, apps)
+    }
+
+    /// Reads all registrations.
+    static func loadRegistrations(_ database: Database) throws -> [Registration] {
+        var registrations: [Registration] = []
         try HotStatement(database, sql: "SELECT \(columns) FROM registration").forEachRow { row in
-            snapshot.registrations.append(try registration(row))
+            registrations.append(try registration(row))
             return true
         }
-        return snapshot
+        return registrations
     }
 
     static func register(_ slot: Slot, at moment: WallTime, _ database: Database) throws -> Registration {
@@ -214,17 +221,23 @@ enum RegistryTable {
     }
 
     static func deviceRecord(_ device: DeviceNumber, _ database: Database) throws -> DeviceRecord {
-        let statement = try database.cachedStatement(
-            sql: "SELECT is_saving_power, session FROM device WHERE number = ?"
+        let selection = try HotStatement(
+            database,
+            sql: "SELECT is_saving_power, session FROM device WHERE number = ?",
+            isCached: true
         )
-        guard let row = try Row.fetchOne(statement, arguments: [Int64(bitPattern: device.value)]) else {
-            return DeviceRecord()
+        selection.bind(Int64(bitPattern: device.value), at: 1)
+        var record = DeviceRecord()
+        try selection.forEachRow { row in
+            record.isSavingPower = row.integer(0) != 0
+            // A session that cannot be read is no session: the device subscribes anew.
+            record.session = row.text(1).flatMap { text in
+                SessionRecord(plainText: text)
+                    ?? (try? JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8)))
+            }
+            return false
         }
-        // A session that cannot be read is no session: the device subscribes anew.
-        let session = (row["session"] as String?).flatMap { text in
-            SessionRecord(plainText: text) ?? (try? JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8)))
-        }
-        return DeviceRecord(isSavingPower: row["is_saving_power"], session: session)
+        return record
     }
 
     // Feedback.

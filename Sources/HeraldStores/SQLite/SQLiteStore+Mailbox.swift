@@ -28,28 +28,74 @@ extension SQLiteStore: MailboxStore {
         }
     }
 
-    package func waiting(in slots: [Slot]) async throws -> [StoredNotification] {
-        var wanted = index.entries(slots)
-        var found: [StoredNotification] = []
-        var mayBeBehind = true
-        while !wanted.isEmpty {
-            let reading = wanted
-            let read = try await readers.read { try SQLiteStore.read(reading, $0) }
-            found += read.notifications
-            for entry in read.damaged { report(entry, "is damaged") }
-            // A row that is gone was replaced or removed since. What the slot holds now is in another row, or nowhere;
-            // between a commit and the index hearing of it, the index is asked again after the next commit.
-            let gone = Set(read.gone)
-            wanted = index.entries(read.gone.map(\.slot))
-            if mayBeBehind, wanted.contains(where: gone.contains) {
-                mayBeBehind = false
-                do { try await change { _, _ in } } catch let error as StoreError where error != .closed {}
+    package func read(
+        _ slots: [Slot],
+        _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
+    ) {
+        read(slots, Reading(), done)
+    }
+
+    /// Reads on.
+    ///
+    /// A row that is gone was replaced or removed since. What the slot holds now is in another row, or nowhere; between a
+    /// commit and the index hearing of it, the index is asked again after the next commit.
+    private func read(
+        _ slots: [Slot],
+        _ before: Reading,
+        _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
+    ) {
+        readers.submit(isQuick: true) { [self] database in
+            var reading = before
+            var wanted = index.entries(slots)
+            while !wanted.isEmpty {
+                let read = try SQLiteStore.read(wanted, database)
+                reading.found += read.notifications
+                for entry in read.damaged { report(entry, "is damaged") }
+                let gone = Set(read.gone)
                 wanted = index.entries(read.gone.map(\.slot))
+                if reading.mayBeBehind, wanted.contains(where: gone.contains) {
+                    reading.behind = wanted
+                    return reading
+                }
+                for entry in wanted where gone.contains(entry) { report(entry, "is missing") }
+                wanted.removeAll(where: gone.contains)
             }
-            for entry in wanted where gone.contains(entry) { report(entry, "is missing") }
-            wanted.removeAll(where: gone.contains)
+            return reading
+        } _: { [self] result in
+            switch result {
+            case .failure(let error):
+                done(.failure(error))
+            case .success(let reading) where reading.behind.isEmpty:
+                done(.success(reading.found.sorted { $0.sequence < $1.sequence }))
+            case .success(var reading):
+                let slots = reading.behind.map(\.slot)
+                reading.behind = []
+                reading.mayBeBehind = false
+                let rest = reading
+                afterNextCommit { error in
+                    if let error { done(.failure(error)) } else { self.read(slots, rest, done) }
+                }
+            }
         }
-        return found.sorted { $0.sequence < $1.sequence }
+    }
+
+    /// Calls `done` once all that was ordered before is durable, or could not be made so; with an error if the store is
+    /// closed.
+    private func afterNextCommit(_ done: @escaping @Sendable (StoreError?) -> Void) {
+        let job = WriteJob(
+            run: { _, _ in { done(nil) } },
+            fail: { done($0 == .closed ? .closed : nil) }
+        )
+        if !queue.append(.job(job)) { done(.closed) }
+    }
+
+    /// How far a read has come.
+    private struct Reading {
+        var found: [StoredNotification] = []
+        /// Whether the index may not have heard of a commit yet.
+        var mayBeBehind = true
+        /// Entries whose rows are gone although the index has them.
+        var behind: [SlotIndex.Entry] = []
     }
 
     private func report(_ entry: SlotIndex.Entry, _ trouble: String) {

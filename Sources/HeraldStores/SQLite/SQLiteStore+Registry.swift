@@ -4,7 +4,10 @@ package import HeraldModel
 
 extension SQLiteStore: RegistryStore {
     package func loadRegistry() async throws -> RegistrySnapshot {
-        try await readers.read { try RegistryTable.load($0) }
+        // Nobody changes anything before the registry is loaded, so that two reads see the same.
+        async let devices = readers.read { try RegistryTable.loadDevices($0) }
+        async let registrations = readers.read { try RegistryTable.loadRegistrations($0) }
+        return try await RegistrySnapshot(devices: devices.0, apps: devices.1, registrations: registrations)
     }
 
     package func number(of device: DeviceID) async throws -> DeviceNumber {
@@ -41,8 +44,11 @@ extension SQLiteStore: RegistryStore {
         try await change { database, _ in try RegistryTable.setSavingPower(saving, for: device, database) }
     }
 
-    package func deviceRecord(_ device: DeviceNumber) async throws -> DeviceRecord {
-        try await readers.read { try RegistryTable.deviceRecord(device, $0) }
+    package func readDeviceRecord(
+        _ device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
+    ) {
+        readers.submit(isQuick: true, { try RegistryTable.deviceRecord(device, $0) }, done)
     }
 
     package func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {

@@ -4,6 +4,11 @@ import HeraldModel
 
 /// What one commit is to change in mailbox and journal, gathered in memory first: a notification that is replaced within
 /// the batch is never written, only its lines are.
+///
+/// The row of one that was replaced later may stay for a while: the start takes the newest row of a slot for the slot's
+/// (``StoreStart``). So these rows are deleted many at a time, when the pages on which they lie have mostly died and need
+/// not be written; and always with the first row that is deleted for any other reason, since without its newer row an
+/// older one would be the slot's again.
 struct WriteBatch {
     private struct Staged {
         let letter: Letter
@@ -24,15 +29,25 @@ struct WriteBatch {
     private var changes: [Slot: Change] = [:]
     /// What the index is to forget once the batch is durable.
     private var forgotten: [SlotIndex.Entry] = []
+    /// Rows that are deleted with the batch.
     private var deleted: [UInt64] = []
+    /// Rows that the batch replaces.
+    private var replaced: [UInt64] = []
+    /// Rows that earlier batches replaced and that are still there.
+    private var leftover: [UInt64] = []
+    /// Whether the batch deletes what was replaced.
+    private var isCleaning = false
+    private let leftoverLimit: Int
     private(set) var lines = JournalLines()
     /// When this batch is; the time of its `stored` and `replaced` lines.
     private(set) var now = WallTime(milliseconds: 0)
     /// The next put's sequence.
     private(set) var nextSequence: UInt64
 
-    init(index: SharedIndex, nextSequence: UInt64) {
+    /// - Parameter leftoverLimit: How many rows that were replaced may be left for a later batch.
+    init(index: SharedIndex, nextSequence: UInt64, leftoverLimit: Int) {
         self.index = index
+        self.leftoverLimit = leftoverLimit
         self.nextSequence = nextSequence
     }
 
@@ -48,8 +63,13 @@ struct WriteBatch {
         changes.removeAll(keepingCapacity: true)
         forgotten.removeAll(keepingCapacity: true)
         deleted.removeAll(keepingCapacity: true)
+        replaced.removeAll(keepingCapacity: true)
+        isCleaning = false
         lines.removeAll()
     }
+
+    /// Whether rows that were replaced are still there.
+    var hasLeftover: Bool { !leftover.isEmpty }
 
     // What goes in.
 
@@ -68,7 +88,7 @@ struct WriteBatch {
             break
         case nil:
             if let held = index.entry(slot) {
-                deleted.append(held.sequence)
+                replaced.append(held.sequence)
                 lines.append(WriteBatch.event(.replaced, held, at: now, replacement: notification.id))
             }
         }
@@ -78,6 +98,7 @@ struct WriteBatch {
     /// Deletes a row that the index has forgotten.
     mutating func remove(_ sequence: UInt64, event: JournalEvent?) {
         deleted.append(sequence)
+        isCleaning = true
         if let event { lines.append(event) }
     }
 
@@ -90,6 +111,8 @@ struct WriteBatch {
         switch changes[slot] {
         case .put(let place):
             staged[place].isOver = true
+            // What it replaced must not be the slot's again.
+            isCleaning = true
             lines.append(JournalEvent(state, staged[place].letter.notification, at: moment))
         case .nothing:
             return
@@ -115,6 +138,7 @@ struct WriteBatch {
     private mutating func forget(_ held: SlotIndex.Entry, _ state: JournalState, at moment: WallTime) {
         forgotten.append(held)
         deleted.append(held.sequence)
+        isCleaning = true
         lines.append(WriteBatch.event(state, held, at: moment))
     }
 
@@ -137,17 +161,29 @@ struct WriteBatch {
     // What comes out.
 
     /// Writes rows; in ascending order, since neighbours share pages.
+    ///
+    /// In a batch that nobody waits for what was replaced is deleted in any case.
     /// - Throws: `DatabaseError`.
-    mutating func write(to mailbox: MailboxTable) throws {
-        deleted.sort()
-        for sequence in deleted { try mailbox.delete(sequence) }
+    mutating func write(to mailbox: MailboxTable, isAwaited: Bool) throws {
+        if !isAwaited || leftover.count + replaced.count > leftoverLimit { isCleaning = true }
+        if isCleaning {
+            deleted += leftover
+            deleted += replaced
+            deleted.sort()
+            try mailbox.delete(deleted)
+        }
         for one in staged where !one.isOver {
             try mailbox.insert(one.letter.notification, sequence: one.sequence)
         }
     }
 
-    /// Tells the index what is durable now.
-    func updateIndex() {
+    /// Notes what is durable now, here and in the index.
+    mutating func committed() {
+        if isCleaning { leftover.removeAll(keepingCapacity: true) } else { leftover += replaced }
+        updateIndex()
+    }
+
+    private func updateIndex() {
         guard !staged.isEmpty || !forgotten.isEmpty else { return }
         index.commit(
             forgotten: forgotten,

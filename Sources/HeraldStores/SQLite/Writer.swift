@@ -70,7 +70,11 @@ final class Writer {
         transaction = try TransactionStatements(database)
         mailbox = try MailboxTable(database)
         journal = try JournalTable(database)
-        batch = WriteBatch(index: surroundings.index, nextSequence: settings.firstSequence)
+        batch = WriteBatch(
+            index: surroundings.index,
+            nextSequence: settings.firstSequence,
+            leftoverLimit: surroundings.configuration.leftoverLimit
+        )
     }
 
     /// The time since the writer's start.
@@ -86,6 +90,7 @@ final class Writer {
                 now: now,
                 urgent: waiting.urgent + urgent,
                 hasWork: !waiting.isEmpty || !orders.isEmpty,
+                hasLeftover: batch.hasLeftover,
                 isClosing: waiting.isClosing
             )
             switch schedule.next(facts) {
@@ -119,7 +124,7 @@ final class Writer {
         do {
             let journalEnd = try transact {
                 try stageOrders(&stage)
-                try batch.write(to: mailbox)
+                try batch.write(to: mailbox, isAwaited: stage.urgent > 0)
                 try settings.cover(batch.nextSequence, database)
                 return try journal.append(batch.lines)
             }
@@ -129,7 +134,7 @@ final class Writer {
             return
         }
         settings.committed()
-        batch.updateIndex()
+        batch.committed()
         schedule.committed(urgent: stage.urgent, pagesInLog: log.pages, now: now)
         surroundings.statistics.committed(changes: stage.changes)
         orders.removeFirst(stage.count)

@@ -141,20 +141,36 @@ private struct CourierLevels {
     /// The check also makes it safe to compare strings below: Swift compares by canonical equivalence, which could take
     /// another character for an ASCII one (U+212A for K).
     init?(_ text: String) {
-        guard text.utf8.count <= 512, text.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
-        let levels = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        guard (2...3).contains(levels.count) else { return nil }
-        tail = levels.count == 3 ? String(levels[2]) : nil
-        switch String(levels[0]) {
-        case "apps": head = .apps
-        case "channels": head = .channels
-        case "device" where tail == nil && levels[1].elementsEqual("power".utf8):
+        // On the bytes where they lie: a device that comes back has each of its filters read.
+        var text = text
+        let levels = text.withUTF8 { CourierLevels(bytes: $0) }
+        guard let levels else { return nil }
+        self = levels
+    }
+
+    private init?(bytes: UnsafeBufferPointer<UInt8>) {
+        guard bytes.count <= 512, bytes.allSatisfy({ $0 < 0x80 }) else { return nil }
+        guard let first = bytes.firstIndex(of: UInt8(ascii: "/")) else { return nil }
+        let rest = bytes[(first + 1)...]
+        let second = rest.firstIndex(of: UInt8(ascii: "/"))
+        if let second {
+            let last = rest[(second + 1)...]
+            guard !last.contains(UInt8(ascii: "/")) else { return nil }
+            tail = String(decoding: last, as: UTF8.self)
+        } else {
+            tail = nil
+        }
+        let middle = rest[..<(second ?? rest.endIndex)]
+        switch bytes[..<first] {
+        case let name where name.elementsEqual("apps".utf8): head = .apps
+        case let name where name.elementsEqual("channels".utf8): head = .channels
+        case let name where name.elementsEqual("device".utf8) && tail == nil && middle.elementsEqual("power".utf8):
             head = .power
             topic = nil
             return
         default: return nil
         }
-        guard let topic = Topic(utf8: levels[1]) else { return nil }
+        guard let topic = Topic(utf8: middle) else { return nil }
         self.topic = topic
     }
 
