@@ -1,0 +1,56 @@
+import HeraldModel
+package import HeraldProvider
+
+/// Sends one notification at a time, many at once.
+///
+/// What it cannot take now it makes wait.
+package protocol RelaySender: Sendable {
+    func send(_ request: PushRequest) async -> SendResult
+    func shutdown() async
+}
+
+/// A sender on the client of the library.
+struct ProviderSender: RelaySender {
+    private let client: ProviderClient
+
+    /// - Throws: `ProviderError` if the credential or the authority cannot be used.
+    init(_ app: RelayApp, timeout: Duration) throws {
+        var configuration = ProviderConfiguration(
+            host: app.service.host,
+            port: app.service.port,
+            credential: app.providerCredential,
+            authorities: app.authorities
+        )
+        configuration.timeout = timeout
+        client = try ProviderClient(configuration)
+    }
+
+    func send(_ request: PushRequest) async -> SendResult {
+        do {
+            return .answered(try await client.send(request))
+        } catch let error as ProviderError {
+            switch error.code {
+            case .badCredential, .badAuthority: return .impossible("BadCredential")
+            case .untrusted: return .notSent("Untrusted")
+            case .timedOut: return .uncertain("TimedOut")
+            case .badAnswer: return .uncertain("BadAnswer")
+            default: return .uncertain("Unreachable")
+            }
+        } catch {
+            return .uncertain("Stopped")
+        }
+    }
+
+    func shutdown() async {
+        await client.shutdown()
+    }
+}
+
+extension RelayApp {
+    var providerCredential: ProviderCredential {
+        switch credential {
+        case .certificate(let pem): .certificate(pem: pem)
+        case .key(let pem, let id, let team): .key(pem: pem, id: id, team: team)
+        }
+    }
+}
