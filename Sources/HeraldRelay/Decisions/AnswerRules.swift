@@ -32,8 +32,8 @@ package struct AnswerRules: Sendable, Hashable {
         now: WallTime,
         share: Double
     ) -> RowOutcome.Change {
-        func later(_ reason: String, uncertain: Bool) -> RowOutcome.Change {
-            let next = now + retry.pause(after: attempts + 1, share: share)
+        func later(_ reason: String, uncertain: Bool, atLeast asked: Duration = .zero) -> RowOutcome.Change {
+            let next = now + max(retry.pause(after: attempts + 1, share: share), min(asked, .seconds(3600)))
             // A last try at the deadline itself would come too late; what may have been sent is asked for once more.
             guard next < deadline || uncertain else { return .final(.expired, reason: reason) }
             return .later(next, reason: reason, uncertain: uncertain, counts: true)
@@ -43,7 +43,8 @@ package struct AnswerRules: Sendable, Hashable {
         case .answered(.refused(let refusal)):
             let reason = AnswerRules.word(for: refusal)
             return AnswerRules.isWorthAnotherTry(refusal)
-                ? later(reason, uncertain: false) : .final(.refused, reason: reason)
+                ? later(reason, uncertain: false, atLeast: refusal.retryAfter ?? .zero)
+                : .final(.refused, reason: reason)
         case .notSent(let reason): return later(reason, uncertain: false)
         case .uncertain(let reason): return later(reason, uncertain: true)
         case .impossible(let reason): return .final(.failed, reason: reason)

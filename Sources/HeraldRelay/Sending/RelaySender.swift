@@ -22,6 +22,8 @@ struct ProviderSender: RelaySender {
             authorities: app.authorities
         )
         configuration.timeout = timeout
+        // Rows can wait where they are: what is in hand is for services that are there.
+        configuration.retry.waitsForService = false
         client = try ProviderClient(configuration)
     }
 
@@ -31,11 +33,19 @@ struct ProviderSender: RelaySender {
         } catch let error as ProviderError {
             switch error.code {
             case .badCredential, .badAuthority: return .impossible("BadCredential")
-            case .untrusted: return .notSent("Untrusted")
-            case .timedOut: return .uncertain("TimedOut")
-            case .badAnswer: return .uncertain("BadAnswer")
-            default: return .uncertain("Unreachable")
+            case .badRequest: return .impossible("BadRequest")
+            default: break
             }
+            let reason =
+                switch error.code {
+                case .untrusted: "Untrusted"
+                case .timedOut: "TimedOut"
+                case .badAnswer: "BadAnswer"
+                case .overloaded: "Overloaded"
+                case .shutDown: "Stopped"
+                default: "Unreachable"
+                }
+            return error.mayHaveArrived ? .uncertain(reason) : .notSent(reason)
         } catch {
             return .uncertain("Stopped")
         }
