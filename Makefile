@@ -10,8 +10,8 @@ CRASH_CYCLES ?= 100
 SOURCES = Package.swift Sources Tests $(wildcard Benchmarks)
 
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
-LIBRARIES = libnghttp2-dev libsqlite3-dev pkg-config
-PEERS = chromium chromium-driver curl dbus-daemon iproute2 openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server strace \
+LIBRARIES = libnghttp2-dev libpq-dev libsqlite3-dev pkg-config
+PEERS = chromium chromium-driver curl dbus-daemon iproute2 openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql strace \
 	python3 python3-dbusmock python3-venv
 RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 

@@ -79,6 +79,7 @@ let package = Package(
             pkgConfig: "libnghttp2",
             providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]
         ),
+        .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
 
         herald("HeraldModel", []),
         herald("HeraldWire", ["HeraldModel", nioCore]),
@@ -121,6 +122,14 @@ let package = Package(
                 nioPosix, nioSSL, nioTLS, tracing,
             ]
         ),
+        // Apart from HeraldProvider, so that who uses the library builds no database.
+        herald(
+            "HeraldRelay",
+            [
+                "HeraldModel", "HeraldProvider", "CLibpq", grdb, httpClient, hummingbird, hummingbirdCore,
+                httpTypes, lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1,
+            ]
+        ),
         .target(name: "CSpawn"),
         herald(
             "HeraldDevice",
@@ -144,7 +153,8 @@ let package = Package(
             dependencies: [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway",
                 "HeraldCourier",
-                "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldDevice", "HeraldScreen",
+                "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
+                "HeraldDevice", "HeraldScreen",
                 argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
                 nioHTTP1,
                 nioPosix, httpClient,
@@ -205,6 +215,10 @@ let package = Package(
             ]
         ),
         tests(
+            "HeraldRelayTests",
+            ["HeraldRelay", "HeraldModel", "HeraldProvider", "HeraldTestSupport", grdb, logging]
+        ),
+        tests(
             "HeraldDeviceTests",
             ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", asn1, x509]
         ),
@@ -216,7 +230,7 @@ let package = Package(
             "HeraldCommandTests",
             [
                 "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox", "HeraldModel",
-                "HeraldProvider", "HeraldTestSupport", "HeraldTrust",
+                "HeraldProvider", "HeraldRelay", "HeraldTestSupport", "HeraldTrust",
                 argumentParser, httpClient, logging, nioCore,
             ]
         ),

@@ -16,7 +16,7 @@ struct Herald: AsyncParsableCommand {
         version: version,
         subcommands: [
             Serve.self, Init.self, Provider.self, Device.self, Agent.self, Send.self, Feedback.self, Check.self,
-            Journal.self, Token.self, DrillCommand.self, ClockCommand.self,
+            Journal.self, RelayCommand.self, Token.self, DrillCommand.self, ClockCommand.self,
         ]
     )
 

@@ -79,8 +79,7 @@ package struct Console: Sendable {
         health.get("ready") { _, _ in try self.health() }
         health.get("live") { _, _ in AdminReply.json(bytes: Array(#"{"status":"live"}"#.utf8)) }
         router.get("metrics") { _, _ in
-            let text = metrics.text + ProcessMetrics.text()
-            return AdminReply.text(text, type: "text/plain; version=0.0.4; charset=utf-8")
+            AdminReply.text(metrics.exposition, type: "text/plain; version=0.0.4; charset=utf-8")
         }
         router.get("openapi.yaml") { _, _ in AdminReply.text(APIDescription.yaml, type: "application/yaml") }
         return router

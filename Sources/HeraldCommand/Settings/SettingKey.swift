@@ -6,7 +6,9 @@ enum SettingKey: String, CaseIterable, Sendable {
     case activationPort = "activation-port"
     case alert
     case allow
+    case apiToken = "api-token"
     case app
+    case apps
     case apiPort = "api-port"
     case appsPerDevice = "apps-per-device"
     case badge
@@ -23,9 +25,12 @@ enum SettingKey: String, CaseIterable, Sendable {
     case code
     case collapseID = "collapse-id"
     case connectionsPerHour = "connections-per-hour"
+    case console
     case consoleHost = "console-host"
     case consolePort = "console-port"
+    case consoleToken = "console-token"
     case data
+    case database
     case demo
     case desktop
     case deviceCertificateDays = "device-certificate-days"
@@ -33,6 +38,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     case drill
     case environment
     case expiration
+    case feedback
+    case feedbackEvery = "feedback-every"
     case feedbackPort = "feedback-port"
     case feedbackSize = "feedback-size"
     case folder
@@ -46,6 +53,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case key
     case keyID = "key-id"
     case language
+    case lease
     case logFormat = "log-format"
     case logLevel = "log-level"
     case longestPause = "longest-pause"
@@ -57,6 +65,10 @@ enum SettingKey: String, CaseIterable, Sendable {
     case pushType = "push-type"
     case newsstandTopic = "newsstand-topic"
     case notificationMemory = "notification-memory"
+    case relayHost = "relay-host"
+    case relayPort = "relay-port"
+    case relayWindow = "relay-window"
+    case retryFor = "retry-for"
     case revocationGrace = "revocation-grace"
     case revocationLists = "revocation-lists"
     case screen
@@ -70,6 +82,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case topic
     case tokenBurst = "token-burst"
     case tokenRate = "token-rate"
+    case unhealthyAfter = "unhealthy-after"
     case uniqueID = "unique-id"
     case unmarkedCertificates = "unmarked-certificates"
 
@@ -84,6 +97,16 @@ enum SettingKey: String, CaseIterable, Sendable {
             .screenHost,
             .service, .sound, .team, .title, .topic:
             true
+        default: isOfRelay
+        }
+    }
+
+    /// Whether the key is of `herald relay`, and of no other command.
+    var isOfRelay: Bool {
+        switch self {
+        case .apiToken, .apps, .console, .consoleToken, .database, .feedback, .feedbackEvery, .lease, .relayHost,
+            .relayPort, .relayWindow, .retryFor, .unhealthyAfter:
+            true
         default: false
         }
     }
@@ -94,10 +117,17 @@ enum SettingKey: String, CaseIterable, Sendable {
         case texts
         case number
         case flag
+        /// A list of mappings, which only the file can hold.
+        case blocks
     }
 
     var shape: Shape {
         switch self {
+        case .apps: .blocks
+        case .relayPort, .relayWindow: .number
+        case .apiToken, .console, .consoleToken, .database, .feedback, .feedbackEvery, .lease, .relayHost, .retryFor,
+            .unhealthyAfter:
+            .text
         case .app, .broadcastApps, .drill, .hostname, .language, .newsstandTopic: .texts
         case .acceptNonJSON, .demo, .desktop, .payloadDrills, .payloadDrillsInPublic: .flag
         case .activationPort, .apiPort, .appsPerDevice, .backgroundBurst, .backgroundPerHour, .badge, .binaryInHand,
@@ -123,6 +153,19 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// A value that would be right, for messages about one that is not.
     var example: String {
         switch self {
+        case .apiToken: "relay-api.token"
+        case .apps: "[{topic: com.example.app, certificate: provider.pem}]"
+        case .console: "http://127.0.0.1:2190"
+        case .consoleToken: "herald-data/run/admin.token"
+        case .database: "sqlite:///var/lib/herald/queue.db"
+        case .feedback: "push.example.com:2196"
+        case .feedbackEvery: "1h"
+        case .lease: "60s"
+        case .relayHost: "127.0.0.1"
+        case .relayPort: "2192"
+        case .relayWindow: "2000"
+        case .retryFor: "24h"
+        case .unhealthyAfter: "5m"
         case .acceptNonJSON, .demo, .desktop, .payloadDrills, .payloadDrillsInPublic: "true"
         case .activationPort: "2191"
         case .alert, .title: "Hello"

@@ -37,6 +37,11 @@ enum SettingsFile {
         for (name, node) in mapping {
             let place = "\(path)\(name.mark.map { ":\($0.line)" } ?? "")"
             let key = try key(name, at: place)
+            if key.shape == .blocks {
+                // Read by whom they are for: a value of one of the three sources is a text or a list of texts.
+                guard node.sequence != nil else { throw key.misfit(at: place) }
+                continue
+            }
             guard let content = content(of: node, key.shape) else { throw key.misfit(at: place) }
             values[AbsoluteConfigKey([key.rawValue])] = ConfigValue(content, isSecret: false)
         }
@@ -62,6 +67,8 @@ enum SettingsFile {
             return node.scalar.flatMap { Int($0.string) }.map { .int($0) }
         case .flag:
             return node.scalar == nil ? nil : node.bool.map { .bool($0) }
+        case .blocks:
+            return nil
         }
     }
 
@@ -82,6 +89,7 @@ extension SettingKey {
             case .texts: "a list of texts"
             case .number: "a whole number"
             case .flag: "true or false"
+            case .blocks: "a list of mappings"
             }
         return CommandError(
             .configuration,

@@ -52,6 +52,9 @@ package final class PrometheusRegistry: MetricsFactory {
         return families.sorted { $0.key < $1.key }.map { $0.value.text(name: $0.key) }.joined()
     }
 
+    /// All metrics and those of the process itself.
+    package var exposition: String { text + ProcessMetrics.text() }
+
     /// Finds or makes the instrument of a series.
     private func instrument<Instrument: MetricInstrument>(
         _ label: String,

@@ -1,0 +1,141 @@
+import ArgumentParser
+import CoreMetrics
+import Foundation
+import HeraldConsole
+import HeraldMailbox
+import HeraldModel
+import HeraldRelay
+import Logging
+import ServiceLifecycle
+import UnixSignals
+
+/// `herald relay run`: the daemon.
+struct RelayRun: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run",
+        abstract: "Send what is in the queue, until told to stop.",
+        discussion: """
+            Every option is also a key of the configuration file and an environment variable (HERALD_DATABASE). SIGHUP
+            reads the file again: apps come, go and change without a restart.
+
+            Example:
+              herald relay run --database sqlite:///var/lib/chat/queue.db --topic com.example.chat \\
+                --key AuthKey_ABCDE12345.p8 --team TEAM123456
+              herald relay run --config relay.yaml
+            """
+    )
+
+    @OptionGroup var options: RelayRunOptions
+
+    func run() async throws {
+        let environment = ProcessInfo.processInfo.environment
+        let settings = try RelaySettings(options, environment: environment)
+        let metrics = PrometheusRegistry()
+        MetricsSystem.bootstrap(metrics)
+        let clock = ServiceClock()
+        let threshold = LogThreshold(settings.logLevel)
+        LoggingSystem.bootstrap { label in
+            HeraldLogHandler(
+                label: label,
+                format: settings.logFormat,
+                sink: StandardErrorSink(),
+                clock: clock,
+                threshold: threshold
+            )
+        }
+        let logger = Logger(label: "herald.relay")
+        let lock = try QueueLock.take(settings.database)
+        defer { withExtendedLifetime(lock) {} }
+        let store = try SQLRelayStore.open(settings.database)
+        try await store.prepare()
+        if lock != nil {
+            // Whoever held rows of this file is dead; what it had sent has arrived by then.
+            let count = try await store.takeOver(at: clock.now() + settings.relay.settling)
+            if count > 0 {
+                logger.notice("took over rows of a relay that did not stop", metadata: ["rows": "\(count)"])
+            }
+        }
+        let relay = try Relay(
+            configuration: settings.relay,
+            apps: settings.apps,
+            store: store,
+            owner: RelayRun.owner(),
+            clock: clock,
+            logger: logger
+        )
+        let door = RelayDoor(
+            RelayDoorConfiguration(
+                host: settings.host,
+                port: settings.port,
+                token: try settings.tokenFile.map(RelayRun.token)
+            ),
+            relay: relay,
+            metrics: { metrics.exposition },
+            isOpen: { port in
+                Terminal.say("relay  http://\(settings.host):\(port)")
+                Terminal.say("ready")
+            }
+        )
+        let reload = RelayReload(relay: relay, logger: logger) { [options] in
+            try RelaySettings(options, environment: ProcessInfo.processInfo.environment).apps
+        }
+        let services: [any Service] = [relay, door, reload]
+        var group = ServiceGroupConfiguration(
+            services: services.map { .init(service: $0) },
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger
+        )
+        group.maximumGracefulShutdownDuration = settings.relay.timeout + .seconds(5)
+        try await ServiceGroup(configuration: group).run()
+    }
+
+    /// Who this relay is among those that share a queue.
+    private static func owner() -> String {
+        let host = ProcessInfo.processInfo.hostName.prefix(64)
+        return "\(host):\(getpid()):\(String(UInt32.random(in: 0...UInt32.max), radix: 16))"
+    }
+
+    /// The API's bearer token: the file's, or a new one that is put there.
+    private static func token(_ path: String) throws -> String {
+        if FileManager.default.fileExists(atPath: path) {
+            let token = String(decoding: try SafeFile.read(path), as: UTF8.self)
+                .trimmingCharacters(in: .whitespacesAndNewlines)
+            guard token.utf8.count >= 16 else {
+                throw CommandError(
+                    .configuration,
+                    "\(path) holds no token of at least 16 characters: remove it, and one is made"
+                )
+            }
+            return token
+        }
+        var generator = SystemRandomNumberGenerator()
+        let token = (0..<4).map { _ -> String in
+            let word = String(generator.next(), radix: 16)
+            return String(repeating: "0", count: 16 - word.count) + word
+        }
+        .joined()
+        try SafeFile.write(Array((token + "\n").utf8), to: path, mode: 0o600)
+        return token
+    }
+}
+
+/// Reads the apps again on SIGHUP.
+struct RelayReload: Service {
+    let relay: Relay
+    let logger: Logger
+    let read: @Sendable () throws -> [RelayApp]
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            for await _ in await UnixSignalsSequence(trapping: .sighup) {
+                do {
+                    let apps = try read()
+                    try relay.replace(apps)
+                    logger.notice("apps read again", metadata: ["apps": "\(apps.count)"])
+                } catch {
+                    logger.error("apps not read again; all stays as it was", metadata: ["error": "\(error)"])
+                }
+            }
+        }
+    }
+}

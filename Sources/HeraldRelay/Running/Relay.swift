@@ -1,0 +1,261 @@
+import CoreMetrics
+package import HeraldModel
+import HeraldProvider
+package import Logging
+import Metrics
+import ServiceLifecycle
+import Synchronization
+
+/// Sends what is in the queue, and writes down what became of it.
+///
+/// Claim, send, write: a claim is durable before anything of it is sent, and holds the identifier under which it is
+/// sent. Whoever takes a row over whose owner is gone knows by that identifier what to ask for. Claims and outcomes are
+/// written many at a time, and nothing is locked while something is sent.
+package final class Relay: Service {
+    let configuration: RelayConfiguration
+    let store: any RelayStore
+    let clock: any WallClock
+    let logger: Logger
+    let metrics = RelayMetrics()
+    let health: RelayHealth
+    /// Who this relay is, in the column `owner`.
+    let owner: String
+    let makeRoute: @Sendable (RelayApp) throws -> Route
+    private let signal = WakeSignal()
+    private let box: OutcomeBox
+    private let table = Mutex(RouteTable())
+    private let brake: Mutex<DeathBrake>
+    private let isStopping = Mutex(false)
+    /// The rows that are claimed and whose outcome is not in the box yet.
+    private let hand = Mutex<Set<Int64>>([])
+    /// Routes that left the configuration and may still be sending.
+    private let retired = Mutex<[Route]>([])
+
+    package convenience init(
+        configuration: RelayConfiguration,
+        apps: [RelayApp],
+        store: any RelayStore,
+        owner: String,
+        clock: any WallClock,
+        logger: Logger
+    ) throws {
+        let policy = configuration.rules.retry
+        let timeout = configuration.timeout
+        try self.init(configuration: configuration, store: store, owner: owner, clock: clock, logger: logger) { app in
+            Route(
+                app,
+                sender: try ProviderSender(app, timeout: timeout),
+                inquiry: app.journal.map { JournalInquiry(journal: $0) },
+                policy: policy
+            )
+        }
+        try replace(apps)
+    }
+
+    init(
+        configuration: RelayConfiguration,
+        store: any RelayStore,
+        owner: String,
+        clock: any WallClock,
+        logger: Logger,
+        makeRoute: @escaping @Sendable (RelayApp) throws -> Route
+    ) throws {
+        self.configuration = configuration
+        self.store = store
+        self.owner = owner
+        self.clock = clock
+        self.logger = logger
+        self.makeRoute = makeRoute
+        box = OutcomeBox(signal)
+        brake = Mutex(DeathBrake(configuration.brake))
+        health = RelayHealth(limit: configuration.unhealthyAge, clock: clock)
+    }
+
+    /// Takes other apps: those that have not changed keep their connections.
+    /// - Throws: If a credential cannot be used; then all stays as it was.
+    package func replace(_ apps: [RelayApp]) throws {
+        let old = table.withLock { $0 }
+        let (new, gone) = try RouteTable.make(apps, from: old, makeRoute)
+        table.withLock { $0 = new }
+        retired.withLock { $0 += gone }
+        signal.ring()
+    }
+
+    var routes: RouteTable { table.withLock { $0 } }
+
+    /// Runs until it is told to stop; then sends nothing more, and writes what is in hand.
+    package func run() async throws {
+        await withGracefulShutdownHandler {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { [self] in
+                    for await _ in store.changes() { signal.ring() }
+                }
+                group.addTask { [self] in await measure() }
+                group.addTask { [self] in await readFeedbacks() }
+                await pump()
+                group.cancelAll()
+            }
+        } onGracefulShutdown: { [self] in
+            isStopping.withLock { $0 = true }
+            signal.ring()
+        }
+        for route in routes.routes + retired.withLock({ $0 }) { await route.sender.shutdown() }
+        await store.close()
+    }
+
+    private var inHand: Int { hand.withLock { $0.count } }
+
+    private func pump() async {
+        var state = PumpState(lease: configuration.lease)
+        await withDiscardingTaskGroup { group in
+            while true {
+                await flush(&state)
+                let isStopping = isStopping.withLock { $0 } || Task.isCancelled
+                if isStopping, inHand == 0, state.unwritten.isEmpty, state.isBoxEmpty { return }
+                await extend(&state)
+                var isBusy = false
+                if !isStopping, state.unwritten.isEmpty { isBusy = await claim(&state, &group) }
+                if isBusy { continue }
+                await signal.wait(atMost: pause(state))
+            }
+        }
+    }
+
+    /// Claims as many rows as there is room for.
+    /// - Returns: Whether there may be more at once.
+    private func claim(_ state: inout PumpState, _ group: inout DiscardingTaskGroup) async -> Bool {
+        let room = configuration.window - inHand
+        // Not for a handful: a claim costs a commit, whatever its size.
+        guard room >= min(configuration.batch, configuration.window / 2) else {
+            state.hasRoom = false
+            return false
+        }
+        state.hasRoom = true
+        let now = clock.now()
+        guard now >= state.retryStoreAt else { return false }
+        let limit = min(room, configuration.batch)
+        do {
+            let order = ClaimOrder(limit: limit, owner: owner, now: now, leaseEnd: now + configuration.lease)
+            let rows = try await store.claim(order)
+            state.storeWorks(self)
+            hand.withLock { $0.formUnion(rows.map(\.id)) }
+            metrics.inHand.record(inHand)
+            for row in rows {
+                group.addTask { [self] in
+                    let outcome = await work(row)
+                    if let outcome { box.add(outcome) }
+                    let isLast = hand.withLock { hand in
+                        hand.remove(row.id)
+                        return hand.isEmpty
+                    }
+                    if outcome == nil || isLast { signal.ring() }
+                }
+            }
+            state.nextDue = rows.count < limit ? try await store.nextDue() : clock.now()
+            return rows.count == limit
+        } catch {
+            state.storeFailed(error, self)
+            return false
+        }
+    }
+
+    /// Writes what there is; what cannot be written is kept, and nothing more is claimed.
+    private func flush(_ state: inout PumpState) async {
+        let new = box.take()
+        state.isBoxEmpty = new.isEmpty
+        state.unwritten += new
+        guard !state.unwritten.isEmpty, clock.now() >= state.retryStoreAt else { return }
+        do {
+            let finished = try await store.finish(state.unwritten, owner: owner)
+            for row in finished { metrics.count(row.status) }
+            state.unwritten = []
+            state.storeWorks(self)
+            health.progressed()
+        } catch {
+            state.storeFailed(error, self)
+        }
+    }
+
+    private func extend(_ state: inout PumpState) async {
+        let now = clock.now()
+        guard inHand > 0 || !state.unwritten.isEmpty, now >= state.extendAt else { return }
+        do {
+            let rows = hand.withLock { Array($0) } + state.unwritten.map(\.row)
+            try await store.extend(rows, owner: owner, until: now + configuration.lease)
+            state.extendAt = now + configuration.lease / 3
+        } catch {
+            state.storeFailed(error, self)
+        }
+    }
+
+    /// How long there is nothing to do, unless something happens.
+    private func pause(_ state: PumpState) -> Duration {
+        let now = clock.now()
+        var next = now + .seconds(30)
+        if state.retryStoreAt > now { return state.retryStoreAt - now }
+        if inHand > 0 || !state.unwritten.isEmpty { next = min(next, now + configuration.lease / 3) }
+        if let due = state.nextDue, state.hasRoom { next = min(next, due) }
+        return max(next - now, .milliseconds(1))
+    }
+
+    /// Rings when there may be something to do.
+    func wake() { signal.ring() }
+
+    /// Takes note of answers, and of deaths among them, which the brake may hold back.
+    func noteDeaths(app: String, answers: Int, deaths: [Death]) async {
+        let (mayMark, alarm) = brake.withLock {
+            $0.note(app: app, answers: answers, deaths: deaths.count, at: clock.now())
+        }
+        if let alarm {
+            logger.critical("tokens are no more marked dead", metadata: ["why": "\(alarm.words)"])
+            health.brakes(brake.withLock { $0.alarms })
+            metrics.brakes.record(brake.withLock { $0.alarms.count })
+        }
+        guard !deaths.isEmpty else { return }
+        do {
+            let count = try await store.bury(deaths, held: !mayMark)
+            (mayMark ? metrics.deadTokens : metrics.heldTokens).increment(by: Int64(count))
+        } catch {
+            // It will be told again by the next answer.
+            logger.warning("a dead token was not written down", metadata: ["error": "\(error)"])
+        }
+    }
+}
+
+/// What the pump remembers from one round to the next.
+private struct PumpState {
+    let lease: Duration
+    var unwritten: [RowOutcome] = []
+    var isBoxEmpty = true
+    var hasRoom = true
+    var nextDue: WallTime?
+    var extendAt = WallTime(milliseconds: 0)
+    /// When the database is asked again after a failure.
+    var retryStoreAt = WallTime(milliseconds: 0)
+    private var storeFailures = 0
+
+    init(lease: Duration) {
+        self.lease = lease
+    }
+
+    mutating func storeWorks(_ relay: Relay) {
+        guard storeFailures > 0 else { return }
+        storeFailures = 0
+        retryStoreAt = WallTime(milliseconds: 0)
+        relay.health.storeFailure(nil)
+        relay.logger.notice("the queue works again")
+    }
+
+    mutating func storeFailed(_ error: any Error, _ relay: Relay) {
+        storeFailures += 1
+        var policy = RetryPolicy()
+        policy.firstPause = .milliseconds(200)
+        policy.longestPause = .seconds(15)
+        retryStoreAt = relay.clock.now() + policy.pause(after: storeFailures, share: Double.random(in: 0...1))
+        relay.health.storeFailure("\(error)")
+        relay.metrics.storeFailures.increment()
+        if storeFailures == 1 || storeFailures.isMultiple(of: 20) {
+            relay.logger.error("the queue does not work", metadata: ["error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import CoreMetrics
+import HeraldModel
+import Metrics
+
+/// What the relay counts.
+///
+/// None names a token or a row.
+struct RelayMetrics: Sendable {
+    let retries = Counter(label: "herald_relay_retries_total")
+    let resolved = Counter(label: "herald_relay_resolved_total")
+    let deadTokens = Counter(label: "herald_relay_dead_tokens_total")
+    let heldTokens = Counter(label: "herald_relay_held_tokens_total")
+    let storeFailures = Counter(label: "herald_relay_store_failures_total")
+    let sending = Timer(label: "herald_relay_send_seconds")
+    let inHand = Gauge(label: "herald_relay_in_hand")
+    let brakes = Gauge(label: "herald_relay_brakes")
+    private let oldest = Gauge(label: "herald_relay_oldest_unsent_seconds")
+    private let queued = Gauge(label: "herald_relay_queued")
+    private let scheduled = Gauge(label: "herald_relay_scheduled")
+    private let final: [FinalStatus: Counter]
+
+    init() {
+        var final: [FinalStatus: Counter] = [:]
+        for status in FinalStatus.allCases {
+            final[status] = Counter(label: "herald_relay_rows_total", dimensions: [("status", status.rawValue)])
+        }
+        self.final = final
+        brakes.record(0)
+    }
+
+    func count(_ status: FinalStatus) {
+        final[status]?.increment()
+    }
+
+    func show(_ progress: QueueProgress) {
+        oldest.record(progress.oldestUnsentSeconds ?? 0)
+        queued.record(progress.rows["queued"] ?? 0)
+        scheduled.record(progress.scheduled)
+    }
+
+    static func nanoseconds(_ duration: Duration) -> Int64 {
+        let (seconds, attoseconds) = duration.components
+        return seconds.multipliedReportingOverflow(by: 1_000_000_000).partialValue &+ attoseconds / 1_000_000_000
+    }
+}

@@ -1,0 +1,66 @@
+import HeraldModel
+package import HeraldProvider
+
+/// Sends one notification at a time, many at once.
+///
+/// What it cannot take now it makes wait.
+package protocol RelaySender: Sendable {
+    func send(_ request: PushRequest) async -> SendResult
+    func shutdown() async
+}
+
+/// A sender on the client of the library.
+struct ProviderSender: RelaySender {
+    private let client: ProviderClient
+
+    /// - Throws: `ProviderError` if the credential or the authority cannot be used.
+    init(_ app: RelayApp, timeout: Duration) throws {
+        var configuration = ProviderConfiguration(
+            host: app.service.host,
+            port: app.service.port,
+            credential: app.providerCredential,
+            authorities: app.authorities
+        )
+        configuration.timeout = timeout
+        // Rows can wait where they are: what is in hand is for services that are there.
+        configuration.retry.waitsForService = false
+        client = try ProviderClient(configuration)
+    }
+
+    func send(_ request: PushRequest) async -> SendResult {
+        do {
+            return .answered(try await client.send(request))
+        } catch let error as ProviderError {
+            switch error.code {
+            case .badCredential, .badAuthority: return .impossible("BadCredential")
+            case .badRequest: return .impossible("BadRequest")
+            default: break
+            }
+            let reason =
+                switch error.code {
+                case .untrusted: "Untrusted"
+                case .timedOut: "TimedOut"
+                case .badAnswer: "BadAnswer"
+                case .overloaded: "Overloaded"
+                case .shutDown: "Stopped"
+                default: "Unreachable"
+                }
+            return error.mayHaveArrived ? .uncertain(reason) : .notSent(reason)
+        } catch {
+            return .uncertain("Stopped")
+        }
+    }
+
+    func shutdown() async {
+        await client.shutdown()
+    }
+}
+
+extension RelayApp {
+    var providerCredential: ProviderCredential {
+        switch credential {
+        case .certificate(let pem): .certificate(pem: pem)
+        case .key(let pem, let id, let team): .key(pem: pem, id: id, team: team)
+        }
+    }
+}

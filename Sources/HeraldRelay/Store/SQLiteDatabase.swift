@@ -1,0 +1,157 @@
+import Foundation
+import GRDB
+import HeraldModel
+
+/// The queue in a file that other programs write too.
+///
+/// Rollback journal, never write-ahead log: SQLite before 3.51.3 can corrupt a log that several processes write and
+/// checkpoint. Every transaction takes the write lock at its start and is short; whoever finds the file locked waits.
+final class SQLiteDatabase: SQLDatabase {
+    /// How long a statement waits for another program's transaction.
+    static let patience = Duration.seconds(10)
+
+    let dialect = SQLDialect.sqlite
+    private let path: String
+    private let queue: DatabaseQueue
+
+    /// Opens the file, and makes it if it is not there.
+    /// - Throws: ``RelayStoreError/Code/unusable``.
+    init(path: String) throws {
+        self.path = path
+        let folder = (path as NSString).deletingLastPathComponent
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
+            throw RelayStoreError(.unusable, "the folder \(folder) of the queue is not there: make it first")
+        }
+        var settings = Configuration()
+        settings.label = "herald-relay"
+        settings.busyMode = .timeout(Double(SQLiteDatabase.patience.wholeMilliseconds) / 1000)
+        settings.foreignKeysEnabled = false
+
+        settings.prepareDatabase { database in
+            try database.execute(sql: "PRAGMA mmap_size = 0; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY")
+        }
+        do {
+            queue = try DatabaseQueue(path: path, configuration: settings)
+            try queue.writeWithoutTransaction { try SQLiteDatabase.leaveWriteAheadLog($0, path) }
+        } catch let error as RelayStoreError {
+            throw error
+        } catch {
+            throw RelayStoreError(.unusable, "cannot open the queue \(path): \(SQLiteDatabase.reason(error))")
+        }
+    }
+
+    func write<Value: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Value) async throws -> Value {
+        let path = path
+        do {
+            return try await queue.writeWithoutTransaction { database in
+                // Another program may have switched it since; a look costs no I/O.
+                try SQLiteDatabase.leaveWriteAheadLog(database, path)
+                var result: Value?
+                try database.inTransaction(.immediate) {
+                    result = try body(SQLiteSession(database: database))
+                    return .commit
+                }
+                guard let result else { throw RelayStoreError(.failed, "the transaction did not end") }
+                return result
+            }
+        } catch {
+            throw self.error(error)
+        }
+    }
+
+    func read<Value: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Value) async throws -> Value {
+        do {
+            return try await queue.read { try body(SQLiteSession(database: $0)) }
+        } catch {
+            throw self.error(error)
+        }
+    }
+
+    func changes() -> AsyncStream<Void> {
+        FileWatch.changes(of: path)
+    }
+
+    func close() async {
+        // What is still running ends first; that it was closed before is no matter.
+        try? queue.close()
+    }
+
+    private static func leaveWriteAheadLog(_ database: Database, _ path: String) throws {
+        guard try String.fetchOne(database, sql: "PRAGMA journal_mode")?.lowercased() == "wal" else { return }
+        let mode = try? String.fetchOne(database, sql: "PRAGMA journal_mode = DELETE")
+        guard mode?.lowercased() == "delete" else {
+            throw RelayStoreError(
+                .unusable,
+                "the queue \(path) is in WAL mode, which is not safe where several programs write, and another program "
+                    + "keeps it there: close that program, or let it say PRAGMA journal_mode = DELETE"
+            )
+        }
+    }
+
+    private func error(_ error: any Error) -> RelayStoreError {
+        switch error {
+        case let error as RelayStoreError: return error
+        case let error as DatabaseError:
+            let reason = "\(path): \(SQLiteDatabase.reason(error))"
+            switch error.resultCode {
+            case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_NOMEM, .SQLITE_CANTOPEN,
+                .SQLITE_READONLY, .SQLITE_PROTOCOL, .SQLITE_SCHEMA, .SQLITE_INTERRUPT:
+                return RelayStoreError(.unavailable, reason)
+            default:
+                return RelayStoreError(.failed, reason)
+            }
+        default: return RelayStoreError(.failed, "\(path): \(error)")
+        }
+    }
+
+    /// SQLite's own words; never the statement or its arguments.
+    private static func reason(_ error: any Error) -> String {
+        guard let error = error as? DatabaseError else { return "\(error)" }
+        return "\(error.message ?? "no reason given"), SQLite error \(error.extendedResultCode.rawValue)"
+    }
+}
+
+/// A transaction on SQLite.
+private struct SQLiteSession: SQLSession {
+    let database: Database
+
+    func run(_ sql: String, _ arguments: [SQLValue]) throws -> SQLResult {
+        try run(try database.cachedStatement(sql: sql), arguments)
+    }
+
+    func runOnce(_ sql: String, _ arguments: [SQLValue]) throws -> SQLResult {
+        try run(try database.makeStatement(sql: sql), arguments)
+    }
+
+    private func run(_ statement: Statement, _ arguments: [SQLValue]) throws -> SQLResult {
+        let values = StatementArguments(
+            arguments.map { value -> DatabaseValue in
+                switch value {
+                case .null: .null
+                case .int(let number): number.databaseValue
+                case .bytes(let bytes): String(decoding: bytes, as: UTF8.self).databaseValue
+                }
+            }
+        )
+        var result = SQLResult()
+        let before = database.totalChangesCount
+        let rows = try Row.fetchCursor(statement, arguments: values)
+        while let row = try rows.next() {
+            result.rows.append(
+                (0..<row.count).map { index in
+                    let value: DatabaseValue = row[index]
+                    switch value.storage {
+                    case .null: return .null
+                    case .int64(let number): return .int(number)
+                    case .double(let number): return .text(String(number))
+                    case .string(let text): return .text(text)
+                    case .blob(let data): return .bytes(Array(data))
+                    }
+                }
+            )
+        }
+        result.changed = database.totalChangesCount - before
+        return result
+    }
+}

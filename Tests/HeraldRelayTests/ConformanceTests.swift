@@ -1,0 +1,234 @@
+import HeraldModel
+import Testing
+
+@testable import HeraldRelay
+
+/// What a store must do, in either database.
+@Suite struct ConformanceTests {
+    @Test(arguments: Engine.all) func aRowIsClaimedOnceAndKeepsItsIdentifier(_ engine: Engine) async throws {
+        try await engine.with { store in
+            let id = try await store.queue()
+            let claimed = try await store.claim()
+            #expect(claimed.map(\.id) == [id])
+            let row = try #require(claimed.first)
+            #expect(row.apnsID.flatMap { NotificationID($0) } != nil)
+            #expect(!row.isUncertain && row.attempts == 0)
+            #expect(row[.deviceToken].text == Words.token && row[.payload].text == Words.payload)
+            #expect(try await store.claim(by: "two").isEmpty)
+            // A lease that has lapsed is anybody's, and whoever takes the row knows that it may have been sent.
+            let again = try await store.claim(by: "two", at: Words.now + .seconds(61))
+            #expect(again.first?.apnsID == row.apnsID && again.first?.isUncertain == true)
+        }
+    }
+
+    @Test(arguments: Engine.all) func anExtendedLeaseLasts(_ engine: Engine) async throws {
+        try await engine.with { store in
+            let id = try await store.queue()
+            let other = try await store.queue(Words.other)
+            #expect(try await store.claim().count == 2)
+            try await store.extend([id], owner: "one", until: Words.now + .seconds(600))
+            #expect(try await store.claim(by: "two", at: Words.now + .seconds(61)).map(\.id) == [other])
+        }
+    }
+
+    @Test(arguments: Engine.all) func theOldestComeFirstAndNoMoreThanAsked(_ engine: Engine) async throws {
+        try await engine.with { store in
+            var ids: [Int64] = []
+            for _ in 0..<5 { ids.append(try await store.queue()) }
+            #expect(try await store.claim(3).map(\.id) == Array(ids[..<3]))
+            #expect(try await store.claim(3).map(\.id) == Array(ids[3...]))
+        }
+    }
+
+    @Test(arguments: Engine.all) func anOutcomeIsWrittenOnce(_ engine: Engine) async throws {
+        try await engine.with { store in
+            let id = try await store.queue()
+            let row = try #require(try await store.claim().first)
+            #expect(try await store.finish(row, .final(.sent, reason: nil)) == [FinishedRow(row: id, status: .sent)])
+            #expect(try await store.finish(row, .final(.refused, reason: "BadTopic")).isEmpty)
+            #expect(try await store.column("status", of: id).text == "sent")
+            #expect(try await store.column("attempts", of: id).int == 1)
+            #expect(try await store.column("owner", of: id) == .null)
+            let sent = try #require(try await store.column("time_sent", of: id).text.flatMap(StoredMoment.read))
+            #expect(sent.seconds == Words.now.seconds)
+        }
+    }
+
+    @Test(arguments: Engine.all) func onlyWhatWasSentHasATime(_ engine: Engine) async throws {
+        try await engine.with { store in
+            for status in FinalStatus.allCases where status != .sent {
+                let id = try await store.queue()
+                let row = try #require(try await store.claim().first)
+                _ = try await store.finish(row, .final(status, reason: "Because"))
+                #expect(try await store.column("time_sent", of: id) == .null)
+                #expect(try await store.column("status", of: id).text == status.rawValue)
+                #expect(try await store.column("reason", of: id).text == "Because")
+            }
+        }
+    }
+
+    @Test(arguments: Engine.all) func aRowComesBackWhenItsTimeHasCome(_ engine: Engine) async throws {
+        try await engine.with { store in
+            let id = try await store.queue()
+            let row = try #require(try await store.claim().first)
+            let moment = Words.now + .seconds(10)
+            _ = try await store.finish(row, .later(moment, reason: "TooManyRequests", uncertain: false, counts: true))
+            #expect(try await store.nextDue() == moment)
+            #expect(try await store.claim().isEmpty)
+            let again = try #require(try await store.claim(at: moment).first)
+            #expect(again.id == id && again.attempts == 1 && !again.isUncertain && again.apnsID == row.apnsID)
+            // Whose claim it is no more cannot put it off.
+            _ = try await store.finish(again, .later(moment, reason: nil, uncertain: false, counts: true), by: "two")
+            #expect(try await store.column("owner", of: id).text == "one")
+        }
+    }
+
+    @Test(arguments: Engine.all) func anotherTimeWakesARowThatWaits(_ engine: Engine) async throws {
+        try await engine.with { store in
+            let id = try await store.queue()
+            let row = try #require(try await store.claim().first)
+            _ = try await store.finish(
+                row,
+                .later(Words.now + .seconds(3600), reason: nil, uncertain: false, counts: false)
+            )
+            #expect(try await store.claim().isEmpty)
+            try await store.run("UPDATE push_queue SET send_after = NULL WHERE id = ?1", .int(id))
+            #expect(try await store.claim().map(\.id) == [id])
+        }
+    }
+
+    @Test(arguments: Engine.all) func aRowForManyIsWhatItsPartsBecome(_ engine: Engine) async throws {
+        try await engine.with { store in
+            let id = try await store.queue("[\"\(Words.token)\",\"\(Words.other)\"]")
+            _ = try await store.claim()
+            try await store.spread(id, to: [Words.token, Words.other], owner: "one")
+            let parts = try await store.claim()
+            #expect(parts.map { $0[.deviceToken].text } == [Words.token, Words.other])
+            #expect(parts.allSatisfy { $0.parent == id && $0[.payload].text == Words.payload })
+            #expect(try await store.finish(parts[0], .final(.sent, reason: nil)).count == 1)
+            #expect(try await store.column("status", of: id).text == "queued")
+            let last = try await store.finish(parts[1], .final(.refused, reason: "Unregistered"))
+            #expect(last.contains(FinishedRow(row: id, status: .sent)))
+            #expect(try await store.column("reason", of: id).text == "sent to 1 of 2")
+            let record = try #require(try await store.push(id))
+            #expect(record.outcomes.map(\.status) == ["sent", "refused"])
+            let listed = try await store.run("SELECT count(*) FROM push_outcomes WHERE push_id = ?1", .int(id))
+            #expect(listed.first?[0].int == 2)
+        }
+    }
+
+    @Test(arguments: Engine.all) func aTokenIsDeadUnlessItWasRegisteredSince(_ engine: Engine) async throws {
+        try await engine.with { store in
+            var device = DeviceEntry(token: Words.token, topic: "com.example.chat")
+            device.user = "ann"
+            device.registered = Words.now
+            try await store.register(device)
+            func death(_ seconds: Int) -> Death {
+                Death(token: Words.token, topic: device.topic, time: Words.now + .seconds(seconds), evidence: "410")
+            }
+            #expect(try await store.bury([death(-5)], held: false) == 0)
+            #expect(try await store.tokens(of: "ann", topic: device.topic, limit: 9) == [Words.token])
+            #expect(try await store.bury([death(5)], held: false) == 1)
+            #expect(try await store.bury([death(6)], held: false) == 0)
+            #expect(try await store.tokens(of: "ann", topic: device.topic, limit: 9).isEmpty)
+            try await store.queue()
+            #expect(try await store.claim().first?.device?.isDead == true)
+            device.registered = Words.now + .seconds(9)
+            try await store.register(device)
+            #expect(try await store.tokens(of: "ann", topic: device.topic, limit: 9) == [Words.token])
+        }
+    }
+
+    @Test(arguments: Engine.all) func marksAreUndone(_ engine: Engine) async throws {
+        try await engine.with { store in
+            let deaths = [Words.token, Words.other].map {
+                Death(token: $0, topic: "com.example.chat", time: Words.now, evidence: "410")
+            }
+            #expect(try await store.bury(deaths, held: false) == 2)
+            #expect(try await store.progress(at: Words.now).deadDevices == 2)
+            #expect(try await store.revive(DeviceSelection(tokens: [Words.token.uppercased()]), at: Words.now) == 1)
+            #expect(try await store.revive(DeviceSelection(since: Words.now + .seconds(1)), at: Words.now) == 0)
+            #expect(try await store.revive(DeviceSelection(topic: "com.example.chat"), at: Words.now) == 1)
+            #expect(try await store.progress(at: Words.now).deadDevices == 0)
+            #expect(try await store.bury(deaths, held: true) == 2)
+            let progress = try await store.progress(at: Words.now)
+            #expect(progress.deadDevices == 0 && progress.heldDevices == 2)
+        }
+    }
+
+    @Test(arguments: Engine.all) func progressTellsWhatWaitsFromWhatIsStuck(_ engine: Engine) async throws {
+        try await engine.with { store in
+            let rows = [
+                try await store.queue(), try await store.queue(), try await store.queue(), try await store.queue(),
+            ]
+            let claimed = try await store.claim(3)
+            _ = try await store.finish(
+                claimed[0],
+                .later(Words.now + .seconds(90), reason: nil, uncertain: false, counts: false)
+            )
+            _ = try await store.finish(
+                claimed[1],
+                .later(Words.now + .seconds(9), reason: "Shutdown", uncertain: false, counts: true)
+            )
+            try await store.run(
+                "UPDATE push_queue SET time_queued = ?2 WHERE id = ?1",
+                .int(rows[3]),
+                StoredMoment.text(Words.now - .seconds(77))
+            )
+            let progress = try await store.progress(at: Words.now)
+            #expect(progress.rows == ["queued": 4] && progress.scheduled == 1 && progress.retrying == 1)
+            #expect(progress.claims.map(\.owner) == ["one"] && progress.claims.map(\.rows) == [1])
+            #expect((76...78).contains(try #require(progress.oldestUnsentSeconds)))
+            #expect(try await store.progress(at: Words.now + .seconds(61)).claims.first?.isLapsed == true)
+        }
+    }
+
+    @Test(arguments: Engine.all) func whatIsDoneIsQueuedAgainOrDeleted(_ engine: Engine) async throws {
+        try await engine.with { store in
+            for status in [FinalStatus.sent, .refused, .failed] {
+                try await store.queue()
+                let row = try #require(try await store.claim().first)
+                _ = try await store.finish(row, .final(status, reason: status == .sent ? nil : "Because"))
+            }
+            let waiting = try await store.queue()
+            #expect(try await store.retry(RowSelection(statuses: [.refused, .failed], reason: "Other")) == 0)
+            #expect(try await store.retry(RowSelection(statuses: [.refused])) == 1)
+            let claimed = try await store.claim()
+            #expect(claimed.count == 2 && claimed.allSatisfy { $0.attempts == 0 && !$0.isUncertain })
+            #expect(try await store.purge(RowSelection(before: Words.now - .seconds(3600))) == 0)
+            #expect(try await store.purge(RowSelection()) == 2)
+            #expect(try await store.push(waiting) != nil)
+        }
+    }
+
+    @Test(arguments: Engine.all) func templatesAreFoundByLanguage(_ engine: Engine) async throws {
+        try await engine.with { store in
+            try await store.run("INSERT INTO push_templates (name, payload) VALUES ('hi', '{}')")
+            try await store.run("INSERT INTO push_templates (name, language, payload) VALUES ('hi', 'de', '{\"a\":1}')")
+            #expect(try await store.template("hi") == ["": "{}", "de": #"{"a":1}"#])
+            #expect(try await store.template("ho").isEmpty)
+        }
+    }
+
+    @Test(arguments: Engine.all) func othersWritingIsTold(_ engine: Engine) async throws {
+        let (store, address) = try await engine.make()
+        try await store.prepare()
+        let second = try SQLRelayStore.open(address)
+        var changes = store.changes().makeAsyncIterator()
+        // Once when it begins, and where it has to connect first, once when it listens.
+        await changes.next()
+        if engine.name == "PostgreSQL" { await changes.next() }
+        try await second.queue()
+        await changes.next()
+        #expect(try await store.claim().count == 1)
+        await second.close()
+        await store.close()
+    }
+
+    @Test(arguments: Engine.all) func tablesThatAreOthersAreRefused(_ engine: Engine) async throws {
+        let (store, _) = try await engine.make()
+        try await store.run("CREATE TABLE push_queue (id integer)")
+        await #expect(throws: RelayStoreError.self) { try await store.prepare() }
+        await store.close()
+    }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import GRDB
+import HeraldModel
+import Synchronization
+import Testing
+
+@testable import HeraldRelay
+
+/// A queue to be tested: the relay's store, and a way past it, as another program has one.
+struct Engine: Sendable, CustomTestStringConvertible {
+    let name: String
+    let make: @Sendable () async throws -> (SQLRelayStore, DatabaseAddress)
+
+    var testDescription: String { name }
+
+    static let all: [Engine] = [
+        Engine(name: "SQLite") {
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("relay-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let address = DatabaseAddress.sqlite(path: folder.appendingPathComponent("queue.db").path)
+            return (try SQLRelayStore.open(address), address)
+        },
+        Engine(name: "PostgreSQL") {
+            let address = DatabaseAddress.postgresql(try PostgresServer.shared.database())
+            return (try SQLRelayStore.open(address), address)
+        },
+    ]
+
+    /// Does something with an empty queue.
+    func with(_ body: (SQLRelayStore) async throws -> Void) async throws {
+        let (store, _) = try await make()
+        try await store.prepare()
+        do {
+            try await body(store)
+        } catch {
+            await store.close()
+            throw error
+        }
+        await store.close()
+    }
+}
+
+/// The server that the tests of this process share; it ends with the process, whose pipe it reads.
+final class PostgresServer: Sendable {
+    static let shared = PostgresServer()
+    private let state = Mutex<(address: String, pipe: Pipe, count: Int)?>(nil)
+
+    /// The address of a new database on it.
+    func database() throws -> String {
+        try state.withLock { state in
+            if state == nil { state = try PostgresServer.start() }
+            guard var started = state else { throw CancellationError() }
+            started.count += 1
+            state = started
+            let connection = try PostgresConnection(started.address)
+            try connection.command("CREATE DATABASE relay\(started.count)")
+            return started.address.replacing("/herald?", with: "/relay\(started.count)?")
+        }
+    }
+
+    private static func start() throws -> (String, Pipe, Int) {
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("postgres-server")
+        let process = Process()
+        let (input, output) = (Pipe(), Pipe())
+        process.executableURL = script
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        var line = ""
+        while !line.hasSuffix("\n") {
+            let bytes = output.fileHandleForReading.availableData
+            guard !bytes.isEmpty else { throw RelayStoreError(.unusable, "the PostgreSQL of the tests does not start") }
+            line += String(decoding: bytes, as: UTF8.self)
+        }
+        return (line.trimmingCharacters(in: .newlines), input, 0)
+    }
+}
+
+extension SQLRelayStore {
+    /// Writes past the contract, as another program does.
+    @discardableResult
+    func run(_ sql: String, _ arguments: SQLValue...) async throws -> [[SQLValue]] {
+        try await database.write { try $0.runOnce(sql, arguments).rows }
+    }
+
+    /// Queues a row of three columns.
+    @discardableResult
+    func queue(_ token: String = Words.token, topic: String = "com.example.chat") async throws -> Int64 {
+        let rows = try await run(
+            "INSERT INTO push_queue (device_token, topic, payload) VALUES (?1, ?2, ?3) RETURNING id",
+            .text(token),
+            .text(topic),
+            .text(Words.payload)
+        )
+        return try #require(rows.first?[0].int)
+    }
+
+    func column(_ name: String, of row: Int64) async throws -> SQLValue {
+        let rows = try await run("SELECT \(name) FROM push_queue WHERE id = ?1", .int(row))
+        return try #require(rows.first)[0]
+    }
+
+    func claim(_ limit: Int = 10, by owner: String = "one", at now: WallTime = Words.now) async throws -> [QueueRow] {
+        try await claim(ClaimOrder(limit: limit, owner: owner, now: now, leaseEnd: now + .seconds(60)))
+    }
+
+    func finish(_ row: QueueRow, _ change: RowOutcome.Change, by owner: String = "one") async throws -> [FinishedRow] {
+        try await finish([RowOutcome(row: row.id, parent: row.parent, change: change, time: Words.now)], owner: owner)
+    }
+}
+
+enum Words {
+    static let token = String(repeating: "ab", count: 32)
+    static let other = String(repeating: "cd", count: 32)
+    static let payload = #"{"aps":{"alert":"hello"}}"#
+    /// Far from the true time of the databases' defaults on neither side.
+    static let now = WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
+}

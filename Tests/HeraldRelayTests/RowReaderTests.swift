@@ -1,0 +1,119 @@
+import HeraldModel
+import HeraldProvider
+import Testing
+
+@testable import HeraldRelay
+
+@Suite struct RowReaderTests {
+    private func plan(_ columns: [QueueColumn: SQLValue], dead: Bool = false) -> RowPlan {
+        var values: [QueueColumn: SQLValue] = [
+            .deviceToken: .text(Words.token), .topic: .text("com.example.chat"), .payload: .text(Words.payload),
+            .timeQueued: StoredMoment.text(Words.now),
+        ]
+        values.merge(columns) { $1 }
+        var device: DeviceEntry?
+        if dead {
+            device = DeviceEntry(token: Words.token, topic: "com.example.chat")
+            device?.died = Words.now
+        }
+        let row = QueueRow(
+            id: 1,
+            apnsID: "2f7ca8f4-0d6a-4b8e-9c5e-1a2b3c4d5e6f",
+            isUncertain: false,
+            attempts: 0,
+            parent: nil,
+            device: device,
+            values: QueueColumn.allCases.map { values[$0] ?? .null }
+        )
+        return RowReader(longestLife: .seconds(86_400)).plan(row, at: Words.now)
+    }
+
+    private func order(_ columns: [QueueColumn: SQLValue]) throws -> RowOrder {
+        guard case .send(let order) = plan(columns) else { throw CancellationError() }
+        return order
+    }
+
+    @Test(arguments: [
+        (QueueColumn.deviceToken, SQLValue.null, "MissingDeviceToken"), (.deviceToken, .text("xyz"), "BadDeviceToken"),
+        (.deviceToken, .bytes([0xFF, 0x00]), "BadDeviceToken"), (.deviceToken, .text("[]"), "BadDeviceToken"),
+        (.deviceToken, .text("[1]"), "BadDeviceToken"), (.deviceToken, .int(7), "BadDeviceToken"),
+        (.topic, .null, "MissingTopic"), (.topic, .text("a..b"), "BadTopic"), (.topic, .bytes([0xC3]), "BadTopic"),
+        (.payload, .null, "PayloadEmpty"), (.payload, .text(""), "PayloadEmpty"),
+        (.payload, .text("hello"), "BadPayload"),
+        (.payload, .text("[1]"), "BadPayload"), (.payload, .bytes([0xFF]), "BadPayload"),
+        (.payload, .text("{\"a\":\"\(String(repeating: "x", count: 4096))\"}"), "PayloadTooLarge"),
+        (.priority, .int(7), "BadPriority"), (.priority, .text("high"), "BadPriority"),
+        (.priority, .int(.max), "BadPriority"),
+        (.expiration, .text("soon"), "BadExpirationDate"), (.expiration, .int(-1), "BadExpirationDate"),
+        (.collapseID, .text(String(repeating: "x", count: 65)), "BadCollapseId"),
+        (.collapseID, .text("a\nb"), "BadCollapseId"),
+        (.pushType, .text("loud"), "InvalidPushType"), (.sendAfter, .text("soon"), "BadSendAfter"),
+        (.giveUpAt, .text("never"), "BadGiveUpAt"), (.environment, .text("moon"), "BadEnvironment"),
+        (.audience, .text("ann"), "BadAudience"), (.template, .text("hi"), "BadTemplate"),
+        (.service, .bytes([0xFF]), "BadService"),
+    ])
+    func aPoisonedRowIsRefusedForWhatIsWrong(_ column: QueueColumn, _ value: SQLValue, _ reason: String) {
+        guard case .final(.refused, let found) = plan([column: value]) else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(found == reason)
+    }
+
+    @Test func aWholeRowIsSentAsItSays() throws {
+        let order = try order([
+            .priority: .text("5"), .expiration: .int(1_900_000_000), .collapseID: .text("c"), .pushType: .text("alert"),
+            .environment: .text("development"), .service: .text("herald"),
+        ])
+        #expect(order.request.priority == .conserving && order.request.collapseID == "c")
+        #expect(order.request.expiration == .at(WallTime(seconds: 1_900_000_000)))
+        #expect(order.environment == .sandbox && order.service == "herald")
+        #expect(order.request.id != nil && order.request.payload == Array(Words.payload.utf8))
+        #expect(order.deadline == Words.now + .seconds(86_400) || order.deadline.seconds == Words.now.seconds + 86_400)
+    }
+
+    @Test func theKindIsThatOfTopicOrPayload() throws {
+        #expect(try order([.topic: .text("com.example.chat.voip")]).request.pushType == .voip)
+        let silent = try order([.payload: .text(#"{"aps":{"content-available":1}}"#)])
+        #expect(silent.request.pushType == .background && silent.request.priority == .conserving)
+        #expect(try order([:]).request.pushType == .alert)
+        #expect(try order([.expiration: .int(0)]).request.expiration == .once)
+    }
+
+    @Test func timesDecide() {
+        guard case .wait(let moment) = plan([.sendAfter: .int(Words.now.seconds + 60)]) else {
+            Issue.record("does not wait")
+            return
+        }
+        #expect(moment.seconds == Words.now.seconds + 60)
+        guard case .final(.expired, _) = plan([.giveUpAt: .int(Words.now.seconds)]) else {
+            Issue.record("did not expire")
+            return
+        }
+        guard case .final(.expired, _) = plan([.timeQueued: StoredMoment.text(Words.now - .seconds(86_402))]) else {
+            Issue.record("is kept for ever")
+            return
+        }
+    }
+
+    @Test func manyTokensAreApart() {
+        let list = "[\"\(Words.token)\", \"\(Words.token.uppercased())\", \"\(Words.other)\", \"[\"]"
+        guard case .spread(let tokens) = plan([.deviceToken: .text(list)]) else {
+            Issue.record("not spread")
+            return
+        }
+        #expect(tokens == [Words.token, Words.other, "?"])
+        let many = "[" + Array(repeating: "\"x\"", count: 1001).joined(separator: ",") + "]"
+        guard case .final(.refused, "TooManyTokens") = plan([.deviceToken: .text(many)]) else {
+            Issue.record("too many were taken")
+            return
+        }
+    }
+
+    @Test func aDeadTokenIsNotSentTo() {
+        guard case .final(.refused, "Unregistered") = plan([:], dead: true) else {
+            Issue.record("sent")
+            return
+        }
+    }
+}

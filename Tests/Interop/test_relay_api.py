@@ -1,0 +1,112 @@
+"""The relay's HTTP API: as its description says, for whom it is, and against what schemathesis makes up."""
+
+import json
+import subprocess
+
+import jsonschema
+import openapi_spec_validator
+import pytest
+import yaml
+
+from provider import listening_device
+from relay import Relay, SQLiteQueue, sending
+from service import ROOT, TOPIC, eventually
+
+NOBODY = "cd" * 32
+
+
+@pytest.fixture(scope="module")
+def api(shared, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("api")
+    queue = SQLiteQueue(folder / "queue.db")
+    relay = Relay(queue.url, "--topic", TOPIC, *sending(shared, "--api-token", folder / "api.token")).start()
+    relay.token = (folder / "api.token").read_text().strip()
+    relay.queue = queue
+    yield relay
+    relay.close()
+
+
+@pytest.fixture(scope="module")
+def description():
+    return yaml.safe_load((ROOT / "docs" / "relay-openapi.yaml").read_text())
+
+
+def test_the_description_is_served_valid_and_that_of_the_manual(api, description):
+    assert api.get("/openapi.yaml") == (200, (ROOT / "docs" / "relay-openapi.yaml").read_text())
+    openapi_spec_validator.validate(description)
+
+
+def test_nobody_without_the_token_is_let_in(api, shared, tmp_path):
+    for method, path in (("PUT", "/v1/devices"), ("POST", "/v1/pushes"), ("GET", "/v1/pushes/1"), ("GET", "/v1/status")):
+        for token in (None, "x" * 64, api.token[:-1]):
+            status, body = api.ask(method, path, token=token)
+            assert status == 401 and "token" in json.loads(body)["error"]
+    closed = Relay(f"sqlite://{tmp_path}/q.db", "--topic", TOPIC, *sending(shared)).start()
+    assert closed.get("/v1/status", token=api.token)[0] == 404
+    assert closed.get("/health")[0] == 200
+    closed.close()
+
+
+def test_the_token_is_for_its_owner_alone(api):
+    path = next(option for option in api.options if option.endswith("api.token"))
+    mode = subprocess.run(["stat", "-c", "%a", path], capture_output=True, text=True, check=True).stdout.strip()
+    assert mode == "600"
+
+
+def test_register_enqueue_and_look_up(api, shared, description):
+    device = listening_device(shared)
+    status, _ = api.ask("PUT", "/v1/devices", {
+        "device_token": device.token.upper(), "topic": TOPIC, "user": "ann", "languages": ["de-CH", "en"],
+    }, token=api.token)
+    assert status == 200
+    payload = {"aps": {"alert": "Grüezi"}}
+    status, body = api.ask("POST", "/v1/pushes", {"user": "ann", "topic": TOPIC, "payload": payload}, token=api.token)
+    assert status == 201
+    id = json.loads(body)["id"]
+
+    def look():
+        answer = json.loads(api.get(f"/v1/pushes/{id}", token=api.token)[1])
+        return answer if answer["status"] != "queued" else None
+
+    record = eventually(look)
+    schema = {"$ref": "#/components/schemas/Record", "components": description["components"]}
+    jsonschema.validate(record, schema)
+    assert record["status"] == "sent" and record["outcomes"][0]["device_token"] == device.token
+    assert device.next().json == payload
+    progress = json.loads(api.get("/v1/status", token=api.token)[1])
+    jsonschema.validate(progress, {"$ref": "#/components/schemas/Progress", "components": description["components"]})
+    assert progress["devices"] == 1
+    device.stop()
+
+
+@pytest.mark.parametrize("body, words", [
+    ({}, "`topic` is missing"), ({"topic": TOPIC}, "to whom"), ({"topic": "a b", "user": "x"}, "topic"),
+    ({"topic": TOPIC, "user": "ann"}, "what to send"), ({"topic": TOPIC, "device_token": "x", "payload": {}}, "64 hex"),
+    ({"topic": TOPIC, "device_token": NOBODY, "payload": "[1]"}, "JSON object"),
+    ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "priority": 3}, "priority"),
+    ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "send_after": "soon"}, "send_after"),
+    ({"topic": TOPIC, "device_token": NOBODY, "payload": {"x": "y" * 6000}}, "JSON object"),
+    ({"topic": 7}, "another type"), ([], "another type"),
+])
+def test_what_cannot_be_sent_is_refused_in_words(api, body, words):
+    status, answer = api.ask("POST", "/v1/pushes", body, token=api.token)
+    assert status == 400 and words in json.loads(answer)["error"]
+
+
+def test_a_body_that_is_too_long_is_refused(api):
+    status, _ = api.ask("POST", "/v1/pushes", {"topic": TOPIC, "user": "x" * 300_000, "payload": {}}, token=api.token)
+    assert status == 413
+
+
+@pytest.mark.timeout(180)
+def test_schemathesis_finds_nothing(api, tmp_path):
+    result = subprocess.run(
+        [
+            str(ROOT / ".build" / "venv" / "bin" / "schemathesis"), "run", str(ROOT / "docs" / "relay-openapi.yaml"),
+            "--url", f"http://127.0.0.1:{api.port}", "--header", f"Authorization: Bearer {api.token}",
+            "--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance",
+            "--max-examples", "40", "--seed", "5223", "--phases", "examples,coverage,fuzzing",
+        ],
+        capture_output=True, text=True, cwd=tmp_path,
+    )
+    assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-2000:]

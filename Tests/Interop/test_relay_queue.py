@@ -1,0 +1,337 @@
+"""The relay: rows in, notifications out, and what became of each, on either database."""
+
+import json
+import re
+import time
+
+import pytest
+
+from commands import one_line
+from parties import new_id, remove_app
+from provider import away_device, listening_device
+from relay import PAYLOAD, PostgresServer, Relay, SQLiteQueue, sending
+from service import TOPIC, eventually, herald
+
+NOBODY = "ab" * 32
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    server = PostgresServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def queue(request, tmp_path):
+    if request.param == "sqlite":
+        return SQLiteQueue(tmp_path / "queue.db")
+    return request.getfixturevalue("postgres").queue()
+
+
+@pytest.fixture
+def start(queue):
+    """Starts relays on the queue, and ends them with the test."""
+    relays = []
+
+    def start(*options):
+        relays.append(Relay(queue.url, *options).start())
+        return relays[-1]
+
+    yield start
+    for relay in relays:
+        relay.close()
+
+
+@pytest.fixture
+def relay(shared, start):
+    return start("--topic", TOPIC, *sending(shared))
+
+
+@pytest.fixture(scope="module")
+def device(shared):
+    device = listening_device(shared)
+    yield device
+    device.stop()
+
+
+def text():
+    return json.dumps({"aps": {"alert": new_id()}})
+
+
+def test_a_row_of_three_columns_is_sent(relay, queue, device):
+    payload = text()
+    row = queue.done(queue.insert(device_token=device.token, payload=payload))
+    assert row["status"] == "sent" and row["reason"] is None and row["attempts"] == 1
+    assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", str(row["time_sent"])) and row["time_queued"]
+    message = device.next()
+    assert message.payload.decode() == payload and message.id == row["apns_id"]
+    assert eventually(lambda: [line for line in relay.lines if f"row={row['id']} " in line])
+    assert not [line for line in relay.lines if device.token in line or payload in line]
+
+
+def test_what_a_row_says_reaches_the_device(relay, queue, device):
+    soon = int(time.time()) + 3600
+    row = queue.done(queue.insert(
+        device_token=device.token, payload=text(), priority=5, expiration=soon, collapse_id="match", push_type="alert"
+    ))
+    message = device.next()
+    assert row["status"] == "sent"
+    assert message.property("apns-priority") == "5" and message.property("apns-collapse-id") == "match"
+    assert 3500 < message.expiry <= 3600
+
+
+def test_a_row_waits_for_its_time(relay, queue, device):
+    moment = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() + 2))
+    id = queue.insert(device_token=device.token, payload=text(), send_after=moment + ("+00" if "postgres" in queue.url else ""))
+    queue.done(queue.insert(device_token=device.token, payload=text()))
+    assert queue.row(id)["status"] == "queued"
+    row = queue.done(id)
+    assert row["status"] == "sent" and str(row["time_sent"])[:19] >= moment
+    device.next(), device.next()
+
+
+def test_a_row_that_is_too_late_is_not_sent(relay, queue, device):
+    row = queue.done(queue.insert(device_token=device.token, give_up_at="2026-01-01 00:00:00"))
+    assert (row["status"], row["time_sent"], row["attempts"]) == ("expired", None, 0)
+
+
+def test_poisoned_rows_fail_alone(relay, queue, device):
+    long = json.dumps({"aps": {"alert": "x" * 5000}})
+    bad = {
+        "MissingDeviceToken": {"device_token": None}, "BadDeviceToken": {"device_token": "not hex"},
+        "MissingTopic": {"device_token": NOBODY, "topic": None}, "BadTopic": {"device_token": NOBODY, "topic": "a b"},
+        "PayloadEmpty": {"device_token": NOBODY, "payload": None}, "BadPayload": {"device_token": NOBODY, "payload": "{"},
+        "PayloadTooLarge": {"device_token": NOBODY, "payload": long},
+        "BadPriority": {"device_token": NOBODY, "priority": 7},
+        "InvalidPushType": {"device_token": NOBODY, "push_type": "loud"},
+        "BadCollapseId": {"device_token": NOBODY, "collapse_id": "x" * 65},
+        "UnknownTemplate": {"device_token": NOBODY, "payload": None, "template": "none"},
+        "NoDevice": {"audience": "nobody"},
+    }
+    ids = {reason: queue.insert(**columns) for reason, columns in bad.items()}
+    if "sqlite" in queue.url:
+        ids["BadPriority"] = queue.insert(device_token=NOBODY, priority=b"\xff\x00" * 1000)
+        ids["BadDeviceToken"] = queue.insert(device_token=b"\xff" * 3_000_000)
+        ids["BadPayload"] = queue.insert(device_token=NOBODY, payload=b"\xff\xfe")
+        ids["BadSendAfter"] = queue.insert(device_token=NOBODY, send_after="soon")
+    huge = queue.insert(device_token=NOBODY, payload="x" * 30_000_000)
+    good = queue.insert(device_token=device.token, payload=text())
+    assert queue.done(good)["status"] == "sent"
+    for reason, id in ids.items():
+        row = queue.done(id)
+        assert (row["status"], row["reason"], row["time_sent"]) == ("refused", reason, None)
+    assert queue.done(huge)["status"] == "refused"
+    device.next()
+
+
+def test_a_refusal_is_written_as_it_came(relay, queue, parties):
+    row = queue.done(queue.insert(device_token=NOBODY))
+    assert (row["status"], row["reason"]) == ("refused", "BadDeviceToken")
+    row = queue.done(queue.insert(device_token=parties.other_token))
+    assert (row["status"], row["reason"]) == ("refused", "DeviceTokenNotForTopic")
+    assert queue.run("SELECT * FROM devices WHERE dead_at IS NOT NULL") == []
+
+
+def test_a_dead_token_is_marked_and_revived(relay, queue, parties):
+    row = queue.done(queue.insert(device_token=parties.dead_token))
+    assert (row["status"], row["reason"]) == ("refused", "Unregistered")
+    (dead,) = eventually(lambda: queue.run("SELECT * FROM devices WHERE dead_at IS NOT NULL"))
+    assert dead["device_token"] == parties.dead_token and dead["evidence"].startswith("410 Unregistered")
+    # It is not sent to again: no service is asked.
+    again = queue.done(queue.insert(device_token=parties.dead_token.upper()))
+    assert (again["status"], again["reason"]) == ("refused", "Unregistered")
+    assert relay.command("status")["dead_devices"] == 1
+    assert relay.command("revive", parties.dead_token) == {"changed": 1}
+    assert relay.command("status")["dead_devices"] == 0
+    # Registered since: the service's word is older.
+    queue.run("UPDATE devices SET registered_at = '2099-01-01 00:00:00'")
+    queue.done(queue.insert(device_token=parties.dead_token))
+    assert relay.command("status")["dead_devices"] == 0
+
+
+def test_many_tokens_and_a_user_and_a_template(relay, queue, device):
+    queue.run("INSERT INTO push_templates (name, payload) VALUES ('hi', ?)", json.dumps({"aps": {"alert": "{{who}} wrote"}}))
+    queue.run(
+        "INSERT INTO push_templates (name, language, payload) VALUES ('hi', 'de', ?)",
+        json.dumps({"aps": {"alert": "{{who}} schrieb", "badge": "{{n}}"}}),
+    )
+    queue.run(
+        "INSERT INTO devices (device_token, topic, user_name, languages) VALUES (?, ?, 'ann', 'de-CH,en')", device.token, TOPIC
+    )
+    parameters = json.dumps({"who": "Bea", "n": 3})
+    row = queue.done(queue.insert(audience="ann", payload=None, template="hi", parameters=parameters))
+    assert row["status"] == "sent" and row["time_sent"]
+    assert device.next().json == {"aps": {"alert": "Bea schrieb", "badge": 3}}
+    many = queue.done(queue.insert(device_token=json.dumps([device.token, NOBODY]), payload=text()))
+    assert (many["status"], many["reason"]) == ("sent", "sent to 1 of 2")
+    outcomes = queue.run("SELECT device_token, status, reason FROM push_outcomes WHERE push_id = ? ORDER BY device_token", many["id"])
+    assert sorted((row["status"], row["reason"]) for row in outcomes) == [("refused", "BadDeviceToken"), ("sent", None)]
+    device.next()
+
+
+def test_rows_that_wait_are_sent_by_a_relay_that_comes(shared, queue, start, device):
+    start("--topic", TOPIC, *sending(shared)).stop()
+    ids = [queue.insert(device_token=device.token, payload=text()) for _ in range(20)]
+    relay = start("--topic", TOPIC, *sending(shared))
+    assert {row["status"] for row in queue.done(*ids)} == {"sent"}
+    assert relay.stop() == 0
+    for _ in ids:
+        device.next()
+
+
+def test_a_row_without_a_credential_fails_and_is_tried_again_by_hand(shared, queue, start, device, tmp_path):
+    certificate = shared.provider_certificate()
+    config = tmp_path / "relay.yaml"
+    app = {
+        "name": "herald", "topic": "com.example.nothing", "certificate": str(certificate), "ca": str(shared.ca),
+        "service": f"localhost:{shared.doors['api']}",
+    }
+    config.write_text(json.dumps({"apps": [app]}))
+    relay = start("--config", config)
+    id = queue.insert(device_token=device.token, payload=text())
+    row = queue.done(id)
+    assert (row["status"], row["reason"]) == ("failed", "NoCredential")
+    # Another app, without a restart.
+    config.write_text(json.dumps({"apps": [app, app | {"topic": TOPIC}]}))
+    relay.reload()
+    eventually(lambda: [line for line in relay.lines if "apps read again" in line])
+    assert relay.command("retry", "--reason", "NoCredential") == {"changed": 1}
+    assert queue.done(id)["status"] == "sent"
+    device.next()
+    config.write_text("apps: [{topic: x}]")
+    relay.reload()
+    eventually(lambda: [line for line in relay.lines if "not read again" in line])
+    assert queue.done(queue.insert(device_token=device.token, payload=text()))["status"] == "sent"
+    device.next()
+
+
+def test_tokens_of_two_worlds_go_each_to_its_own(shared, fresh, queue, start, tmp_path):
+    sandbox = fresh("--environment", "sandbox").start()
+    there, here = listening_device(sandbox), listening_device(shared)
+    apps = [
+        {
+            "name": name, "topic": TOPIC, "certificate": str(service.provider_certificate()), "ca": str(service.ca),
+            "service": f"localhost:{service.doors['api']}", "environment": environment,
+        }
+        for name, service, environment in (("shared", shared, "production"), ("sandbox", sandbox, "sandbox"))
+    ]
+    config = tmp_path / "relay.yaml"
+    config.write_text(json.dumps({"apps": apps}))
+    start("--config", config)
+    queue.run(
+        "INSERT INTO devices (device_token, topic, environment) VALUES (?, ?, 'sandbox')", there.token, TOPIC
+    )
+    rows = queue.done(
+        queue.insert(device_token=here.token, payload=text()), queue.insert(device_token=there.token, payload=text()),
+        queue.insert(device_token=here.token, payload=text(), environment="sandbox"),
+    )
+    assert [(row["status"], row["reason"]) for row in rows] == [("sent", None), ("sent", None), ("refused", "BadDeviceToken")]
+    here.next(), there.next()
+    here.stop(), there.stop()
+
+
+def test_the_feedback_service_is_read(fresh, queue, start):
+    service = fresh().start()
+    gone, there = away_device(service), away_device(service)
+    remove_app(gone)
+    start(
+        "--topic", TOPIC, "--certificate", service.provider_certificate(), "--service",
+        f"localhost:{service.doors['api']}", "--ca", service.ca, "--feedback", f"localhost:{service.doors['feedback']}",
+        "--feedback-every", "1s",
+    )
+    (dead,) = eventually(lambda: queue.run("SELECT device_token, evidence FROM devices WHERE dead_at IS NOT NULL"))
+    assert dead["device_token"] == gone.token and dead["evidence"].startswith("feedback of localhost:")
+    row = queue.done(queue.insert(device_token=gone.token))
+    assert (row["status"], row["reason"], row["attempts"]) == ("refused", "Unregistered", 1)
+    assert queue.done(queue.insert(device_token=there.token))["status"] == "sent"
+
+
+def test_a_service_that_is_away_is_waited_for(fresh, queue, start):
+    service = fresh().start()
+    device = listening_device(service)
+    relay = start("--topic", TOPIC, *sending(service), "--unhealthy-after", "1s")
+    port = service.doors["api"]
+    device.stop()
+    service.stop()
+    ids = [queue.insert(device_token=device.token, payload=text()) for _ in range(5)]
+    health = eventually(lambda: (answer := relay.get("/health"))[0] == 503 and answer, timeout=30)
+    assert "oldest row" in json.loads(health[1])["problems"][0]
+    assert {queue.row(id)["status"] for id in ids} == {"queued"}
+    service.start("--api-port", str(port))
+    assert {row["status"] for row in queue.done(*ids, timeout=60)} == {"sent"}
+    eventually(lambda: relay.get("/health")[0] == 200, timeout=20)
+
+
+def test_status_purge_and_metrics(relay, queue, device):
+    ids = [queue.insert(device_token=device.token, payload=text()), queue.insert(device_token=NOBODY)]
+    queue.done(*ids)
+    status = relay.command("status")
+    assert (status["rows"]["sent"], status["rows"]["refused"], status["claims"]) == (1, 1, [])
+    eventually(lambda: relay.metric('herald_relay_rows_total{status="sent"}') == 1)
+    assert relay.metric("herald_relay_oldest_unsent_seconds") == 0
+    assert relay.command("purge", "--status", "refused") == {"changed": 1}
+    assert relay.command("purge", "--older-than", "1h") == {"changed": 0}
+    assert [row["id"] for row in queue.run("SELECT id FROM push_queue")] == ids[:1]
+    device.next()
+
+
+def test_the_schema_can_be_made_by_hand(queue, start, shared, device):
+    sql = herald("relay", "schema", "--database", queue.url).stdout
+    if "postgresql" in queue.url:
+        queue.run(sql)
+    else:
+        connection = queue.connect()
+        connection.executescript(sql)
+        connection.close()
+    id = queue.insert(device_token=device.token, payload=text())
+    start("--topic", TOPIC, *sending(shared))
+    assert queue.done(id)["status"] == "sent"
+    device.next()
+
+
+class TestSQLite:
+    """What only a file has."""
+
+    @pytest.fixture
+    def queue(self, tmp_path):
+        return SQLiteQueue(tmp_path / "queue.db")
+
+    def test_a_file_in_wal_mode_is_taken_out_of_it(self, queue, start, shared, device):
+        queue.run("PRAGMA journal_mode = WAL")
+        relay = start("--topic", TOPIC, *sending(shared))
+        assert queue.run("PRAGMA journal_mode")[0]["journal_mode"] == "delete"
+        queue.run("PRAGMA journal_mode = WAL")
+        assert queue.done(queue.insert(device_token=device.token, payload=text()))["status"] == "sent"
+        assert queue.run("PRAGMA journal_mode")[0]["journal_mode"] == "delete"
+        device.next()
+        assert relay.stop() == 0
+
+    def test_a_second_relay_on_a_file_is_refused(self, queue, relay, shared):
+        result = herald("relay", "run", "--database", queue.url, *sending(shared), check=False)
+        assert "another relay works on" in one_line(result)
+
+    def test_who_holds_the_file_for_a_while_is_waited_for(self, queue, relay, device):
+        connection = queue.connect()
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(
+            "INSERT INTO push_queue (device_token, topic, payload) VALUES (?, ?, ?)", (device.token, TOPIC, PAYLOAD)
+        )
+        time.sleep(1)
+        connection.execute("COMMIT")
+        connection.close()
+        queue.drained()
+        device.next()
+
+
+@pytest.mark.parametrize("database, words", [
+    ("sqlite://queue.db", "absolute"), ("mysql://x/y", "must be sqlite"), ("sqlite:///nowhere/at/all/queue.db", "is not there"),
+    ("postgresql://herald@127.0.0.1:1/none", "cannot connect"),
+])
+def test_a_queue_that_cannot_be_is_told_in_one_line(database, words):
+    assert words in one_line(herald("relay", "status", "--database", database, check=False))
+
+
+def test_a_run_that_says_too_little_is_wrong_usage(tmp_path):
+    assert herald("relay", "run", check=False).returncode == 64
+    assert herald("relay", "run", "--database", f"sqlite://{tmp_path}/q.db", check=False).returncode == 64
