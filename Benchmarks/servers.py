@@ -107,7 +107,7 @@ class Herald(Ours):
         self.start_ours(
             [
                 RELEASE / "herald", "serve", "--data", self.folder,
-                *(part for door in ("api", "binary", "feedback", "device", "console") for part in (f"--{door}-port", 0)),
+                *(part for door in ("api", "binary", "feedback", "device", "activation", "console") for part in (f"--{door}-port", 0)),
             ],
             slow_sync(self.sync_delay))
         self.ca = self.folder / "ca.pem"

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
@@ -99,40 +98,6 @@ struct PowerTests {
         await run.fixture.close()
     }
 
-    @Test func `what was replaced and is still in the file does not come back after the process was killed`()
-        async throws
-    {
-        let run = try await Run()
-        let scene = run.scene
-        let slots = (1...5).map { StoreScene.slot($0) }
-        for number in 1...5 as ClosedRange<UInt64> { await scene.put(number, to: StoreScene.slot(number)) }
-        for number in 1...5 as ClosedRange<UInt64> { await scene.put(10 + number, to: StoreScene.slot(number)) }
-        #expect(try await run.fixture.sqlite.rowCount() == 11)
-        let left = try run.fixture.disk.cut(losing: .everything)
-        let store = try SQLiteFixture.open(left)
-        #expect(try await store.waiting(in: slots).map(\.notification.id.low) == [11, 12, 13, 14, 15])
-        #expect(try await store.rowCount() == 6)
-        await store.close()
-        await run.fixture.close()
-    }
-
-    @Test func `what was replaced is deleted in a quiet moment, and with whatever is removed`() async throws {
-        var configuration = SQLiteFixture.configuration
-        configuration.checkpointIdle = .milliseconds(20)
-        let clock = ManualClock()
-        let fixture = try SQLiteFixture(clock: clock, configuration: configuration)
-        let scene = StoreScene(fixture, clock: clock)
-        for number in 1...9 as ClosedRange<UInt64> { await scene.put(number, to: StoreScene.slot(0)) }
-        while try await fixture.sqlite.rowCount() > 1 { await Task.yield() }
-        for number in 11...19 as ClosedRange<UInt64> { await scene.put(number, to: StoreScene.slot(1)) }
-        let newest = try #require(await scene.put(20, to: StoreScene.slot(1)))
-        scene.store.remove(StoreScene.slot(1), sequence: newest.sequence, event: nil)
-        _ = try await scene.lines(1)
-        #expect(try await fixture.sqlite.rowCount() == 1)
-        #expect(try await scene.waiting(StoreScene.slot(0), StoreScene.slot(1)) == [9])
-        await fixture.close()
-    }
-
     @Test func `sequences go on after the process was killed, even where all rows are gone`() async throws {
         let run = try await Run()
         let scene = run.scene
@@ -181,12 +146,5 @@ struct PowerTests {
             await (try SQLiteFixture.open(copy, configuration)).close()
         }
         await run.fixture.close()
-    }
-}
-
-extension SQLiteStore {
-    /// How many rows the mailbox has in the file.
-    fileprivate func rowCount() async throws -> Int {
-        try await readers.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM mailbox") } ?? 0
     }
 }

@@ -19,19 +19,12 @@ private final class Schedule {
         schedule = WriterSchedule(configuration)
     }
 
-    func next(
-        at time: Int,
-        urgent: Int = 0,
-        work: Bool? = nil,
-        leftover: Bool = false,
-        closing: Bool = false
-    ) -> WriterSchedule.Step {
+    func next(at time: Int, urgent: Int = 0, work: Bool? = nil, closing: Bool = false) -> WriterSchedule.Step {
         schedule.next(
             WriterSchedule.Facts(
                 now: .milliseconds(time),
                 urgent: urgent,
                 hasWork: work ?? (urgent > 0),
-                hasLeftover: leftover,
                 isClosing: closing
             )
         )
@@ -59,21 +52,6 @@ struct WriterScheduleTests {
 
     @Test func `an idle writer sleeps until anything comes`() {
         #expect(schedule.next(at: 0) == .sleep(until: nil, urgent: 1, any: true))
-    }
-
-    @Test func `what was replaced is deleted in a quiet moment, before the log is copied`() {
-        schedule.committed(urgent: 1, pagesInLog: 10, at: 0)
-        #expect(schedule.next(at: 100, leftover: true) == .sleep(until: .milliseconds(400), urgent: 1, any: true))
-        #expect(schedule.next(at: 400, leftover: true) == .commit)
-        schedule.committed(urgent: 0, pagesInLog: 12, at: 401)
-        #expect(schedule.next(at: 801) == .checkpoint(.passive))
-        schedule.checkpointed(pagesInLog: 12, copied: 12)
-        #expect(schedule.next(at: 802) == .sleep(until: nil, urgent: 1, any: true))
-    }
-
-    @Test func `what was replaced is deleted before the store closes`() {
-        #expect(schedule.next(at: 0, leftover: true, closing: true) == .commit)
-        #expect(schedule.next(at: 0, closing: true) == .finish)
     }
 
     @Test func `an idle writer commits at once`() {

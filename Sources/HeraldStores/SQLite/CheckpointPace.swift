@@ -56,12 +56,7 @@ struct CheckpointPace {
 
     /// From when on the rest may be copied; nil if there is no rest.
     func idleMoment(lastCommit: Duration?) -> Duration? {
-        due(.quiet) == nil ? nil : idleMoment(after: lastCommit)
-    }
-
-    /// From when on nobody has committed for a while.
-    func idleMoment(after lastCommit: Duration?) -> Duration {
-        (lastCommit ?? .zero) + idle
+        due(.quiet) == nil ? nil : (lastCommit ?? .zero) + idle
     }
 
     /// A commit left the log with so many pages; fewer than before if it started over.

@@ -6,7 +6,6 @@ import HeraldModel
 struct MailboxTable {
     private let insertion: HotStatement
     private let deletion: HotStatement
-    private let rangeDeletion: HotStatement
 
     init(_ database: Database) throws {
         insertion = try HotStatement(
@@ -18,7 +17,6 @@ struct MailboxTable {
                 """
         )
         deletion = try HotStatement(database, sql: "DELETE FROM mailbox WHERE sequence = ?")
-        rangeDeletion = try HotStatement(database, sql: "DELETE FROM mailbox WHERE sequence BETWEEN ? AND ?")
     }
 
     /// - Throws: `DatabaseError`.
@@ -46,21 +44,11 @@ struct MailboxTable {
         }
     }
 
-    /// Deletes rows, as far as they are there; neighbours in one go.
-    /// - Parameter sequences: In ascending order.
+    /// Deletes a row, if it is there.
     /// - Throws: `DatabaseError`.
-    func delete(_ sequences: [UInt64]) throws {
-        var start = 0
-        while start < sequences.count {
-            var end = start + 1
-            while end < sequences.count, sequences[end] <= sequences[end - 1] + 1 { end += 1 }
-            let (first, last) = (Int64(bitPattern: sequences[start]), Int64(bitPattern: sequences[end - 1]))
-            let statement = first == last ? deletion : rangeDeletion
-            statement.bind(first, at: 1)
-            if first != last { statement.bind(last, at: 2) }
-            try statement.run()
-            start = end
-        }
+    func delete(_ sequence: UInt64) throws {
+        deletion.bind(Int64(bitPattern: sequence), at: 1)
+        try deletion.run()
     }
 
     static func checksum(_ notification: Notification, sequence: UInt64) -> UInt64 {

@@ -35,14 +35,11 @@ package struct SQLiteStoreConfiguration: Sendable {
 
     // Upkeep.
 
-    /// How many rows of notifications that were replaced may be left in the file while somebody waits for commits: deleted
-    /// many at a time, most of their pages need not be written any more.
-    package var leftoverLimit = 4096
     /// How many expired notifications, or journal pages, are removed before others may commit.
     package var upkeepSlice = 128
     /// After how many pages in the write-ahead log they are copied into the database file, between two commits: a
     /// commit is held up by one such slice at most.
-    package var checkpointPages = 1000
+    package var checkpointPages = 250
     /// The same while nobody waits for a commit: such a slice is soon copied, should somebody come meanwhile.
     package var gapCheckpointPages = 125
     /// After how long without a commit the rest of the log is copied.

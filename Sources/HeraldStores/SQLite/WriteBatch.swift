@@ -4,11 +4,6 @@ import HeraldModel
 
 /// What one commit is to change in mailbox and journal, gathered in memory first: a notification that is replaced within
 /// the batch is never written, only its lines are.
-///
-/// The row of one that was replaced later may stay for a while: the start takes the newest row of a slot for the slot's
-/// (``StoreStart``). So these rows are deleted many at a time, when the pages on which they lie have mostly died and need
-/// not be written; and always with the first row that is deleted for any other reason, since without its newer row an
-/// older one would be the slot's again.
 struct WriteBatch {
     private struct Staged {
         let letter: Letter
@@ -29,25 +24,15 @@ struct WriteBatch {
     private var changes: [Slot: Change] = [:]
     /// What the index is to forget once the batch is durable.
     private var forgotten: [SlotIndex.Entry] = []
-    /// Rows that are deleted with the batch.
     private var deleted: [UInt64] = []
-    /// Rows that the batch replaces.
-    private var replaced: [UInt64] = []
-    /// Rows that earlier batches replaced and that are still there.
-    private var leftover: [UInt64] = []
-    /// Whether the batch deletes what was replaced.
-    private var isCleaning = false
-    private let leftoverLimit: Int
     private(set) var lines = JournalLines()
     /// When this batch is; the time of its `stored` and `replaced` lines.
     private(set) var now = WallTime(milliseconds: 0)
     /// The next put's sequence.
     private(set) var nextSequence: UInt64
 
-    /// - Parameter leftoverLimit: How many rows that were replaced may be left for a later batch.
-    init(index: SharedIndex, nextSequence: UInt64, leftoverLimit: Int) {
+    init(index: SharedIndex, nextSequence: UInt64) {
         self.index = index
-        self.leftoverLimit = leftoverLimit
         self.nextSequence = nextSequence
     }
 
@@ -63,13 +48,8 @@ struct WriteBatch {
         changes.removeAll(keepingCapacity: true)
         forgotten.removeAll(keepingCapacity: true)
         deleted.removeAll(keepingCapacity: true)
-        replaced.removeAll(keepingCapacity: true)
-        isCleaning = false
         lines.removeAll()
     }
-
-    /// Whether rows that were replaced are still there.
-    var hasLeftover: Bool { !leftover.isEmpty }
 
     // What goes in.
 
@@ -88,7 +68,7 @@ struct WriteBatch {
             break
         case nil:
             if let held = index.entry(slot) {
-                replaced.append(held.sequence)
+                deleted.append(held.sequence)
                 lines.append(WriteBatch.event(.replaced, held, at: now, replacement: notification.id))
             }
         }
@@ -98,7 +78,6 @@ struct WriteBatch {
     /// Deletes a row that the index has forgotten.
     mutating func remove(_ sequence: UInt64, event: JournalEvent?) {
         deleted.append(sequence)
-        isCleaning = true
         if let event { lines.append(event) }
     }
 
@@ -111,8 +90,6 @@ struct WriteBatch {
         switch changes[slot] {
         case .put(let place):
             staged[place].isOver = true
-            // What it replaced must not be the slot's again.
-            isCleaning = true
             lines.append(JournalEvent(state, staged[place].letter.notification, at: moment))
         case .nothing:
             return
@@ -138,7 +115,6 @@ struct WriteBatch {
     private mutating func forget(_ held: SlotIndex.Entry, _ state: JournalState, at moment: WallTime) {
         forgotten.append(held)
         deleted.append(held.sequence)
-        isCleaning = true
         lines.append(WriteBatch.event(state, held, at: moment))
     }
 
@@ -161,29 +137,17 @@ struct WriteBatch {
     // What comes out.
 
     /// Writes rows; in ascending order, since neighbours share pages.
-    ///
-    /// In a batch that nobody waits for what was replaced is deleted in any case.
     /// - Throws: `DatabaseError`.
-    mutating func write(to mailbox: MailboxTable, isAwaited: Bool) throws {
-        if !isAwaited || leftover.count + replaced.count > leftoverLimit { isCleaning = true }
-        if isCleaning {
-            deleted += leftover
-            deleted += replaced
-            deleted.sort()
-            try mailbox.delete(deleted)
-        }
+    mutating func write(to mailbox: MailboxTable) throws {
+        deleted.sort()
+        for sequence in deleted { try mailbox.delete(sequence) }
         for one in staged where !one.isOver {
             try mailbox.insert(one.letter.notification, sequence: one.sequence)
         }
     }
 
-    /// Notes what is durable now, here and in the index.
-    mutating func committed() {
-        if isCleaning { leftover.removeAll(keepingCapacity: true) } else { leftover += replaced }
-        updateIndex()
-    }
-
-    private func updateIndex() {
+    /// Tells the index what is durable now.
+    func updateIndex() {
         guard !staged.isEmpty || !forgotten.isEmpty else { return }
         index.commit(
             forgotten: forgotten,

@@ -70,11 +70,7 @@ final class Writer {
         transaction = try TransactionStatements(database)
         mailbox = try MailboxTable(database)
         journal = try JournalTable(database)
-        batch = WriteBatch(
-            index: surroundings.index,
-            nextSequence: settings.firstSequence,
-            leftoverLimit: surroundings.configuration.leftoverLimit
-        )
+        batch = WriteBatch(index: surroundings.index, nextSequence: settings.firstSequence)
     }
 
     /// The time since the writer's start.
@@ -90,7 +86,6 @@ final class Writer {
                 now: now,
                 urgent: waiting.urgent + urgent,
                 hasWork: !waiting.isEmpty || !orders.isEmpty,
-                hasLeftover: batch.hasLeftover,
                 isClosing: waiting.isClosing
             )
             switch schedule.next(facts) {
@@ -124,7 +119,7 @@ final class Writer {
         do {
             let journalEnd = try transact {
                 try stageOrders(&stage)
-                try batch.write(to: mailbox, isAwaited: stage.urgent > 0)
+                try batch.write(to: mailbox)
                 try settings.cover(batch.nextSequence, database)
                 return try journal.append(batch.lines)
             }
@@ -134,7 +129,7 @@ final class Writer {
             return
         }
         settings.committed()
-        batch.committed()
+        batch.updateIndex()
         schedule.committed(urgent: stage.urgent, pagesInLog: log.pages, now: now)
         surroundings.statistics.committed(changes: stage.changes)
         orders.removeFirst(stage.count)

@@ -23,8 +23,6 @@ struct WriterSchedule {
         var urgent: Int
         /// Whether anything at all is to be written.
         var hasWork: Bool
-        /// Whether rows that were replaced are still to be deleted: by a commit in a quiet moment.
-        var hasLeftover = false
         var isClosing: Bool
     }
 
@@ -79,7 +77,7 @@ struct WriterSchedule {
         }
         if let mode = checkpoints.due(facts.urgent > 0 ? .busy : .gap) { return .checkpoint(mode) }
         if facts.urgent > 0 { return nextForUrgent(facts) }
-        if facts.isClosing { return facts.hasWork || facts.hasLeftover ? .commit : .finish }
+        if facts.isClosing { return facts.hasWork ? .commit : .finish }
         return nextInQuiet(facts)
     }
 
@@ -109,11 +107,7 @@ struct WriterSchedule {
             guard facts.now < waitingSince + journalDelay else { return .commit }
             wakeAt = waitingSince + journalDelay
         }
-        if facts.hasLeftover {
-            let idleAt = checkpoints.idleMoment(after: lastCommit)
-            guard facts.now < idleAt else { return .commit }
-            wakeAt = min(wakeAt ?? idleAt, idleAt)
-        } else if let idleAt = checkpoints.idleMoment(lastCommit: lastCommit) {
+        if let idleAt = checkpoints.idleMoment(lastCommit: lastCommit) {
             if facts.now >= idleAt, let mode = checkpoints.due(.quiet) { return .checkpoint(mode) }
             wakeAt = min(wakeAt ?? idleAt, idleAt)
         }
