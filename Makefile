@@ -7,7 +7,7 @@ PYTHON = .build/venv/bin/python
 FIGURES ?=
 # How often the crash test kills the service.
 CRASH_CYCLES ?= 100
-SOURCES = Package.swift Sources Tests $(wildcard Benchmarks)
+SOURCES = Package.swift Sources Tests Examples/PushChat/Package.swift Examples/PushChat/Sources $(wildcard Benchmarks)
 
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
 LIBRARIES = libnghttp2-dev libpq-dev libsqlite3-dev pkg-config
@@ -15,13 +15,21 @@ PEERS = chromium chromium-driver curl dbus-daemon iproute2 openssl mosquitto mos
 	python3 python3-dbusmock python3-venv
 RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
-.PHONY: build run test unit interop bench lint format libraries peers rivals clean
+.PHONY: build run demo pushchat test unit interop bench lint format libraries peers rivals clean
 
 build: libraries
 	swift build --configuration $(CONFIGURATION) --product herald
 
 run: build
 	$(BUILD)/herald serve --demo
+
+# The chat of Examples/PushChat on two devices.
+demo: build pushchat
+	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald Examples/PushChat/demo
+
+# A package of its own, which takes Herald as anybody else does.
+pushchat: libraries
+	swift build --package-path Examples/PushChat --scratch-path .build/pushchat
 
 test: unit interop
 
@@ -31,6 +39,7 @@ unit: libraries
 
 interop: libraries peers $(PYTHON)
 	swift build --product herald
+	$(MAKE) pushchat
 	HERALD_CRASH_CYCLES=$(CRASH_CYCLES) $(PYTHON) -m pytest Tests/Interop
 
 bench: libraries rivals

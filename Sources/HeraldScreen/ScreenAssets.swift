@@ -17,6 +17,7 @@ enum ScreenAssets {
     static let files: [String: ScreenAsset] = [
         "activity-card.js": script(PackageResources.activity_card_js),
         "announce.js": script(PackageResources.announce_js),
+        "app-frame.js": script(PackageResources.app_frame_js),
         "app-screen.js": script(PackageResources.app_screen_js),
         "apps.js": script(PackageResources.apps_js),
         "arrow.svg": picture(PackageResources.arrow_svg),

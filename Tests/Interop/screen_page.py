@@ -32,7 +32,8 @@ POLICY = "; ".join((RESOURCES / "content-security-policy.txt").read_text().split
 APP = {
     "topic": "com.example.pushchat", "name": "PushChat", "icon": False, "badge": 0, "state": "background",
     "environment": "production", "token": "a1" * 32, "permission": {"alerts": True, "badges": True, "sounds": True},
-    "wants": ["alert", "badge", "sound"], "refused": None, "screen_url": None, "opened_with": None, "launch_image": None,
+    "wants": ["alert", "badge", "sound"], "refused": None, "screen_url": None, "opened_with": None, "received": None,
+    "launch_image": None,
 }
 
 NOTIFICATION = {

@@ -39,6 +39,14 @@ extension Phone {
         case .permit(let topic, let kinds): return permit(try app(topic), kinds, now)
         case .set(let switches): return try set(switches, now)
         case .remove(let topic): return remove(try app(topic), now)
+        case .badge(let topic, let number):
+            guard 0...PhoneAction.highestBadge ~= number else {
+                throw DeviceError(.notPossible, "a badge is a number from 0 to \(PhoneAction.highestBadge)")
+            }
+            let index = try app(topic)
+            // What the user does not let it do by a notification, it does not do by itself either.
+            if state.apps[index].permission?.badges == true { state.apps[index].badge = number }
+            return []
         case .install: throw DeviceError(.notPossible, "a bundle is installed by its path")
         }
     }
@@ -140,6 +148,7 @@ extension Phone {
     mutating func leave() {
         guard let topic = state.foreground else { return }
         state.foreground = nil
+        received[topic] = nil
         guard let index = state.apps.firstIndex(where: { $0.topic == topic }) else { return }
         state.apps[index].state = .background
         state.apps[index].hasSnapshot = true
@@ -155,6 +164,7 @@ extension Phone {
     private mutating func end(_ index: Int, _ now: WallTime) -> [PhoneOrder] {
         let topic = state.apps[index].topic
         if state.foreground == topic { state.foreground = nil }
+        received[topic] = nil
         state.apps[index].state = .endedByUser
         state.apps[index].hasSnapshot = false
         state.apps[index].openedWith = nil

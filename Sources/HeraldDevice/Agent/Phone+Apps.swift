@@ -72,6 +72,7 @@ extension Phone {
         state.apps.remove(at: index)
         bundles[topic] = nil
         if state.foreground == topic { state.foreground = nil }
+        received[topic] = nil
         state.shown.removeAll { $0.app == topic }
         if let banner = state.banner, !state.shown.contains(where: { $0.view.id == banner }) { state.banner = nil }
         state.activities.removeAll { $0.app == topic }

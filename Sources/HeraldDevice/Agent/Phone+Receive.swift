@@ -197,7 +197,11 @@ extension Phone {
             arrival.pushType != .liveactivity
         else { return [] }
         var orders: [PhoneOrder] = []
-        if presentation.isDeliveredToApp { orders.append(tell(.foreground, arrival, index)) }
+        if presentation.isDeliveredToApp {
+            let app = state.apps[index].topic
+            if state.foreground == app { received[app] = arrival }
+            orders.append(tell(.foreground, arrival, index))
+        }
         if presentation.backgroundSeconds != nil { orders += wake(arrival, index, now) }
         if presentation.reasons.contains(.endedByUser) { state.apps[index].held = arrival }
         // An app that the user ended is not started, and a silent notification is for the background alone.

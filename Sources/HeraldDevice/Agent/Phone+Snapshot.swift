@@ -35,11 +35,15 @@ extension Phone {
         view.wants = app.information.wants
         view.refused = app.refused
         view.screenURL = app.information.screenURL
-        view.openedWith = app.openedWith.flatMap { payload in
-            guard case .object(let members, _) = PayloadReader.read(Array(payload)) else { return nil }
-            return .object(members)
-        }
+        view.openedWith = app.openedWith.flatMap { object(in: $0) }
+        view.received = received[app.topic]
+            .map { PhoneSnapshot.Delivery(apnsID: $0.apnsID, payload: object(in: $0.payload)) }
         view.launchImage = app.launchImage
         return view
+    }
+
+    private func object(in payload: some Sequence<UInt8>) -> PayloadValue? {
+        guard case .object(let members, _) = PayloadReader.read(Array(payload)) else { return nil }
+        return .object(members)
     }
 }

@@ -17,6 +17,8 @@ struct Phone {
     var connection = PhoneSnapshot.Connection()
     var log: [PhoneSnapshot.Line] = []
     var sounds: [PhoneSnapshot.Sound] = []
+    /// What came last to an app that is open.
+    var received: [Topic: PhoneState.Arrival] = [:]
     /// The apps that are on the local socket.
     var present: Set<Topic> = []
 

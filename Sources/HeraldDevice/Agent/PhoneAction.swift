@@ -37,10 +37,15 @@ public enum PhoneAction: Hashable, Sendable {
     case permit(Topic, Set<NotificationKind>)
     /// Changes switches of the device.
     case set(PhoneSwitches)
+    /// Sets the number on an app's icon, which is what the app itself does; 0 takes it away.
+    case badge(Topic, Int)
     /// Installs the bundle at a path.
     case install(path: String)
     /// Removes an app and everything that it has on the device; its device token is dead.
     case remove(Topic)
+
+    /// The highest number that an icon shows.
+    static let highestBadge = 999_999_999
 }
 
 /// Switches of a device; those that are nil stay as they are.
@@ -65,11 +70,11 @@ public struct PhoneSwitches: Codable, Hashable, Sendable {
 extension PhoneAction: Codable {
     private enum CodingKeys: String, CodingKey {
         case verb = "do"
-        case topic, id, notification, action, text, allow, path
+        case topic, id, notification, action, text, allow, path, badge
     }
 
     private enum Verb: String, Codable, CaseIterable {
-        case lock, unlock, home, open, end, tap, close, clear, act, permit, set, install, remove
+        case lock, unlock, home, open, end, tap, close, clear, act, permit, set, badge, install, remove
     }
 
     /// Reads an action.
@@ -127,6 +132,11 @@ extension PhoneAction: Codable {
                 )
             }
             self = .set(switches)
+        case .badge:
+            guard let number = try? container.decode(Int.self, forKey: .badge) else {
+                throw Self.failure("\"badge\" must be a number; 0 takes it away", .badge, container)
+            }
+            self = .badge(try topic(), number)
         case .install: self = .install(path: try text(.path))
         }
     }
@@ -159,6 +169,9 @@ extension PhoneAction: Codable {
         case .set(let switches):
             try write(.set)
             try switches.encode(to: encoder)
+        case .badge(let topic, let number):
+            try write(.badge, topic)
+            try container.encode(number, forKey: .badge)
         case .install(let path):
             try write(.install)
             try container.encode(path, forKey: .path)

@@ -118,6 +118,8 @@ extension PhoneSnapshot {
         @OrNull public var screenURL: String?
         /// The payload of the notification that it was opened with.
         @OrNull public var openedWith: PayloadValue?
+        /// The newest notification that came to it since it is open, which is shown to nobody but the app itself.
+        @OrNull public var received: Delivery?
         /// The picture that it opened with.
         @OrNull public var launchImage: String?
 
@@ -131,14 +133,34 @@ extension PhoneSnapshot {
             refused = nil
             screenURL = nil
             openedWith = nil
+            received = nil
             launchImage = nil
         }
 
         private enum CodingKeys: String, CodingKey {
-            case topic, name, icon, badge, state, environment, token, permission, wants, refused
+            case topic, name, icon, badge, state, environment, token, permission, wants, refused, received
             case screenURL = "screen_url"
             case openedWith = "opened_with"
             case launchImage = "launch_image"
+        }
+    }
+
+    /// A notification that an app got.
+    public struct Delivery: Codable, Hashable, Sendable {
+        /// Its `apns-id`.
+        @OrNull public var apnsID: String?
+        /// Its payload; nil for what is no JSON object.
+        @OrNull public var payload: PayloadValue?
+
+        /// What came.
+        package init(apnsID: String?, payload: PayloadValue?) {
+            self.apnsID = apnsID
+            self.payload = payload
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case apnsID = "apns_id"
+            case payload
         }
     }
 

@@ -1,5 +1,6 @@
 // An app that is open: its launch image, then its page, or what it was opened with.
 
+import { greets } from "./app-frame.js";
 import { h } from "./dom.js";
 import { appIcon } from "./icons.js";
 
@@ -17,6 +18,7 @@ export function appScreen(page, app) {
       ? h("iframe", {
         key: "frame", class: "app-frame", src: address, title: app.name,
         sandbox: "allow-forms allow-modals allow-same-origin allow-scripts", referrerpolicy: "no-referrer",
+        made: (frame) => greets(page, frame, app.topic),
       })
       : opened(app));
 }

@@ -1,6 +1,7 @@
 // The page: what the agent tells, what the page remembers by itself, and when it is drawn.
 
 import { Announcer } from "./announce.js";
+import { tellApp } from "./app-frame.js";
 import { h, render } from "./dom.js";
 import { failure } from "./failure.js";
 import { history } from "./history.js";
@@ -115,6 +116,7 @@ function hear(device) {
   if (before && device.foreground !== before.foreground) page.isCentreOpen = false;
   if (before && device.locked !== before.locked) page.isCentreOpen = false;
   announcer.hear(device);
+  tellApp(device);
   player.hear(device.sounds);
   draw();
 }

@@ -53,6 +53,35 @@ import Testing
         #expect(kit.app?.launchImage == "the previous snapshot")
     }
 
+    @Test func whatComesToAnAppThatIsOpenIsShownToTheAppUntilItIsLeft() throws {
+        var kit = try PhoneKit()
+        kit.receive(#"{"aps":{"alert":"before"}}"#)
+        #expect(kit.app?.received == nil)
+        try kit.does(.open(PhoneKit.topic))
+        let record = try #require(kit.receive(#"{"aps":{"alert":"now"},"k":1}"#).record)
+        #expect(kit.app?.received?.apnsID == record.apnsID && kit.app?.received?.payload?.members?["k"] == .number(1))
+        try kit.does(.home)
+        #expect(kit.app?.received == nil)
+        try kit.does(.open(PhoneKit.topic))
+        kit.receive(#"{"aps":{"alert":"again"}}"#)
+        try kit.does(.end(PhoneKit.topic))
+        #expect(kit.app?.received == nil)
+    }
+
+    @Test func anAppSetsItsBadgeAsFarAsTheUserLetsIt() throws {
+        var kit = try PhoneKit()
+        kit.receive(#"{"aps":{"badge":3}}"#)
+        #expect(try kit.does(.badge(PhoneKit.topic, 0)).isEmpty && kit.app?.badge == 0)
+        try kit.does(.badge(PhoneKit.topic, 7))
+        #expect(kit.app?.badge == 7)
+        for number in [-1, PhoneAction.highestBadge + 1] {
+            #expect(throws: DeviceError.self) { try kit.does(.badge(PhoneKit.topic, number)) }
+        }
+        var silent = try PhoneKit(allow: [.alert])
+        try silent.does(.badge(PhoneKit.topic, 7))
+        #expect(silent.app?.badge == 0)
+    }
+
     @Test func closingTellsNobodyButTheRecord() throws {
         var kit = try PhoneKit(programs: [.open])
         let record = try #require(kit.receive(#"{"aps":{"alert":"a"}}"#).record)

@@ -1,0 +1,75 @@
+import HTTPTypes
+import HeraldModel
+
+/// What a client sends, from JSON or from a form; which members a command needs, its reader says.
+struct ChatInput: Decodable, Sendable {
+    var udid: String?
+    var token: String?
+    var name: String?
+    var code: String?
+    var text: String?
+    var read: Int64?
+
+    /// Who it is: 40 hexadecimal digits that the app makes up once and shows nobody.
+    func requireUDID() throws -> UDID {
+        guard let udid = UDID(try require(udid, "udid")) else { throw ChatRefusal(.badRequest, UDID.rule) }
+        return udid
+    }
+
+    /// The device token, as the app got it from the device.
+    func requireToken() throws -> DeviceToken {
+        guard let token = DeviceToken(try require(token, "token").lowercased()) else {
+            throw ChatRefusal(.badRequest, "token must be the device token: 64 hexadecimal digits")
+        }
+        return token
+    }
+
+    func requireName(_ limits: ChatLimits) throws -> String {
+        try line(name, "name", limits.nameBytes)
+    }
+
+    func requireCode(_ limits: ChatLimits) throws -> String {
+        try line(code, "code", limits.codeBytes)
+    }
+
+    func requireText(_ limits: ChatLimits) throws -> String {
+        let text = try require(text, "text")
+        guard text.utf8.count <= limits.textBytes else {
+            throw ChatRefusal(.contentTooLarge, "text is longer than \(limits.textBytes) bytes: send it in parts")
+        }
+        guard text.contains(where: { !$0.isWhitespace }) else { throw ChatRefusal(.badRequest, "text is empty") }
+        guard !text.unicodeScalars.contains("\0") else { throw ChatRefusal(.badRequest, "text has a zero byte in it") }
+        return text
+    }
+
+    private func require(_ text: String?, _ member: String) throws -> String {
+        guard let text, !text.isEmpty else { throw ChatRefusal(.badRequest, "\(member) is missing") }
+        return text
+    }
+
+    /// A text of one line, without blanks around it.
+    private func line(_ text: String?, _ member: String, _ limit: Int) throws -> String {
+        let words = try require(text, member).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        guard !words.isEmpty else { throw ChatRefusal(.badRequest, "\(member) is empty") }
+        guard words.utf8.count <= limit else {
+            throw ChatRefusal(.badRequest, "\(member) is longer than \(limit) bytes")
+        }
+        let isPlain = words.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+        guard isPlain else { throw ChatRefusal(.badRequest, "\(member) has a control character in it") }
+        return words
+    }
+}
+
+/// Who a user is: 40 hexadecimal digits.
+///
+/// Whoever knows them speaks as that user.
+struct UDID: Hashable, Sendable {
+    static let rule = "udid must be 40 hexadecimal digits, made up once for each installation"
+
+    let hex: String
+
+    init?(_ text: some StringProtocol) {
+        guard text.utf8.count == 40, text.allSatisfy({ $0.isASCII && $0.isHexDigit }) else { return nil }
+        hex = text.lowercased()
+    }
+}

@@ -1,0 +1,58 @@
+import Foundation
+
+/// The notification of a message.
+///
+/// `REPLY` is a key of the app's texts: what the button is called, the device says in its user's language.
+struct ChatPayload: Sendable {
+    let author: String
+    let text: String
+    /// How many messages the user has not seen, with this one.
+    let badge: Int
+    /// Its number.
+    let message: Int64
+
+    private struct Content: Encodable {
+        struct APS: Encodable {
+            struct Alert: Encodable {
+                let actionLocKey = "REPLY"
+                let body: String
+
+                enum CodingKeys: String, CodingKey {
+                    case body
+                    case actionLocKey = "action-loc-key"
+                }
+            }
+
+            let alert: Alert
+            let badge: Int
+            let sound = "beep.caf"
+        }
+
+        let aps: APS
+        let message: Int64
+    }
+
+    /// The payload, in which a text that does not fit is cut; the app fetches the whole.
+    func json(limit: Int) throws -> String {
+        let whole = try encoded(text)
+        guard whole.utf8.count > limit else { return whole }
+        let characters = Array(text)
+        // The longest beginning that fits.
+        var fits = 0
+        var tooLong = characters.count
+        while tooLong - fits > 1 {
+            let middle = (fits + tooLong) / 2
+            let isGood = try encoded(characters[..<middle] + "…").utf8.count <= limit
+            if isGood { fits = middle } else { tooLong = middle }
+        }
+        return try encoded(characters[..<fits] + "…")
+    }
+
+    private func encoded(_ text: some Sequence<Character>) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let alert = Content.APS.Alert(body: "\(author): \(String(text))")
+        let content = Content(aps: Content.APS(alert: alert, badge: badge), message: message)
+        return String(decoding: try encoder.encode(content), as: UTF8.self)
+    }
+}

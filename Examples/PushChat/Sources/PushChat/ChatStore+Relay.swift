@@ -1,0 +1,72 @@
+import GRDB
+import HeraldModel
+
+/// What concerns the relay: two of its tables, of which its documentation tells.
+extension ChatStore {
+    /// Queues a message's notification for everybody in the room but its author.
+    ///
+    /// A row is all that it takes.
+    func notify(of text: String, _ id: Int64, from author: User, _ database: Database) throws {
+        let others = try User.fetchAll(
+            database,
+            sql: "SELECT \(User.columns) FROM active_users WHERE code = ? AND udid <> ?",
+            arguments: [author.code, author.udid]
+        )
+        for other in others {
+            let payload = ChatPayload(
+                author: author.name,
+                text: text,
+                badge: try unread(other, database),
+                message: id
+            )
+            try database.execute(
+                sql: "INSERT INTO relay.push_queue (device_token, topic, payload) VALUES (?, ?, ?)",
+                arguments: [other.token, topic.name, try payload.json(limit: limits.payloadBytes)]
+            )
+        }
+    }
+
+    /// How many messages of others somebody has not seen.
+    private func unread(_ user: User, _ database: Database) throws -> Int {
+        try Int.fetchOne(
+            database,
+            sql: """
+                SELECT count(*) FROM (SELECT 1 FROM messages WHERE code = ? AND id > ? AND udid <> ? LIMIT ?)
+                """,
+            arguments: [user.code, user.readThrough, user.udid, limits.badge]
+        ) ?? 0
+    }
+
+    /// Notes when a token was reported last: what is heard of its death from before then does not count.
+    func register(_ token: DeviceToken, _ database: Database) throws {
+        try database.execute(
+            sql: """
+                INSERT INTO relay.devices (device_token, topic) VALUES (?, ?)
+                ON CONFLICT (device_token, topic) DO UPDATE SET
+                registered_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), dead_at = NULL, held_at = NULL, evidence = NULL
+                """,
+            arguments: [token.hex, topic.name]
+        )
+    }
+
+    /// Removes the users whose app is gone, as the relay heard from the service.
+    /// - Returns: How many they were.
+    func forgetDead() async throws -> Int {
+        let dead = """
+            EXISTS (SELECT 1 FROM relay.devices AS device WHERE device.device_token = active_users.device_token
+            AND device.topic = ? AND device.dead_at IS NOT NULL
+            AND (device.registered_at IS NULL OR device.registered_at <= device.dead_at))
+            """
+        let topic = topic.name
+        // A look takes no lock that anybody waits for.
+        let count = try await database.read { database in
+            try Int.fetchOne(
+                database,
+                sql: "SELECT count(*) FROM active_users WHERE \(dead)",
+                arguments: [topic]
+            ) ?? 0
+        }
+        guard count > 0 else { return 0 }
+        return try await database.write { try remove(dead, [topic], $0) }
+    }
+}

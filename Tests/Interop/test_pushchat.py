@@ -1,0 +1,314 @@
+"""PushChat: two people talk by push on two devices of one laptop, in Chromium, and nothing that is said is lost."""
+
+import json
+import os
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+from pushchat import APP, BUNDLE, PUSHCHAT, Room
+from selenium.webdriver.common.keys import Keys
+from service import HERALD, ROOT, eventually, herald
+
+if not PUSHCHAT.exists():
+    raise pytest.UsageError(f"{PUSHCHAT} is not there; run `make pushchat` first")
+
+
+@pytest.fixture(scope="module")
+def room(shared, tmp_path_factory, chromium):
+    room = Room(shared, tmp_path_factory.mktemp("pushchat"), chromium)
+    yield room
+    room.close()
+
+
+@pytest.fixture
+def ann(room):
+    """Ann looks at the chat."""
+    room.ann.act(do="unlock")
+    room.ann.open_app()
+    return room.ann
+
+
+@pytest.fixture
+def bob(room):
+    """Bob looks at the chat, and nothing is on his screen."""
+    room.bob.act(do="unlock")
+    room.bob.act(do="clear")
+    room.bob.open_app()
+    return room.bob
+
+
+def test_a_message_just_appears_in_an_app_that_is_open(ann, bob):
+    ann.say("Hello Bob")
+    bob.reads("Hello Bob")
+    # It came by push, to the app alone.
+    received = bob.on_screen["received"]["payload"]
+    assert received["aps"]["alert"] == {"body": "Ann: Hello Bob", "action-loc-key": "REPLY"}
+    assert bob.snapshot["notifications"] == [] and bob.on_screen["badge"] == 0
+    bob.say("Hello Ann", "How are you?")
+    ann.reads("Hello Ann", "How are you?")
+    assert ann.app().one("#members").text == "In the room: Ann, Bob"
+    assert ann.browser.complaints() == []
+
+
+def test_a_locked_device_shows_the_alert_and_opening_it_lands_in_the_chat(ann, bob):
+    bob.act(do="lock")
+    ann.say("Dinner is ready", "It gets cold")
+    bob.alerted("Ann: Dinner is ready")
+    shown = bob.alerted("Ann: It gets cold")
+    assert (shown["slider"], bob.on_screen["badge"]) == ("Reply", 2)
+    assert [sound["name"] for sound in bob.snapshot["sounds"]][-2:] == ["beep.caf", "beep.caf"]
+    page = bob.screen()
+    page.one(".lock-list .card")
+    page.one(".slider input").send_keys(Keys.ENTER)
+    bob.reads("Dinner is ready", "It gets cold")
+    # Who has read everything has no number on the icon.
+    eventually(lambda: bob.on_screen["badge"] == 0, what="an icon without a number")
+
+
+def test_the_device_speaks_its_users_language(ann, bob):
+    bob.act(do="set", languages=["de"])
+    bob.act(do="lock")
+    ann.say("Guten Abend")
+    assert bob.alerted("Ann: Guten Abend")["slider"] == "Antworten"
+    page = bob.open_app()
+    page.until(lambda: page.one("#send").text == "Senden")
+    bob.act(do="set", languages=["en"])
+    page.until(lambda: page.one("#send").text == "Send")
+
+
+def test_a_long_message_is_cut_in_the_alert_and_whole_in_the_chat(ann, bob, room):
+    text = "👍🏽 “so” \\ " * 400
+    bob.act(do="lock")
+    page = ann.app()
+    page.run("document.getElementById('text').value = arguments[0]", text)
+    page.one("#text").send_keys(Keys.ENTER)
+    shown = eventually(lambda: bob.snapshot["notifications"], timeout=30, what="the alert")[0]
+    assert shown["body"].startswith("Ann: 👍🏽 “so”") and shown["body"].endswith("…")
+    (row,) = room.queue.run("SELECT payload, status FROM push_queue ORDER BY id DESC LIMIT 1")
+    # As much as fits: one more of the longest letters would be too much.
+    assert 4096 - 40 < len(row["payload"].encode()) <= 4096
+    bob.open_app()
+    bob.reads(text)
+
+
+def test_a_network_that_is_cut_loses_nothing(ann, bob):
+    bob.act(do="home")
+    bob.act(do="set", network=False)
+    said = [f"while you were away {number}" for number in range(4)]
+    ann.say(*said)
+    assert bob.snapshot["notifications"] == []
+    bob.act(do="set", network=True)
+    # The service keeps the newest for who is away; the chat has them all.
+    shown = bob.alerted(f"Ann: {said[-1]}")
+    assert len(bob.snapshot["notifications"]) == 1 and bob.on_screen["badge"] == 4
+    bob.act(do="tap", id=shown["id"])
+    bob.reads(*said)
+
+
+def test_a_relay_that_is_killed_loses_nothing(ann, bob, room):
+    bob.act(do="home")
+    ann.say("before")
+    room.relay.kill()
+    said = [f"without a relay {number}" for number in range(3)]
+    ann.say(*said)
+    room.relay.start()
+    for text in ["before", *said]:
+        bob.alerted(f"Ann: {text}")
+    assert len(bob.snapshot["notifications"]) == 4, "one of them came twice"
+    bob.open_app()
+    bob.reads("before", *said)
+    bob.say("all there")
+    ann.reads("all there")
+
+
+def test_a_server_that_is_killed_loses_nothing(ann, bob, room):
+    """What it had said was sent is there, and was sent."""
+    bob.act(do="home")
+    said = [f"your server is about to end {number}" for number in range(3)]
+    ann.say(*said)
+    port = room.chat.url.rsplit(":", 1)[1].strip("/")
+    room.chat.process.kill()
+    room.chat.process.wait(timeout=10)
+    room.chat.start(port)
+    for text in said:
+        bob.alerted(f"Ann: {text}")
+    bob.open_app()
+    bob.reads(*said)
+    ann.browser.complaints()
+
+
+def test_who_removes_the_app_leaves_the_room(ann, bob, room):
+    token = bob.device_token
+    bob.command("remove", APP)
+    # The service is told by the connection that stands.
+    ann.say("Bob?")
+    row = eventually(
+        lambda: room.queue.run("SELECT * FROM push_queue WHERE device_token = ? AND status = 'refused'", token), timeout=30,
+        what="the refusal",
+    )[0]
+    assert row["reason"] == "Unregistered"
+    (dead,) = room.queue.run("SELECT * FROM devices WHERE device_token = ?", token)
+    assert dead["dead_at"]
+    eventually(lambda: room.chat.users() == {"Ann"}, what="a room with Ann alone")
+    ann.say("Nobody else is here")
+    assert ann.app().one("#members").text == "In the room: Ann"
+    # Installed again, the app has another token, and joins as at first.
+    bob.command("install", bob.bundle)
+    bob.command("allow", APP, "alert,badge,sound")
+    assert eventually(lambda: bob.on_screen["token"], what="a token") != token
+    bob.join("open sesame")
+    assert bob.texts(bob.app()) == [], "what was said before they came is not theirs"
+    ann.say("There you are")
+    bob.reads("There you are")
+    ann.browser.complaints()
+
+
+def test_the_forms_of_the_tutorial(ann, room):
+    evil = "<img src=x onerror=document.title='owned'>"
+    page = room.browser
+    page.driver.switch_to.window(room.home)
+    page.driver.get(room.chat.url + "test_join.html")
+    page.one("[name=name]").send_keys("Mallory")
+    page.one("[name=code]").send_keys("open sesame")
+    page.one("button").click()
+    page.one("[role=status]", "You are in the room.")
+    page.driver.get(room.chat.url + "test_message.html")
+    page.one("[name=text]").send_keys(evil)
+    page.one("button").click()
+    page.one("[role=status]", "Everybody else in the room is told.")
+    ann.reads(evil)
+    assert "owned" not in page.driver.title
+    # The made-up token is refused, and is nobody's death: a wrong environment looks the same.
+    ann.say("Hello Mallory")
+    row = eventually(
+        lambda: room.queue.run("SELECT reason FROM push_queue WHERE device_token LIKE '0123%' AND status = 'refused'"),
+        timeout=30, what="the refusal",
+    )[0]
+    assert row["reason"] == "BadDeviceToken" and "Mallory" in room.chat.users()
+    page.driver.switch_to.window(room.home)
+    page.driver.get(room.chat.url + "test_leave.html")
+    page.one("button").click()
+    page.one("[role=status]", "You have left the room.")
+    page.one("a").click()
+    page.one("button").click()
+    page.one("[role=status]", "nobody with this udid is in a room: join first")
+    page.complaints()
+
+
+UDID, TOKEN = "ab" * 20, "cd" * 32
+JOIN = {"udid": UDID, "token": TOKEN, "name": "Eve", "code": "another room"}
+
+
+@pytest.mark.parametrize(
+    "command, body, status, words",
+    [
+        ("join", {**JOIN, "udid": "short"}, 400, "udid must be 40"),
+        ("join", {**JOIN, "token": TOKEN[1:]}, 400, "token must be"),
+        ("join", {name: JOIN[name] for name in ("udid", "token", "code")}, 400, "name is missing"),
+        ("join", {**JOIN, "name": "   "}, 400, "name is empty"),
+        ("join", {**JOIN, "name": "x" * 65}, 400, "name is longer than 64 bytes"),
+        ("join", {**JOIN, "name": "a\u0007b"}, 400, "control character"),
+        ("join", {**JOIN, "code": "ü" * 65}, 400, "code is longer than 128 bytes"),
+        ("message", {"udid": UDID, "text": "x"}, 404, "join first"),
+        ("message", {"udid": UDID, "text": "x" * 8001}, 413, "text is longer than 8000 bytes"),
+        ("message", {"udid": UDID, "text": " \n "}, 400, "text is empty"),
+        ("message", {"udid": UDID, "text": "a\u0000b"}, 400, "zero byte"),
+        ("message", b"[" * 20000, 400, "not a JSON object"),
+        ("message", b"x" * 40000, 413, "longer than 32768 bytes"),
+        ("update", {"udid": UDID}, 400, "token or read is missing"),
+        ("update", {"udid": UDID, "read": "now"}, 400, "read is a number"),
+        ("leave", {"udid": UDID}, 404, "join first"),
+    ],
+)
+def test_what_is_wrong_is_told(room, command, body, status, words):
+    answer, said, _ = room.chat.ask(f"api/{command}", body)
+    assert (answer, words in said["error"]) == (status, True), said
+
+
+def test_other_sites_are_kept_out(room):
+    assert room.chat.ask("api/join", JOIN, Host="evil.example")[0] == 421
+    assert room.chat.ask("api/join", JOIN, Origin="http://evil.example")[0] == 403
+    assert room.chat.ask("api/join", JOIN, kind="text/plain")[0] == 415
+    assert room.chat.ask("api/messages")[0] == 401
+    _, _, headers = room.chat.ask("test_join.html")
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+
+
+def test_who_talks_too_much_waits(room):
+    assert room.chat.ask("api/join", JOIN)[0] == 200
+    answers = [room.chat.ask("api/message", {"udid": UDID, "text": "spam"}) for _ in range(40)]
+    refused = [answer for answer in answers if answer[0] != 200]
+    assert refused and all((status, headers["retry-after"]) == (429, "10") for status, _, headers in refused)
+    # Page after page, from the first on.
+    bearer = {"authorization": f"Bearer {UDID}"}
+    _, said, _ = room.chat.ask("api/messages?since=0", **bearer)
+    assert len(said["messages"]) == 40 - len(refused) and said["members"] == ["Eve"] and not said["more"]
+    _, rest, _ = room.chat.ask(f"api/messages?since={said['messages'][-2]['id']}", **bearer)
+    assert rest["messages"] == said["messages"][-1:]
+    assert room.chat.ask("api/leave", {"udid": UDID})[0] == 200
+    # Nobody is left, and nothing of what they said.
+    assert room.chat.database.run("SELECT * FROM messages WHERE code = 'another room'") == []
+
+
+def test_the_app_passes_the_check(tmp_path):
+    herald("check", "--bundle", BUNDLE, "--strict")
+    payload = tmp_path / "payload.json"
+    payload.write_text(json.dumps({
+        "aps": {"alert": {"body": "Ann: hi", "action-loc-key": "REPLY"}, "badge": 1, "sound": "beep.caf"}, "message": 1,
+    }))
+    assert "beep.caf" in herald("check", payload, "--bundle", BUNDLE, "--strict").stdout
+    made = (BUNDLE / "beep.caf").read_bytes()
+    subprocess.run([ROOT / "Examples" / "PushChat" / "make-beep"], check=True, timeout=30)
+    assert (BUNDLE / "beep.caf").read_bytes() == made
+
+
+def test_a_server_without_a_relay_says_what_to_do(room, tmp_path):
+    def failure(*options):
+        command = [PUSHCHAT, "--database", tmp_path / "chat.db", "--port", "0", *options]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=30)
+        assert result.returncode == 1, result
+        return result.stderr
+
+    queue = tmp_path / "nothing.db"
+    assert f"start `herald relay run --database sqlite://{queue}` first" in failure("--queue", queue)
+    port = room.chat.url.rsplit(":", 1)[1].strip("/")
+    taken = failure("--queue", room.queue.path, "--port", port)
+    assert f"cannot listen on 127.0.0.1:{port}" in taken and len(taken.splitlines()) == 1
+
+
+def test_the_demo_starts_and_stops_everything(tmp_path):
+    demo = ROOT / "Examples" / "PushChat" / "demo"
+    environment = {**os.environ, "HERALD_BINARY": str(HERALD), "PUSHCHAT_BINARY": str(PUSHCHAT)}
+    for _ in range(2):
+        # The second time in the folder of the first.
+        process = subprocess.Popen(
+            [demo, "--folder", tmp_path / "demo", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=environment,
+        )
+        try:
+            addresses = []
+            lines = []
+            for line in process.stdout:
+                lines.append(line)
+                addresses += [word for word in line.split() if line.startswith(("    Ann", "    Bob")) and "http" in word]
+                if line == "ready\n":
+                    break
+            assert len(addresses) == 2, "".join(lines)
+            for address in addresses:
+                with urllib.request.urlopen(address + "api/device", timeout=20) as answer:
+                    (app,) = json.loads(answer.read())["apps"]
+                with urllib.request.urlopen(app["screen_url"], timeout=20) as answer:
+                    assert "<title>PushChat</title>" in answer.read().decode()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=60) == 0
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait(timeout=60)
+        for address in [*addresses, app["screen_url"]]:
+            with pytest.raises(urllib.error.URLError):
+                urllib.request.urlopen(address, timeout=5)

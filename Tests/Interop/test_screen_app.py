@@ -1,0 +1,106 @@
+"""An app's own page on the screen: what it hears of the device, what it may do, and who hears nothing."""
+
+import http.server
+import json
+import queue
+import threading
+
+import pytest
+from screen_page import app
+
+TOPIC = "com.example.pushchat"
+APP = """<!doctype html><title>app</title><script>
+addEventListener("message", ({ data, source }) => {
+  if (source === parent) fetch("/heard", { method: "POST", body: JSON.stringify(data) });
+});
+parent.postMessage({ type: "herald-hello" }, "*");
+</script>"""
+# Says all that an app may say, and then that it did.
+GREEDY = APP.replace("</script>", """
+parent.postMessage({ type: "herald-badge", badge: 7 }, "*");
+fetch("/heard", { method: "POST", body: '"said"' });
+</script>""")
+
+
+class Site:
+    """A site with one page, which reports what it hears."""
+
+    def __init__(self, page):
+        self.heard = queue.Queue()
+        site = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                self.send_response(200 if self.path == "/" else 404)
+                self.send_header("content-type", "text/html; charset=utf-8")
+                self.end_headers()
+                self.wfile.write(page.encode() if self.path == "/" else b"")
+
+            def do_POST(self):
+                site.heard.put(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+                self.send_response(204)
+                self.end_headers()
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def next(self):
+        return self.heard.get(timeout=20)
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def site():
+    sites = []
+
+    def make(page):
+        sites.append(Site(page))
+        return sites[-1]
+
+    yield make
+    for each in sites:
+        each.close()
+
+
+def open_app(agent, url, **changes):
+    agent.show(apps=[app(screen_url=url, state="foreground", **changes)], foreground=TOPIC)
+
+
+def test_an_apps_page_hears_who_the_device_is_and_what_comes(page, agent, site):
+    greedy = site(GREEDY)
+    open_app(agent, greedy.url, opened_with={"aps": {"alert": "hi"}})
+    first, second = sorted([greedy.next(), greedy.next()], key=str)
+    news = first if isinstance(first, dict) else second
+    assert news == {
+        "type": "herald-app", "device": "kitchen-phone", "languages": ["en"], "topic": TOPIC, "token": "a1" * 32,
+        "permission": {"alerts": True, "badges": True, "sounds": True}, "opened_with": {"aps": {"alert": "hi"}}, "received": None,
+    }
+    assert agent.done() == {"do": "badge", "topic": TOPIC, "badge": 7}
+    received = {"apns_id": "2f7ca8f4-0000-4000-8000-000000000001", "payload": {"aps": {"alert": "again"}}}
+    open_app(agent, greedy.url, received=received)
+    assert greedy.next()["received"] == received
+    # What is nothing new to the app is not said.
+    agent.show(muted=True)
+    agent.show(languages=["de", "en"])
+    assert greedy.next()["languages"] == ["de", "en"]
+    assert greedy.heard.empty()
+
+
+def test_a_page_that_took_the_place_of_the_apps_hears_nothing_and_does_nothing(page, agent, site):
+    stranger = site(GREEDY)
+    own = site(f"<!doctype html><script>location = {json.dumps(stranger.url)}</script>")
+    open_app(agent, own.url)
+    assert stranger.next() == "said"
+    # Whatever it was told or had done would be there before this.
+    open_app(agent, own.url, badge=3)
+    page.run("return new Promise((done) => setTimeout(done, 0))")
+    page.one(".home-bar", "Home").click()
+    assert agent.done() == {"do": "home"}
+    assert stranger.heard.empty()
