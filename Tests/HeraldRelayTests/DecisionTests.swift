@@ -178,11 +178,21 @@ import Testing
 
     @Test func journalsAreRead() throws {
         func standing(_ states: String...) throws -> JournalStanding {
-            let lines = states.map { #"{"state":"\#($0)","time":"x"}"# }.joined(separator: ",")
+            let lines = states.map { words in
+                let parts = words.split(separator: "/")
+                let reason = parts.count > 1 ? #","reason":"\#(parts[1])""# : ""
+                return #"{"state":"\#(parts[0])","time":"x"\#(reason)}"#
+            }
+            .joined(separator: ",")
             return try JournalInquiry.standing(Array("[\(lines)]".utf8))
         }
-        #expect(try standing() == .unknown)
+        #expect(try standing() == .notTaken)
         #expect(try standing("received") == .underWay)
-        #expect(try standing("received", "stored") == .accepted)
+        #expect(try standing("received", "stored/device offline") == .accepted)
+        #expect(try standing("received", "refused/drill") == .notTaken)
+        #expect(try standing("received", "refused/drill", "received", "lost/drill") == .notTaken)
+        #expect(try standing("received", "lost/drill", "received") == .underWay)
+        #expect(try standing("received", "refused/drill", "received", "delivered") == .accepted)
+        #expect(try standing("received", "answer withheld/drill", "delivered") == .accepted)
     }
 }

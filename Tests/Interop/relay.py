@@ -13,6 +13,21 @@ from service import HERALD, ROOT, TOPIC, eventually, herald
 
 PAYLOAD = json.dumps({"aps": {"alert": "hello"}})
 DONE = ("sent", "refused", "expired", "failed")
+#: What every row has become, in the order in which it did.
+TRACE = {
+    "sqlite": [
+        "CREATE TABLE trace (id INTEGER, status TEXT)",
+        "CREATE TRIGGER trace AFTER UPDATE OF status ON push_queue WHEN NEW.status <> OLD.status"
+        " BEGIN INSERT INTO trace VALUES (NEW.id, NEW.status); END",
+    ],
+    "postgresql": [
+        "CREATE TABLE trace (id bigint, status text)",
+        "CREATE FUNCTION trace() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN INSERT INTO trace VALUES (NEW.id, NEW.status); RETURN NULL; END $$",
+        "CREATE TRIGGER trace AFTER UPDATE OF status ON push_queue FOR EACH ROW"
+        " WHEN (NEW.status <> OLD.status) EXECUTE FUNCTION trace()",
+    ],
+}
 
 
 class Relay:
@@ -177,6 +192,23 @@ def asking(service):
         "--console", f"http://127.0.0.1:{service.doors['console']}",
         "--console-token", service.data / "run" / "admin.token",
     ]
+
+
+def fill(queue, token, count):
+    """Queues rows for a device, and traces what becomes of them."""
+    for statement in TRACE["sqlite" if "sqlite" in queue.url else "postgresql"]:
+        queue.run(statement)
+    queue.many(
+        "INSERT INTO push_queue (device_token, topic, payload) VALUES (?, ?, ?)", [(token, TOPIC, PAYLOAD)] * count
+    )
+
+
+def check(queue, count):
+    """Every row was sent, and became so once."""
+    assert queue.run("SELECT status, count(*) AS n FROM push_queue GROUP BY status") == [{"status": "sent", "n": count}]
+    (row,) = queue.run("SELECT count(*) AS lines, count(DISTINCT id) AS rows FROM trace")
+    assert row == {"lines": count, "rows": count}
+    assert queue.run("SELECT id FROM push_queue WHERE time_sent IS NULL OR owner IS NOT NULL") == []
 
 
 class PostgresQueue(SQLiteQueue):

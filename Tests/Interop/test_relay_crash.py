@@ -9,26 +9,11 @@ import urllib.request
 import pytest
 
 from provider import away_device
-from relay import PAYLOAD, PostgresServer, Relay, SQLiteQueue, sending
+from relay import PostgresServer, Relay, SQLiteQueue, check, fill, sending
 from service import TOPIC, eventually
 
 CYCLES = int(os.environ.get("HERALD_CRASH_CYCLES", 20))
 ROWS = 40 * CYCLES
-#: What every row has become, in the order in which it did.
-TRACE = {
-    "sqlite": [
-        "CREATE TABLE trace (id INTEGER, status TEXT)",
-        "CREATE TRIGGER trace AFTER UPDATE OF status ON push_queue WHEN NEW.status <> OLD.status"
-        " BEGIN INSERT INTO trace VALUES (NEW.id, NEW.status); END",
-    ],
-    "postgresql": [
-        "CREATE TABLE trace (id bigint, status text)",
-        "CREATE FUNCTION trace() RETURNS trigger LANGUAGE plpgsql AS"
-        " $$ BEGIN INSERT INTO trace VALUES (NEW.id, NEW.status); RETURN NULL; END $$",
-        "CREATE TRIGGER trace AFTER UPDATE OF status ON push_queue FOR EACH ROW"
-        " WHEN (NEW.status <> OLD.status) EXECUTE FUNCTION trace()",
-    ],
-}
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +21,6 @@ def postgres():
     server = PostgresServer()
     yield server
     server.close()
-
-
-def fill(queue, token, count):
-    for statement in TRACE["sqlite" if "sqlite" in queue.url else "postgresql"]:
-        queue.run(statement)
-    queue.many(
-        "INSERT INTO push_queue (device_token, topic, payload) VALUES (?, ?, ?)", [(token, TOPIC, PAYLOAD)] * count
-    )
 
 
 def received(service, ids):
@@ -58,14 +35,6 @@ def received(service, ids):
         with urllib.request.urlopen(request, timeout=20) as answer:
             counts[id] = sum(line["state"] == "received" for line in json.load(answer))
     return counts
-
-
-def check(queue, count):
-    """Every row was sent, and became so once."""
-    assert queue.run("SELECT status, count(*) AS n FROM push_queue GROUP BY status") == [{"status": "sent", "n": count}]
-    (row,) = queue.run("SELECT count(*) AS lines, count(DISTINCT id) AS rows FROM trace")
-    assert row == {"lines": count, "rows": count}
-    assert queue.run("SELECT id FROM push_queue WHERE time_sent IS NULL OR owner IS NOT NULL") == []
 
 
 @pytest.mark.timeout(60 + 12 * CYCLES)

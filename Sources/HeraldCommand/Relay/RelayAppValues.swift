@@ -62,13 +62,15 @@ struct RelayAppValues {
                 throw wrong("`console` must be an address like http://127.0.0.1:2190")
             }
             guard let consoleToken else { throw wrong("`console` needs `console-token`: the file run/admin.token") }
-            let token = String(decoding: try SafeFile.read(consoleToken), as: UTF8.self)
-            app.journal = RelayApp.Journal(
-                console: console,
-                token: token.trimmingCharacters(in: .whitespacesAndNewlines)
-            )
+            _ = try RelayAppValues.token(consoleToken)
+            app.journal = RelayApp.Journal(console: console, tokenFile: consoleToken)
         }
         return app
+    }
+
+    /// The token that a file holds now.
+    static func token(_ path: String) throws -> String {
+        String(decoding: try SafeFile.read(path), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     private func credential(_ wrong: (String) -> CommandError) throws -> RelayApp.Credential {

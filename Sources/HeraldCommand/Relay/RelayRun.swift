@@ -61,7 +61,8 @@ struct RelayRun: AsyncParsableCommand {
             store: store,
             owner: RelayRun.owner(),
             clock: clock,
-            logger: logger
+            logger: logger,
+            readToken: RelayAppValues.token
         )
         let door = RelayDoor(
             RelayDoorConfiguration(
@@ -98,8 +99,7 @@ struct RelayRun: AsyncParsableCommand {
     /// The API's bearer token: the file's, or a new one that is put there.
     private static func token(_ path: String) throws -> String {
         if FileManager.default.fileExists(atPath: path) {
-            let token = String(decoding: try SafeFile.read(path), as: UTF8.self)
-                .trimmingCharacters(in: .whitespacesAndNewlines)
+            let token = try RelayAppValues.token(path)
             guard token.utf8.count >= 16 else {
                 throw CommandError(
                     .configuration,

@@ -35,7 +35,7 @@ package struct QueueRow: Sendable, Identifiable {
     /// The identifier under which it is sent, each time.
     package let apnsID: String?
     /// Whether it may have been sent before by somebody who did not live to say so.
-    package let isUncertain: Bool
+    package internal(set) var isUncertain: Bool
     /// How often it was sent and got no final answer.
     package let attempts: Int
     /// The row for many tokens that this one is a part of.

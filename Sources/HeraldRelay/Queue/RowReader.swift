@@ -28,6 +28,14 @@ struct RowOrder: Sendable {
     let deadline: WallTime
 }
 
+/// Where a row was sent to, and as what.
+struct RowWay: Hashable, Sendable {
+    let id: NotificationID
+    let topic: Topic
+    let environment: PushEnvironment?
+    let service: String?
+}
+
 /// Reads rows that anybody may have written: whatever is in one, its plan is a reason at worst.
 struct RowReader: Sendable {
     /// The most tokens of one row.
@@ -49,13 +57,34 @@ struct RowReader: Sendable {
         }
     }
 
-    private func read(_ row: QueueRow, _ now: WallTime, _ filled: [UInt8]?) throws(RowFault) -> RowPlan {
+    /// Where a row that may have been sent was sent to, whatever has become of its time and its device since; nil if it
+    /// is none that can have been sent.
+    func way(of row: QueueRow) -> RowWay? {
+        do {
+            guard let topic = try text(row, .topic).flatMap({ Topic($0) }), row[.audience] == .null,
+                let token = try text(row, .deviceToken), !token.hasPrefix("["),
+                let id = row.apnsID.flatMap({ NotificationID($0) })
+            else { return nil }
+            return RowWay(id: id, topic: topic, environment: try environment(row), service: try service(row))
+        } catch {
+            return nil
+        }
+    }
+
+    /// When a row is worth nothing any more.
+    /// - Throws: ``RowFault``.
+    func deadline(of row: QueueRow, at now: WallTime) throws(RowFault) -> WallTime {
         let queued = row[.timeQueued].text.flatMap(StoredMoment.read) ?? now
         let start = try moment(row, .sendAfter)
         let end = try moment(row, .giveUpAt)
-        let deadline = end ?? max(queued, start ?? queued) + longestLife
-        if now >= deadline { return .final(.expired, reason: "GiveUpAt") }
-        if let start, start > now { return .wait(start) }
+        return end ?? max(queued, start ?? queued) + longestLife
+    }
+
+    private func read(_ row: QueueRow, _ now: WallTime, _ filled: [UInt8]?) throws(RowFault) -> RowPlan {
+        let deadline = try deadline(of: row, at: now)
+        // Of one that may have been sent, nobody could say by then whether it was.
+        if now >= deadline { return .final(.expired, reason: row.isUncertain ? "Uncertain" : "GiveUpAt") }
+        if let start = try moment(row, .sendAfter), start > now { return .wait(start) }
         guard let topicText = try text(row, .topic), !topicText.isEmpty else { throw .missingTopic }
         guard let topic = Topic(topicText) else { throw .badTopic }
         if let audience = try text(row, .audience) {
@@ -76,7 +105,7 @@ struct RowReader: Sendable {
                 request: request,
                 topic: topic,
                 environment: try environment(row),
-                service: try text(row, .service) ?? row.device?.service,
+                service: try service(row),
                 deadline: deadline
             )
         )
@@ -125,6 +154,10 @@ struct RowReader: Sendable {
         guard let id = row.apnsID.flatMap({ NotificationID($0) }) else { throw .badMessageID }
         request.id = id
         return request
+    }
+
+    private func service(_ row: QueueRow) throws(RowFault) -> String? {
+        try text(row, .service) ?? row.device?.service
     }
 
     private func environment(_ row: QueueRow) throws(RowFault) -> PushEnvironment? {

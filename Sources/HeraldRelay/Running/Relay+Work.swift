@@ -8,6 +8,14 @@ extension Relay {
     /// - Returns: What to write into it; nil if that is done, or if the claim is to lapse.
     func work(_ row: QueueRow) async -> RowOutcome? {
         let reader = RowReader(longestLife: configuration.rules.retry.longestLife)
+        var row = row
+        if row.isUncertain {
+            switch await inquire(row, reader) {
+            case .settled(let outcome): return outcome
+            case .notTaken: row.isUncertain = false
+            case .unknown: break
+            }
+        }
         let now = clock.now()
         var plan = reader.plan(row, at: now)
         if case .template(let name) = plan {
@@ -70,28 +78,11 @@ extension Relay {
             }
             return later(row, moment, "Unreachable", counts: false, uncertain: row.isUncertain)
         }
-        if row.isUncertain, let inquiry = route.inquiry, let id = order.request.id {
-            switch await inquiry.standing(of: id) {
-            case .accepted:
-                metrics.resolved.increment()
-                return final(row, .sent, nil, clock.now())
-            case .unknown: break
-            case .underWay, .unavailable:
-                // Not sent again before it is known; but neither kept for ever, if the journal does not answer.
-                if row.attempts < Relay.maximumInquiries {
-                    let pause = configuration.rules.retry.pause(after: row.attempts + 1, share: .random(in: 0...1))
-                    return later(row, now + pause, "Uncertain", counts: true, uncertain: true)
-                }
-            }
-        }
         let start = ContinuousClock.now
         let result = await route.sender.send(order.request)
         metrics.sending.recordNanoseconds(RelayMetrics.nanoseconds(ContinuousClock.now - start))
         return await settle(row, order, route, result)
     }
-
-    /// How often a journal is asked for the same notification, with growing pauses, before it is sent again.
-    private static let maximumInquiries = 8
 
     private func settle(_ row: QueueRow, _ order: RowOrder, _ route: Route, _ result: SendResult) async -> RowOutcome? {
         let now = clock.now()
@@ -122,16 +113,17 @@ extension Relay {
         case .final(let status, let reason): return final(row, status, reason, now)
         case .later(let moment, let reason, let uncertain, let counts):
             metrics.retries.increment()
-            return later(row, moment, reason, counts: counts, uncertain: uncertain)
+            // What an earlier try left open, a refusal of this one does not settle.
+            return later(row, moment, reason, counts: counts, uncertain: uncertain || row.isUncertain)
         }
     }
 
-    private func final(_ row: QueueRow, _ status: FinalStatus, _ reason: String?, _ now: WallTime) -> RowOutcome {
+    func final(_ row: QueueRow, _ status: FinalStatus, _ reason: String?, _ now: WallTime) -> RowOutcome {
         report(row, status.rawValue, reason: reason, level: status == .sent ? .info : .notice)
         return RowOutcome(row: row.id, parent: row.parent, change: .final(status, reason: reason), time: now)
     }
 
-    private func later(
+    func later(
         _ row: QueueRow,
         _ moment: WallTime,
         _ reason: String?,

@@ -31,13 +31,23 @@ package final class Relay: Service {
     /// Routes that left the configuration and may still be sending.
     private let retired = Mutex<[Route]>([])
 
+    /// - Parameters:
+    ///   - configuration: How it works.
+    ///   - apps: Who sends what, and where.
+    ///   - store: The queue.
+    ///   - owner: Who it is among those that share the queue.
+    ///   - clock: The time.
+    ///   - logger: What happens.
+    ///   - readToken: Reads the token in a file, each time that it is asked.
+    /// - Throws: If a credential cannot be used.
     package convenience init(
         configuration: RelayConfiguration,
         apps: [RelayApp],
         store: any RelayStore,
         owner: String,
         clock: any WallClock,
-        logger: Logger
+        logger: Logger,
+        readToken: @escaping @Sendable (String) throws -> String
     ) throws {
         let policy = configuration.rules.retry
         let timeout = configuration.timeout
@@ -45,7 +55,9 @@ package final class Relay: Service {
             Route(
                 app,
                 sender: try ProviderSender(app, timeout: timeout),
-                inquiry: app.journal.map { JournalInquiry(journal: $0) },
+                inquiry: app.journal.map { journal in
+                    JournalInquiry(console: journal.console) { try readToken(journal.tokenFile) }
+                },
                 policy: policy
             )
         }

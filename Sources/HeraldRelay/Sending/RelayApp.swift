@@ -26,11 +26,12 @@ package struct RelayApp: Sendable, Hashable {
     package struct Journal: Sendable, Hashable {
         /// The console, like `http://127.0.0.1:2190`.
         package let console: String
-        package let token: String
+        /// The file with the token of its admin API, which every start of that Herald writes anew.
+        package let tokenFile: String
 
-        package init(console: String, token: String) {
+        package init(console: String, tokenFile: String) {
             self.console = console
-            self.token = token
+            self.tokenFile = tokenFile
         }
     }
 

@@ -1,0 +1,141 @@
+"""A relay on the service's bad days: nothing is lost, nothing doubled, and every row ends `sent` once."""
+
+import collections
+import json
+import re
+import time
+import urllib.request
+
+import pytest
+
+from provider import away_device
+from relay import Relay, SQLiteQueue, check, fill, sending
+from service import TOPIC, herald
+
+#: What the journal says of a request that a drill kept from being taken.
+NOT_TAKEN = ("refused (drill)", "lost (drill)")
+
+
+def words(line):
+    return line["state"] + (f" ({line['reason']})" if line.get("reason") else "")
+
+
+class Scene:
+    """A service, a device that is away, and the drills of the service."""
+
+    def __init__(self, service):
+        self.service = service
+        self.certificate = service.provider_certificate()
+        self.token = away_device(service).token
+
+    def get(self, path):
+        token = (self.service.data / "run" / "admin.token").read_text().strip()
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.service.doors['console']}{path}", headers={"authorization": f"Bearer {token}"}
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.read().decode()
+
+    def start(self, *words):
+        herald("drill", "start", *words, "--data", self.service.data)
+
+    def stop(self):
+        herald("drill", "stop", "--all", "--data", self.service.data)
+
+    def hits(self, kind):
+        """How many requests drills of a kind have hit so far."""
+        found = re.search(rf'herald_drilled_requests_total{{kind="{kind}"}} (\d+)', self.get("/metrics"))
+        return int(found[1]) if found else 0
+
+    def states(self, ids):
+        """The journal's lines of notifications, in their order."""
+        return {
+            id: [words(line) for line in json.loads(self.get(f"/v1/journal?notification={id}"))] for id in ids
+        }
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    from service import Service
+
+    service = Service(tmp_path_factory.mktemp("drills") / "data").start()
+    yield Scene(service)
+    service.close()
+
+
+@pytest.fixture
+def day(scene, tmp_path, record_property):
+    """A relay and its queue; a test drains rows through it on a bad day."""
+    queue = SQLiteQueue(tmp_path / "queue.db")
+    relay = Relay(queue.url, "--topic", TOPIC, *sending(scene.service, "--log-level", "notice"))
+
+    def drain(count, *drills, timeout=60):
+        kinds = {drill[0] for drill in drills}
+        before = {kind: scene.hits(kind) for kind in kinds}
+        relay.start()
+        for drill in drills:
+            scene.start(*drill)
+        start = time.monotonic()
+        fill(queue, scene.token, count)
+        queue.drained(timeout=timeout)
+        seconds = time.monotonic() - start
+        hits = {kind: scene.hits(kind) - before[kind] for kind in kinds}
+        retries, resolved = relay.metric("herald_relay_retries_total"), relay.metric("herald_relay_resolved_total")
+        assert relay.stop() == 0
+        check(queue, count)
+        rows = queue.run("SELECT apns_id FROM push_queue")
+        states = scene.states({row["apns_id"] for row in rows})
+        assert len(states) == count
+        for id, lines in states.items():
+            taken = lines.count("received") - sum(lines.count(state) for state in NOT_TAKEN)
+            assert taken == 1, f"{id} was taken {taken} times: {lines}"
+        figures = {"rows": count, "hits": hits, "retries": retries, "resolved": resolved, "seconds": round(seconds, 1)}
+        print(figures)
+        record_property("figures", json.dumps(figures))
+        return collections.namedtuple("Day", "hits states seconds resolved")(hits, states, seconds, resolved)
+
+    yield drain
+    relay.close()
+    scene.stop()
+
+
+def test_goaway_in_mid_batch(day):
+    assert day(1000, ["goaway", "--share", "1%", "--seed", 1]).hits["goaway"] >= 3
+
+
+def test_shutdown_in_mid_batch(day):
+    assert day(1000, ["shutdown", "--share", "1%", "--seed", 2, "--for", "3s"]).hits["shutdown"] >= 3
+
+
+def test_connections_that_drop(day):
+    assert day(1000, ["drop", "--share", "1%", "--seed", 3, "--for", "6s"]).hits["drop"] >= 3
+
+
+@pytest.mark.timeout(120)
+def test_silence_of_both_kinds(day):
+    past = day(
+        400, ["silence", "--share", "3%", "--seed", 4, "--for", "20s"],
+        ["silence", "--accepted", "--share", "3%", "--seed", 5, "--for", "20s"], timeout=100,
+    )
+    assert [lines for lines in past.states.values() if "lost (drill)" in lines]
+    withheld = [lines for lines in past.states.values() if "answer withheld (drill)" in lines]
+    # Each of those was asked for and found; none was sent again.
+    assert withheld and past.resolved == len(withheld)
+
+
+def test_one_stream_at_a_time(day):
+    day(300, ["streams", "--streams", "1"])
+
+
+def test_429_with_the_usual_pause(day):
+    past = day(400, ["refuse", "--reason", "TooManyRequests", "--share", "30%", "--seed", 6])
+    assert past.hits["refuse"] >= 60
+
+def test_429_with_retry_after(day):
+    past = day(400, ["refuse", "--reason", "TooManyRequests", "--retry-after", "4s", "--share", "30%", "--seed", 7, "--for", "10s"])
+    assert past.hits["refuse"] >= 60 and past.seconds >= 4
+
+
+def test_503(day):
+    past = day(400, ["refuse", "--reason", "ServiceUnavailable", "--share", "30%", "--seed", 8, "--for", "5s"])
+    assert past.hits["refuse"] >= 60 and past.seconds >= 10
