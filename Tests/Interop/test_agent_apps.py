@@ -48,10 +48,11 @@ def test_a_shell_script_reacts_to_a_push(shared, parties, device, tmp_path):
     given = json.loads(eventually(lambda: read(container / "receive.json"), what="the program's input"))
     assert given["event"] == "receive" and given["topic"] == TOPIC and given["apns_id"] == id
     assert given["payload"] == {"aps": {"alert": "lights on"}, "number": 12345678901234567}
+    # The last that it writes; all else is there by then.
+    folder = eventually(lambda: read(container / "folder"), what="the program's end").strip()
     environment = dict(line.split("=", 1) for line in read(container / "environment").splitlines())
     assert environment["HERALD_APP"] == TOPIC and environment["HERALD_CONTAINER"] == str(container)
     assert not any("SECRET" in name for name in environment)
-    folder = eventually(lambda: read(container / "folder"), what="the program's end").strip()
     assert folder == str(container)
     # ls has one more descriptor: the folder that it lists.
     assert len(read(container / "descriptors").split()) <= 4
@@ -136,6 +137,17 @@ def test_a_device_that_keeps_nothing_leaves_nothing(shared, tmp_path):
     process.terminate()
     assert process.wait(timeout=20) == 0
     assert not list(tmp_path.iterdir())
+
+
+def test_what_an_app_may_do_is_shown_and_how_its_question_is_answered(device):
+    device.start("--app", TOPIC)
+    device.next("question")
+    answer = f"herald agent allow {TOPIC} alert,badge,sound --folder {device.folder}"
+    assert f"{TOPIC} waits for permission: {answer}" in device.command("show").stdout
+    device.command("allow", TOPIC, "alert,sound")
+    assert f"{TOPIC} ({TOPIC}): not running, may use alerts, sounds\n" in device.command("show").stdout
+    device.command("allow", TOPIC, "none")
+    assert "may do nothing" in device.command("show").stdout
 
 
 def test_notifications_turned_off_reach_the_service(shared, parties, device):

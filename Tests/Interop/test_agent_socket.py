@@ -1,6 +1,8 @@
 """The agent's local socket, from a language that Herald is not written in."""
 
 import json
+import socket
+import sys
 
 import pytest
 
@@ -8,6 +10,19 @@ from agents import Agent, Local, make_bundle
 from parties import assert_accepted, new_id
 from provider import Provider
 from service import TOPIC, eventually
+
+
+# Standard input to the agent's socket, what comes from there to standard output: what socat does, which is not everywhere.
+PIPE = """
+import os, shutil, socket, sys
+agent = socket.socket(socket.AF_UNIX)
+folder, name = os.path.split(os.environ["HERALD_SOCKET"])
+os.chdir(folder)
+agent.connect(name)
+agent.sendall(sys.stdin.buffer.read())
+agent.shutdown(socket.SHUT_WR)
+shutil.copyfileobj(agent.makefile("rb"), sys.stdout.buffer)
+"""
 
 
 @pytest.fixture
@@ -88,6 +103,16 @@ def test_an_app_that_goes_is_not_running_and_finds_its_token_again(device, local
     again.close()
 
 
+def test_who_registers_last_is_the_app(device, local):
+    token = registered(local)
+    second = Local(device.folder)
+    second.ask("register", topic=TOPIC)
+    assert local.event("replaced")["topic"] == TOPIC
+    assert second.event("token")["token"] == token
+    assert "register" in local.ask("state", topic=TOPIC, state="foreground")["error"]
+    second.close()
+
+
 def test_changes_are_watched(device, local):
     watcher = Local(device.folder)
     assert watcher.ask("watch")["ok"]
@@ -98,13 +123,40 @@ def test_changes_are_watched(device, local):
     watcher.close()
 
 
-def test_a_shell_script_talks_to_it_too(device, local, push, tmp_path):
-    script = 'cat >/dev/null; printf \'{"id":1,"do":"languages"}\\n\' | socat - "UNIX-CONNECT:$HERALD_SOCKET" > answer || true'
+def test_a_shell_script_talks_to_it_too(device, local, tmp_path):
+    pipe = tmp_path / "pipe.py"
+    pipe.write_text(PIPE)
+    # A pipeline: it says all, closes its half, and reads to the end.
+    script = f'cat >/dev/null; printf \'{{"id":1,"do":"languages"}}\\n\' | {sys.executable} "{pipe}" > draft && mv draft answer'
     device.command("install", make_bundle(tmp_path / "app", TOPIC, {"open": script}))
     device.command("allow", TOPIC, "alert")
     assert local.ask("open", topic=TOPIC)["ok"]
+    answer = device.folder / "containers" / TOPIC / "answer"
+    eventually(answer.exists, what="the script's answer")
+    assert json.loads(answer.read_text()) == {"id": 1, "ok": True, "languages": ["de"]}
     (app,) = local.ask("device")["device"]["apps"]
     assert app["state"] == "foreground"
+
+
+def test_what_was_asked_is_answered_to_one_who_says_no_more(device, local):
+    for _ in range(20):
+        asking = Local(device.folder)
+        asking.file.write('{"id":1,"do":"languages"}\n' * 100)
+        asking.file.flush()
+        asking.socket.shutdown(socket.SHUT_WR)
+        assert len(asking.file.readlines()) == 100
+        asking.close()
+
+
+def test_an_app_that_says_no_more_is_gone_and_so_is_its_wait(device, local):
+    leaving = Local(device.folder)
+    leaving.ask("register", topic=TOPIC)
+    leaving.file.write(json.dumps({"id": 9, "do": "saw", "apns_id": new_id(), "wait": 600}) + "\n")
+    leaving.file.flush()
+    leaving.socket.shutdown(socket.SHUT_WR)
+    assert leaving.file.readline() == "", "no answer is better than a wrong one"
+    assert device.show()["apps"][0]["state"] == "not running"
+    leaving.close()
 
 
 @pytest.mark.parametrize(

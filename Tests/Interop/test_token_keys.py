@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from agents import Agent
 from commands import one_line
 from mqtt_packets import Kind, Reason, user
 from provider import Provider
@@ -149,3 +150,22 @@ def test_a_device_that_presents_a_token_of_an_older_key_is_told_the_new_one(serv
     other.subscribe(f"apps/{TOPIC}", properties=(user("token", old),))
     assert other.publish(f"apps/{TOPIC}/token", old.encode()).reason == Reason.SUCCESS
     other.settled()
+
+
+def test_an_agent_that_was_away_all_through_a_rotation_comes_back_and_gets_its_token(service, provider, tmp_path):
+    identity, _ = service.device("agent")
+    agent = Agent(service, tmp_path / "device", identity).start("--app", TOPIC, "--allow", "alert")
+    try:
+        old = agent.token(TOPIC)
+        agent.stop()
+        command(service, "rotate")
+        command(service, "retire", "1")
+        agent.start()
+        # It presents the token of its earlier run, which is nobody's by now, and then none.
+        agent.next("disconnected")
+        new = agent.token(TOPIC)
+        assert new != old
+        assert provider.push(new).status == 200
+        agent.next("notification")
+    finally:
+        agent.close()

@@ -20,10 +20,11 @@ struct AgentShow: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let answer = try await place.place().ask(["do": .string("device")])
+        let place = try place.place()
+        let answer = try await place.ask(["do": .string("device")])
         guard let device = answer["device"] else { return }
         if json { return try Terminal.sayJSON(device) }
-        for line in try AgentReport.lines(device) { Terminal.say(line) }
+        for line in try AgentReport.lines(device, folder: place.path) { Terminal.say(line) }
     }
 }
 

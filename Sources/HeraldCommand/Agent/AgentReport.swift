@@ -5,21 +5,32 @@ import HeraldModel
 /// What happens to a device, as `herald agent run` prints it: a line or two for people, or one line of JSON.
 enum AgentReport {
     /// Lines for people: what came, and what the user sees of it.
-    static func lines(_ event: AgentEvent, device: DeviceID) -> [String] {
+    ///
+    /// `folder` is the device's, for the command that answers an app's question.
+    static func lines(_ event: AgentEvent, device: DeviceID, folder: String? = nil) -> [String] {
         switch event {
         case .connection(let event): lines(event, device: device)
         case .notification(let notification, let record, let isRepeated):
             lines(.notification(notification), device: device)
                 + (isRepeated ? ["  it came before, and is not shown again"] : words(record))
         case .presented(let record): ["notification for \(record.topic): apns-id \(record.apnsID)"] + words(record)
-        case .question(let app): [waiting(app)]
+        case .question(let app): [waiting(app, folder)]
         }
     }
 
     /// How an app's question is answered without a terminal.
-    static func waiting(_ app: PhoneSnapshot.App) -> String {
+    static func waiting(_ app: PhoneSnapshot.App, _ folder: String?) -> String {
         let kinds = app.wants.map(\.rawValue).joined(separator: ",")
-        return "\(app.topic) waits for permission: herald agent allow \(app.topic) \(kinds.isEmpty ? "none" : kinds)"
+        let place = folder.flatMap { $0 == AgentPlace.defaultPath ? nil : " --folder \(shown($0))" } ?? ""
+        return
+            "\(app.topic) waits for permission: herald agent allow \(app.topic) \(kinds.isEmpty ? "none" : kinds)\(place)"
+    }
+
+    /// What an app may do, in words.
+    private static func words(_ permission: NotificationSettings) -> String {
+        let kinds = [(permission.alerts, "alerts"), (permission.badges, "badges"), (permission.sounds, "sounds")]
+        let allowed = kinds.filter(\.0).map(\.1)
+        return allowed.isEmpty ? "may do nothing" : "may use \(allowed.joined(separator: ", "))"
     }
 
     /// One line of JSON that says where the device's screen is.
@@ -159,7 +170,7 @@ enum AgentReport {
     }
 
     /// The device, for people.
-    static func lines(_ value: PayloadValue) throws -> [String] {
+    static func lines(_ value: PayloadValue, folder: String?) throws -> [String] {
         let device = try decoded(value, as: PhoneSnapshot.self)
         let switches = [
             (device.locked, "locked"), (device.saving, "saving power"), (device.muted, "muted"),
@@ -175,8 +186,9 @@ enum AgentReport {
         ]
         for app in device.apps {
             let badge = app.badge == 0 ? "" : ", badge \(app.badge)"
-            lines.append("\(shown(app.name)) (\(app.topic)): \(app.state.rawValue)\(badge)")
-            if app.permission == nil { lines.append("  " + waiting(app)) }
+            let permission = app.permission.map { ", \(words($0))" } ?? ""
+            lines.append("\(shown(app.name)) (\(app.topic)): \(app.state.rawValue)\(permission)\(badge)")
+            if app.permission == nil { lines.append("  " + waiting(app, folder)) }
             if let token = app.token { lines.append("  token \(shown(token))") }
             if let reason = app.refused { lines.append("  not registered: \(shown(reason))") }
         }

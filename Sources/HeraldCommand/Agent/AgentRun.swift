@@ -122,6 +122,7 @@ struct AgentRun: AsyncParsableCommand {
                 agent: agent,
                 device: credential.id,
                 json: json,
+                folder: folder?.path,
                 renewal: identity == nil ? AgentRenewal(path: folder?.path, client: client, json: json) : nil,
                 screen: screen
             )

@@ -11,6 +11,8 @@ struct AgentService: Service {
     let agent: DeviceAgent
     let device: DeviceID
     let json: Bool
+    /// Where the device keeps what it keeps; nil for nowhere.
+    var folder: String?
     /// Keeps the certificate from ending; nil where it is not in a folder of ours.
     let renewal: AgentRenewal?
     /// Where its screen is; nil for none.
@@ -36,7 +38,7 @@ struct AgentService: Service {
                         } else if json {
                             Terminal.say(AgentReport.json(event, device: device))
                         } else {
-                            for line in AgentReport.lines(event, device: device) { Terminal.say(line) }
+                            for line in AgentReport.lines(event, device: device, folder: folder) { Terminal.say(line) }
                         }
                     }
                 } catch is CancellationError {
@@ -59,7 +61,7 @@ struct AgentService: Service {
         switch answer?.trimmingCharacters(in: .whitespaces).lowercased() {
         case "y", "yes": allowed = Set(app.wants)
         case "n", "no": allowed = []
-        default: return Terminal.say(AgentReport.waiting(app))
+        default: return Terminal.say(AgentReport.waiting(app, folder))
         }
         do {
             try await agent.perform(.permit(app.topic, allowed))

@@ -50,10 +50,11 @@ extension DeviceAgent: DeviceView {
         return topic
     }
 
-    /// Installs an app of which nothing but its topic is known. - Parameters: - topic:
-    ///
-    /// The topic; one that is installed stays as it is. - allow: What the user allows it, if nobody is to be asked. -
-    /// Throws: ``DeviceError/Code/notPossible``, ``DeviceError/Code/badFolder``.
+    /// Installs an app of which nothing but its topic is known.
+    /// - Parameters:
+    ///   - topic: The topic; one that is installed stays as it is.
+    ///   - allow: What the user allows it, if nobody is to be asked.
+    /// - Throws: ``DeviceError/Code/notPossible``, ``DeviceError/Code/badFolder``.
     public func install(topic: Topic, allow: Set<NotificationKind>? = nil) throws {
         try carryOut { phone, now in
             if let index = phone.owner(of: topic) {

@@ -18,9 +18,11 @@ public actor DeviceAgent {
     let clock: any WallClock
     let bundleLimits = BundleLimits()
     let limits: PhoneLimits
-    private let runner: ProgramRunner
+    let runner: ProgramRunner
     private let runs: AsyncStream<PhoneRun>
     private let runQueue: AsyncStream<PhoneRun>.Continuation
+    /// The numbers of the runs that are in the queue or beyond: one that came before the device ran is begun once.
+    private var queued: Set<Int> = []
     private let saw: SawFile
     var phone: Phone
     private var written: PhoneState
@@ -101,18 +103,19 @@ public actor DeviceAgent {
         try await begin(observe)
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
-            group.addTask { await self.runPrograms() }
+            group.addTask { try await self.runPrograms() }
             group.addTask { try await self.tickForever() }
             if folder.isKept {
                 let socket = try await LocalSocket.open(folder)
-                group.addTask { try await socket.serve(self) }
+                group.addTask {
+                    try await socket.serve(self)
+                    try Task.checkCancellation()
+                    throw DeviceError(.badFolder, "the local socket was closed: start the agent again")
+                }
             }
-            do {
-                try await line.run { try await self.handle($0) }
-            } catch let error as DeviceError {
-                await self.refused(error)
-                throw error
-            }
+            group.addTask { try await self.holdLine() }
+            // Whichever fails first ends all: a device that has lost a part of itself would say nothing of it.
+            try await group.next()
         }
     }
 
@@ -120,6 +123,15 @@ public actor DeviceAgent {
         self.observe = observe
         announced = []
         try carryOut { phone, now in phone.start(now) }
+    }
+
+    private nonisolated func holdLine() async throws {
+        do {
+            try await line.run { try await self.handle($0) }
+        } catch let error as DeviceError {
+            await refused(error)
+            throw error
+        }
     }
 
     private func refused(_ error: DeviceError) {
@@ -181,21 +193,24 @@ public actor DeviceAgent {
         if let (_, bundle) = try? folder.read(app, limits: bundleLimits) { phone.bundles[app] = bundle }
     }
 
-    private func runPrograms() async {
-        await withDiscardingTaskGroup { group in
+    private func runPrograms() async throws {
+        try await withThrowingDiscardingTaskGroup { group in
             for await run in runs {
                 group.addTask {
                     let outcome = await self.runner.run(run)
                     // Interrupted by the agent's end: it is run again when the agent is back.
                     guard !Task.isCancelled else { return }
-                    await self.ended(run, outcome)
+                    try await self.ended(run, outcome)
                 }
             }
         }
+        throw CancellationError()
     }
 
-    private func ended(_ run: PhoneRun, _ outcome: Program.Outcome) {
-        try? carryOut { phone, now in
+    /// What cannot be kept is not shown; the run is still on record, and repeated when the agent is back.
+    private func ended(_ run: PhoneRun, _ outcome: Program.Outcome) throws {
+        queued.remove(run.number)
+        try carryOut { phone, now in
             guard run.event == .service else {
                 return phone.runEnded(run.number, outcome.background, now, words: outcome.words)
             }
@@ -248,11 +263,12 @@ public actor DeviceAgent {
             for waiter in waiters.values where waiter.id == record.apnsID { waiter.found.yield(record) }
         case .amend: break
         case .register(let app): line.install(app)
+        case .present(let token, let topic): line.present(token, for: topic)
         case .unregister(let topic, let environment): line.remove(topic, in: environment)
         case .setEnabled(let enabled, let topic): line.setEnabled(enabled, for: topic)
         case .setSaving(let saving): line.setSaving(saving)
         case .setNetwork(let isOn): line.setNetwork(isOn)
-        case .run(let run): runQueue.yield(run)
+        case .run(let run): if queued.insert(run.number).inserted { runQueue.yield(run) }
         case .endPrograms(let topic): runner.end(topic)
         case .tell(let topic, let news): peers[topic]?.send(LocalMessage.news(news))
         case .deleteFiles(let topic):
@@ -293,6 +309,7 @@ struct AgentClock: WallClock {
 struct NoLine: DeviceLine {
     func run(_ handle: (DeviceEvent) async throws -> Void) async throws {}
     func install(_ app: DeviceApp) {}
+    func present(_ token: DeviceToken, for topic: Topic) {}
     func remove(_ topic: Topic, in environment: PushEnvironment?) {}
     func setEnabled(_ enabled: Bool, for topic: Topic) {}
     func setSaving(_ saving: Bool) {}

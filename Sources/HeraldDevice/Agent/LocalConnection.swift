@@ -31,8 +31,9 @@ struct LocalConnection: Sendable {
                     }
                 }
                 try? await connection.read(inbound)
-                // What was answered is still said.
+                // What was answered is still said, to one who reads it.
                 continuation.finish()
+                group.addTask { try? await Task.sleep(for: LocalSocket.farewell) }
                 await group.next()
                 group.cancelAll()
             }
@@ -154,7 +155,7 @@ struct LocalConnection: Sendable {
         return Errand(id: id) { [agent, peer] in
             if let record = await agent.saw(notification, within: .milliseconds(Int64(seconds * 1000))) {
                 peer.send(LocalMessage.answer(id, "saw", record))
-            } else {
+            } else if !Task.isCancelled {
                 peer.send(LocalMessage.failure(id, "no notification \(text) has come to this device"))
             }
         }

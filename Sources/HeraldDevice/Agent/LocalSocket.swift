@@ -9,6 +9,8 @@ struct LocalSocket: Sendable {
     static let maximumLineBytes = 64 << 10
     /// The most connections at once.
     static let maximumConnections = 64
+    /// How long one who says no more may take to read what was answered.
+    static let farewell = Duration.seconds(10)
 
     private let channel: NIOAsyncChannel<NIOAsyncChannel<ByteBuffer, ByteBuffer>, Never>
 
@@ -20,6 +22,8 @@ struct LocalSocket: Sendable {
         unlink(place.path)
         do {
             let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                // Who has said all and waits for the answer, as a pipeline of a shell does, gets it.
+                .childChannelOption(.allowRemoteHalfClosure, value: true)
                 .bind(unixDomainSocketPath: place.path) { channel in
                     channel.eventLoop.makeCompletedFuture {
                         try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)

@@ -16,8 +16,11 @@ extension Phone {
         state.deletions.removeAll { $0 == topic }
         var orders: [PhoneOrder] = []
         if let index = state.apps.firstIndex(where: { $0.topic == topic }) {
-            let gone = state.apps[index].information.topics.filter { !information.topics.contains($0) }
-            orders += unregister(gone, index)
+            let former = state.apps[index].information
+            let hasMoved = former.environment != information.environment
+            // Of an app that goes to the other environment, the registration that it had would outlive it.
+            orders += unregister(former.topics.filter { hasMoved || !information.topics.contains($0) }, index)
+            if hasMoved { state.apps[index].isEnabledAtService = true }
             if state.apps[index].information != information { note("\(information.name) was replaced", now) }
             state.apps[index].information = information
             if state.apps[index].permission != nil { orders += register(state.apps[index]) }

@@ -46,7 +46,12 @@ struct Phone {
         state.banner = nil
         var orders = state.deletions.map { PhoneOrder.deleteFiles($0) }
         orders += state.removals.map { .unregister($0.topic, in: $0.environment) }
-        for app in state.apps where app.permission != nil { orders += register(app) }
+        for app in state.apps where app.permission != nil {
+            orders += app.information.topics.compactMap { topic in
+                app.tokens[topic.name].flatMap { DeviceToken($0) }.map { .present($0, for: topic) }
+            }
+            orders += register(app)
+        }
         if !state.hasNetwork { orders.append(.setNetwork(false)) }
         if state.isSaving { orders.append(.setSaving(true)) }
         orders += state.runs.filter { $0.deadline == nil }.map { .run($0) }

@@ -131,6 +131,13 @@ extension PhoneAction: Codable {
                     container
                 )
             }
+            guard switches != PhoneSwitches() else {
+                throw Self.failure(
+                    "\"set\" needs one of \"locked\", \"network\", \"saving\", \"muted\", \"focus\" and \"languages\"",
+                    .verb,
+                    container
+                )
+            }
             self = .set(switches)
         case .badge:
             guard let number = try? container.decode(Int.self, forKey: .badge) else {

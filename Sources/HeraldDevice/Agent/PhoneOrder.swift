@@ -8,6 +8,8 @@ enum PhoneOrder: Hashable, Sendable {
     case amend(String, SawAmendment)
     /// Tell the service.
     case register(DeviceApp)
+    /// The device token that an app had before a restart; before it is registered.
+    case present(DeviceToken, for: Topic)
     case unregister(Topic, in: PushEnvironment?)
     case setEnabled(Bool, for: Topic)
     case setSaving(Bool)

@@ -45,6 +45,9 @@ final class Program: Sendable {
         self.limits = limits
     }
 
+    /// Whether it was ended before it began, or is to end.
+    var isUnwanted: Bool { state.withLock { $0.isUnwanted } }
+
     /// Ends it before its time.
     func end() {
         state.withLock { state in

@@ -16,16 +16,21 @@ actor ProgramRunner {
         free = max(1, limits.atOnce)
     }
 
+    /// How many programs run or wait for their turn.
+    nonisolated var count: Int { running.withLock { $0.count } }
+
     /// Runs a program to its end, when its turn has come.
     func run(_ run: PhoneRun) async -> Program.Outcome {
-        await takeTurn()
-        defer { giveTurn() }
-        guard !Task.isCancelled, let call = call(for: run) else {
-            return Program.Outcome(end: .notStarted("cannot be started"))
-        }
+        guard let call = call(for: run) else { return Program.Outcome(end: .notStarted("cannot be started")) }
         let program = Program(call, limits: limits)
+        // Those that wait are ended too.
         running.withLock { $0[run.number] = (run.app, program) }
         defer { running.withLock { $0[run.number] = nil } }
+        await takeTurn()
+        defer { giveTurn() }
+        guard !Task.isCancelled, !program.isUnwanted else {
+            return Program.Outcome(end: .notStarted("was not wanted any more"))
+        }
         return await withTaskCancellationHandler {
             await program.run()
         } onCancel: {

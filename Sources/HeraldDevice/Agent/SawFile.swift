@@ -15,7 +15,7 @@ final class SawFile {
     private var order: [String] = []
     private var first = 0
     private var lines = 0
-    private var descriptor: CInt = -1
+    private(set) var descriptor: CInt = -1
 
     /// Reads what is there; without a path records are kept in memory alone.
     init(_ path: String?, limit: Int = SawFile.limit) throws {
@@ -58,8 +58,14 @@ final class SawFile {
         guard let path, !changed.isEmpty else { return }
         lines += changed.count
         guard lines <= 2 * limit else { return try rewrite() }
-        try AgentFile.write(try changed.flatMap(Self.line), to: descriptor, path)
-        guard fsync(descriptor) == 0 else { throw AgentFile.failure("cannot write", path) }
+        do {
+            try AgentFile.write(try changed.flatMap(Self.line), to: descriptor, path)
+            guard fsync(descriptor) == 0 else { throw AgentFile.failure("cannot write", path) }
+        } catch {
+            // Half a line may be there, which the next one would join: the next writes the file anew.
+            lines = 2 * limit
+            throw error
+        }
     }
 
     private func keep(_ record: SawRecord) {

@@ -89,6 +89,7 @@ struct QuietLine: DeviceLine {
         while true { try await Task.sleep(for: .seconds(3600)) }
     }
     func install(_ app: DeviceApp) {}
+    func present(_ token: DeviceToken, for topic: Topic) {}
     func remove(_ topic: Topic, in environment: PushEnvironment?) {}
     func setEnabled(_ enabled: Bool, for topic: Topic) {}
     func setSaving(_ saving: Bool) {}

@@ -80,6 +80,11 @@ public final class DeviceClient: DeviceLine {
         wish { $0.install(app) }
     }
 
+    /// Says which device token an app holds from an earlier run: it is presented with the app on each connect.
+    public func present(_ token: DeviceToken, for topic: Topic) {
+        withMemory { $0.hold(token, for: topic) }
+    }
+
     /// Removes an app: its device token is dead for ever.
     public func remove(_ topic: Topic, in environment: PushEnvironment?) {
         wish { $0.remove(topic, in: environment) }

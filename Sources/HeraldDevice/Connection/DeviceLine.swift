@@ -17,6 +17,11 @@ public protocol DeviceLine: Sendable {
     /// One that is being removed is removed first, so that it gets a new device token.
     func install(_ app: DeviceApp)
 
+    /// Says which device token an app holds from an earlier run: it is presented with the app on each connect.
+    ///
+    /// Before the app is installed.
+    func present(_ token: DeviceToken, for topic: Topic)
+
     /// Removes an app: its device token is dead for ever.
     ///
     /// ``DeviceEvent/removed(_:)`` follows once the service has confirmed it. What still comes for the app is acknowledged

@@ -98,4 +98,9 @@ struct DeviceMemory: Hashable, Sendable {
     mutating func hold(_ token: DeviceToken, for topic: Topic) {
         tokens[topic] = token
     }
+
+    /// The service does not know the tokens that the apps hold: they get others.
+    mutating func forgetTokens() {
+        tokens = [:]
+    }
 }

@@ -101,9 +101,20 @@ struct DeviceSession {
         case (.live, .puback(let puback)): received(puback, &memory)
         case (.live, .publish(let publish)): received(publish, &memory)
         case (.live, .pingresp): []
-        case (_, .disconnect(let disconnect)): end(DeviceSession.end(for: disconnect))
+        case (_, .disconnect(let disconnect)): received(disconnect, &memory)
         default: end(violation("the service sent a packet out of its turn"), saying: .protocolError)
         }
+    }
+
+    /// The service disconnects who presents a token that is not its own, such as one under a key that was retired while
+    /// the device was away: without tokens the device gets others.
+    ///
+    /// One that is not let in for another reason is told so then.
+    private mutating func received(_ disconnect: MQTTDisconnect, _ memory: inout DeviceMemory) -> [Order] {
+        let ending = DeviceSession.end(for: disconnect)
+        guard disconnect.reasonCode == .notAuthorized, !memory.tokens.isEmpty else { return end(ending) }
+        memory.forgetTokens()
+        return end(End(advice: .retry, reason: ending.reason))
     }
 
     /// The bytes are no MQTT.

@@ -208,6 +208,72 @@ import Testing
         #expect(await agent.file(.sound, of: topic, named: "host.caf") == nil)
     }
 
+    @Test(.timeLimit(.minutes(1))) func anAgentThatCanKeepNothingEndsInsteadOfGoingOnWithoutItsPrograms() async throws {
+        let folder = try TemporaryFolder()
+        let agent = try agent(folder)
+        try await agent.install(
+            bundle: try bundle(folder, ["receive": "until [ -e go ]; do sleep 0.05; done"]),
+            allow: all
+        )
+        let state = folder.path + "/device/state.json"
+        let go = folder.path + "/device/containers/\(PhoneKit.topic)/go"
+        await #expect(throws: DeviceError.self) {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await agent.run() }
+                try await agent.receive(notification(1, #"{"aps":{"alert":"a"}}"#))
+                try FileManager.default.removeItem(atPath: state)
+                try FileManager.default.createDirectory(atPath: state + "/x", withIntermediateDirectories: true)
+                try Data().write(to: URL(fileURLWithPath: go))
+                try await group.next()
+            }
+        }
+        // The run is still on record.
+        #expect(await agent.phone.state.runs.count == 1)
+    }
+
+    @Test func aProgramThatWaitsForItsTurnIsEndedToo() async throws {
+        let folder = try TemporaryFolder()
+        var limits = ProgramLimits()
+        limits.atOnce = 1
+        let agent = try agent(folder, limits)
+        let script = "echo x >> runs; until [ -e go ]; do sleep 0.05; done"
+        try await agent.install(bundle: try bundle(folder, ["receive": script]), allow: all)
+        let container = folder.path + "/device/containers/\(PhoneKit.topic)"
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await agent.run() }
+            try await agent.receive(notification(1, #"{"aps":{"alert":"a"}}"#))
+            try await agent.receive(notification(2, #"{"aps":{"alert":"b"}}"#))
+            while !FileManager.default.fileExists(atPath: container + "/runs") { await Task.yield() }
+            while await agent.runner.count < 2 { await Task.yield() }
+            try await agent.perform(.end(PhoneKit.topic))
+            for await _ in await agent.snapshots() where await agent.phone.state.runs.isEmpty { break }
+        }
+        #expect(try String(contentsOfFile: container + "/runs", encoding: .utf8) == "x\n")
+    }
+
+    @Test func halfALineIsNotJoinedByTheNext() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/saw.jsonl"
+        let record = SawRecord(apnsID: "1", topic: PhoneKit.topic, received: "", state: .background, badge: 0)
+        let file = try SawFile(path)
+        try file.take([.record(record)])
+        // The disk is full, and took half of it.
+        let half = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try half.seekToEnd()
+        try half.write(contentsOf: Data(#"{"apns_id":"#.utf8))
+        try half.close()
+        let full = open("/dev/full", O_WRONLY)
+        dup2(full, file.descriptor)
+        close(full)
+        #expect(throws: DeviceError.self) { try file.take([.amend("1", .replaced(by: "2"))]) }
+        try file.take([.amend("1", .replaced(by: "3"))])
+        for line in try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n") {
+            _ = try JSONDecoder().decode(SawRecord.self, from: Data(line.utf8))
+        }
+        #expect(try SawFile(path)["1"]?.replacedBy == "3")
+    }
+
     @Test func theFileOfRecordsIsBounded() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/saw.jsonl"

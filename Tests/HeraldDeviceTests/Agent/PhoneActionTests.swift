@@ -141,6 +141,37 @@ import Testing
         #expect(kit.app?.permission?.sounds == false)
     }
 
+    @Test func anUpgradeThatMovesToTheOtherEnvironmentEndsTheRegistrationThere() throws {
+        var kit = try PhoneKit(allow: [])
+        let token = try #require(DeviceToken(bytes: Array(repeating: 7, count: 32)))
+        _ = kit.phone.gotToken(token, for: PhoneKit.topic, kit.now)
+        kit.phone.settingsTaken(PhoneKit.topic)
+        var information = AppInformation(topic: PhoneKit.topic)
+        information.environment = .sandbox
+        let orders = try kit.phone.install(information, nil, allow: nil, kit.now)
+        #expect(
+            orders == [
+                .unregister(PhoneKit.topic, in: nil),
+                .register(DeviceApp(topic: PhoneKit.topic, environment: .sandbox)),
+                .setEnabled(false, for: PhoneKit.topic),
+            ]
+        )
+        #expect(kit.app?.token == nil)
+        // Also after a restart, until the service has confirmed it.
+        #expect(try kit.restart().first == .unregister(PhoneKit.topic, in: nil))
+    }
+
+    @Test func theTokenOfAnEarlierRunIsPresentedWithTheApp() throws {
+        var kit = try PhoneKit()
+        let token = try #require(DeviceToken(bytes: Array(repeating: 7, count: 32)))
+        _ = kit.phone.gotToken(token, for: PhoneKit.topic, kit.now)
+        #expect(
+            try kit.restart() == [
+                .present(token, for: PhoneKit.topic), .register(DeviceApp(topic: PhoneKit.topic)),
+            ]
+        )
+    }
+
     @Test func appsOfTheSocketComeMoveAndGo() throws {
         var kit = try PhoneKit(allow: nil)
         _ = try kit.phone.appeared(PhoneKit.other, wants: [.alert], kit.now)
@@ -215,7 +246,7 @@ import Testing
     @Test(arguments: [
         (#"{"do":"fly"}"#, "must be one of"), (#"{"do":"tap"}"#, "needs the text \"id\""),
         (#"{"do":"open","topic":"a b"}"#, "must be an app"), (#"{"do":"permit","topic":"a","allow":["x"]}"#, "list of"),
-        (#"{"do":"set","muted":1}"#, "true or false"),
+        (#"{"do":"set","muted":1}"#, "true or false"), (#"{"do":"set","mute":true}"#, "needs one of"),
     ])
     func wrongActionsAreToldInWords(_ text: String, _ words: String) throws {
         let error = #expect(throws: DecodingError.self) {

@@ -188,6 +188,18 @@ import Testing
         #expect(end(session.received(.disconnect(MQTTDisconnect(reasonCode: code))))?.advice == advice)
     }
 
+    @Test func `tokens that the service does not know are forgotten, and the device comes back without`() throws {
+        var session = try liveSession()
+        let token = DeviceToken(words: (1, 2, 3, 4))
+        let topic = try #require(session.memory.apps.first?.value.topic)
+        session.memory.hold(token, for: topic)
+        let refusal = MQTTPacket.disconnect(MQTTDisconnect(reasonCode: .notAuthorized))
+        #expect(end(session.received(refusal))?.advice == .retry)
+        #expect(session.memory.tokens.isEmpty)
+        _ = session.connectAgain()
+        #expect(end(session.received(refusal))?.advice == .giveUp, "it was not for the tokens")
+    }
+
     @Test(arguments: [
         MQTTPacket.pingreq, .connack(MQTTConnack()), .suback(MQTTSuback(packetIdentifier: 3, reasonCodes: [.success])),
         .suback(MQTTSuback(packetIdentifier: 1, reasonCodes: [])),
