@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import os
 import time
 
 import pytest
@@ -134,3 +135,50 @@ def test_a_service_that_started_anew_is_asked_with_its_new_token(fresh, queue, r
     assert relay.metric("herald_relay_resolved_total") == 10
     for row in done:
         assert states(service, row["apns_id"]).count("received") == 1
+
+
+def test_a_row_that_the_database_keeps_as_it_is_holds_up_no_other(fresh, queue, relay):
+    service = fresh().start()
+    token = away_device(service).token
+    relay.options = ["--topic", TOPIC, *map(str, sending(service, "--lease", "2s"))]
+    relay.start()
+    queue.run(
+        "CREATE TRIGGER kept BEFORE UPDATE OF status ON push_queue WHEN NEW.collapse_id = 'kept'"
+        " BEGIN SELECT raise(ABORT, 'this row stays'); END"
+    )
+    queue.many(
+        "INSERT INTO push_queue (device_token, topic, payload, collapse_id) VALUES (?, ?, '{\"aps\":{}}', ?)",
+        [(token, TOPIC, name) for name in ["a", "kept", "b"]],
+    )
+    ids = [row["id"] for row in queue.run("SELECT id FROM push_queue WHERE collapse_id <> 'kept'")]
+    assert {row["status"] for row in queue.done(*ids)} == {"sent"}
+    assert queue.count("queued") == 1
+    (line,) = eventually(lambda: [line for line in relay.lines if "does not take what became of a row" in line][:1])
+    assert "this row stays" in line
+    # Once it may be written, it is, and it was not sent twice.
+    queue.run("DROP TRIGGER kept")
+    queue.drained()
+    row = queue.run("SELECT * FROM push_queue WHERE collapse_id = 'kept'")[0]
+    assert row["status"] == "sent"
+    assert states(service, row["apns_id"]).count("received") == 1
+
+
+def test_a_window_of_one_sends_and_rests(fresh, queue, relay):
+    service = fresh().start()
+    token = away_device(service).token
+    slow = away_device(service).token
+    relay.options = ["--topic", TOPIC, *map(str, sending(service, "--relay-window", 1))]
+    relay.start()
+    ids = [queue.insert(device_token=token) for _ in range(20)]
+    assert {row["status"] for row in queue.done(*ids)} == {"sent"}
+    drill(service, "latency", "--latency", "3s", "--token", slow)
+    ids = [queue.insert(device_token=slow), queue.insert(device_token=token)]
+    before = processor_seconds(relay.process.pid)
+    assert {row["status"] for row in queue.done(*ids)} == {"sent"}
+    assert processor_seconds(relay.process.pid) - before < 1.5
+
+
+def processor_seconds(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

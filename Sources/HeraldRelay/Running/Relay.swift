@@ -117,13 +117,25 @@ package final class Relay: Service {
 
     private var inHand: Int { hand.withLock { $0.count } }
 
+    /// The least room for which rows are claimed.
+    ///
+    /// Not for a handful: a claim costs a commit, whatever its size.
+    private var leastRoom: Int { max(1, min(configuration.batch, configuration.window / 2)) }
+
+    /// How long rows are left alone that are due and locked.
+    private static let lockPause = Duration.milliseconds(100)
+
     private func pump() async {
         var state = PumpState(lease: configuration.lease)
         await withDiscardingTaskGroup { group in
             while true {
-                await flush(&state)
                 let isStopping = isStopping.withLock { $0 } || Task.isCancelled
-                if isStopping, inHand == 0, state.unwritten.isEmpty, state.isBoxEmpty { return }
+                // An outcome is in the box before its row leaves the hand: whatever there was is written below.
+                let isIdle = inHand == 0
+                await flush(&state)
+                if isStopping, isIdle, state.unwritten.isEmpty { return }
+                // Past the time for stopping, what cannot be written is left to whoever starts next.
+                if Task.isCancelled { return }
                 await extend(&state)
                 var isBusy = false
                 if !isStopping, state.unwritten.isEmpty { isBusy = await claim(&state, &group) }
@@ -137,8 +149,7 @@ package final class Relay: Service {
     /// - Returns: Whether there may be more at once.
     private func claim(_ state: inout PumpState, _ group: inout DiscardingTaskGroup) async -> Bool {
         let room = configuration.window - inHand
-        // Not for a handful: a claim costs a commit, whatever its size.
-        guard room >= min(configuration.batch, configuration.window / 2) else {
+        guard room >= leastRoom else {
             state.hasRoom = false
             return false
         }
@@ -156,15 +167,21 @@ package final class Relay: Service {
                 group.addTask { [self] in
                     let outcome = await work(row)
                     if let outcome { box.add(outcome) }
-                    let isLast = hand.withLock { hand in
+                    let left = hand.withLock { hand in
                         hand.remove(row.id)
-                        return hand.isEmpty
+                        return hand.count
                     }
-                    if outcome == nil || isLast { signal.ring() }
+                    // The pump may have looked at the box before there was room.
+                    if outcome == nil || left == 0 || left == configuration.window - leastRoom { signal.ring() }
                 }
             }
-            state.nextDue = rows.count < limit ? try await store.nextDue() : clock.now()
-            return rows.count == limit
+            if rows.count == limit {
+                state.nextDue = now
+                return true
+            }
+            // What is due and was not claimed is locked by another program's transaction: no use in asking at once.
+            state.nextDue = try await store.nextDue().map { max($0, now + Relay.lockPause) }
+            return false
         } catch {
             state.storeFailed(error, self)
             return false
@@ -173,9 +190,7 @@ package final class Relay: Service {
 
     /// Writes what there is; what cannot be written is kept, and nothing more is claimed.
     private func flush(_ state: inout PumpState) async {
-        let new = box.take()
-        state.isBoxEmpty = new.isEmpty
-        state.unwritten += new
+        state.unwritten += box.take()
         guard !state.unwritten.isEmpty, clock.now() >= state.retryStoreAt else { return }
         do {
             let finished = try await store.finish(state.unwritten, owner: owner)
@@ -183,9 +198,34 @@ package final class Relay: Service {
             state.unwritten = []
             state.storeWorks(self)
             health.progressed()
+        } catch let error as RelayStoreError where error.code == .failed {
+            await flushEach(&state)
         } catch {
             state.storeFailed(error, self)
         }
+    }
+
+    /// Writes outcomes one by one, after the database took exception to them all together: a row that another program's
+    /// trigger keeps as it is, say, holds up no other.
+    private func flushEach(_ state: inout PumpState) async {
+        while let outcome = state.unwritten.first {
+            do {
+                for row in try await store.finish([outcome], owner: owner) { metrics.count(row.status) }
+            } catch let error as RelayStoreError where error.code == .failed {
+                // Its claim lapses, and it is tried again then, as one of which nobody knows.
+                metrics.storeFailures.increment()
+                logger.error(
+                    "the database does not take what became of a row",
+                    metadata: ["row": "\(outcome.row)", "error": "\(error)"]
+                )
+            } catch {
+                state.storeFailed(error, self)
+                return
+            }
+            state.unwritten.removeFirst()
+        }
+        state.storeWorks(self)
+        health.progressed()
     }
 
     private func extend(_ state: inout PumpState) async {
@@ -238,7 +278,6 @@ package final class Relay: Service {
 private struct PumpState {
     let lease: Duration
     var unwritten: [RowOutcome] = []
-    var isBoxEmpty = true
     var hasRoom = true
     var nextDue: WallTime?
     var extendAt = WallTime(milliseconds: 0)
