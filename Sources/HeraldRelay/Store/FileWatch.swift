@@ -10,7 +10,8 @@ import Darwin
 /// Tells when a file is written, by whatever program.
 ///
 /// On Linux the kernel says so (inotify). A look at the file's time and size every two seconds finds what the kernel does
-/// not see: a network's file system, a file that was put in another's place; and is all there is elsewhere.
+/// not see: a network's file system, a file that was put in another's place, the `-wal` beside it of a program that
+/// switched to write-ahead logging, to which rows go first; and is all there is elsewhere.
 enum FileWatch {
     private static let pause: Int32 = 2000
 
@@ -28,7 +29,8 @@ enum FileWatch {
     }
 
     private static func watch(_ path: String, _ state: WatchState, _ tell: () -> Void) {
-        var seen = mark(path)
+        let paths = [path, path + "-wal"]
+        var seen = paths.map(mark)
         #if os(Linux)
         let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
         defer { if descriptor >= 0 { close(descriptor) } }
@@ -52,7 +54,7 @@ enum FileWatch {
             #else
             usleep(UInt32(pause) * 1000)
             #endif
-            let now = mark(path)
+            let now = paths.map(mark)
             if now != seen {
                 seen = now
                 told = true

@@ -87,6 +87,9 @@ final class SQLiteDatabase: SQLDatabase {
                     + "keeps it there: close that program, or let it say PRAGMA journal_mode = DELETE"
             )
         }
+        // What others committed to the log left the header's change counter as it was, so that pages which this connection
+        // remembers from before would pass for current.
+        try database.execute(sql: "PRAGMA shrink_memory")
     }
 
     private func error(_ error: any Error) -> RelayStoreError {
