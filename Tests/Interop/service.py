@@ -12,6 +12,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Taken out of the environment: Herald warns of variables that look like its own and are not.
 HERALD = pathlib.Path(os.environ.pop("HERALD_BINARY", ROOT / ".build" / "debug" / "herald"))
+CRASH_CYCLES = int(os.environ.pop("HERALD_CRASH_CYCLES", "25"))
+RELAY_CRASH_CYCLES = int(os.environ.pop("HERALD_RELAY_CRASH_CYCLES", "20"))
 TOPIC = "com.example.chat"
 TEAM = "TEAM123456"
 

@@ -19,10 +19,10 @@ import pytest
 
 from parties import new_id
 from provider import Device, Disconnected, Provider, away_device, tls_context
-from service import TOPIC, eventually
+from service import CRASH_CYCLES, TOPIC, eventually
 
 # Taken out of the environment: Herald warns of variables that look like its own and are not.
-CYCLES = int(os.environ.pop("HERALD_CRASH_CYCLES", "25"))
+CYCLES = CRASH_CYCLES
 SEED = int(os.environ.pop("HERALD_CRASH_SEED", random.randrange(1 << 32)))
 SECOND_TOPIC = f"{TOPIC}.voip"
 

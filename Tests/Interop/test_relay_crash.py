@@ -1,7 +1,6 @@
 """A relay that is killed again and again while it drains a queue: nothing is lost, and nothing is reported twice."""
 
 import json
-import os
 import random
 import time
 import urllib.request
@@ -10,9 +9,9 @@ import pytest
 
 from provider import away_device
 from relay import PostgresServer, Relay, SQLiteQueue, check, fill, sending
-from service import TOPIC, eventually
+from service import RELAY_CRASH_CYCLES, TOPIC, eventually
 
-CYCLES = int(os.environ.get("HERALD_CRASH_CYCLES", 20))
+CYCLES = RELAY_CRASH_CYCLES
 ROWS = 40 * CYCLES
 
 
