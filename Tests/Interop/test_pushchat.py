@@ -288,6 +288,8 @@ def test_the_demo_starts_and_stops_everything(tmp_path):
         process = subprocess.Popen(
             [demo, "--folder", tmp_path / "demo", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env=environment,
+            # A suite that runs in the background of a script ignores it, and what it starts would, too.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         try:
             addresses = []
