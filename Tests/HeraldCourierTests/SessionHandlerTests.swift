@@ -5,6 +5,7 @@ import HeraldWire
 import Logging
 import NIOCore
 import NIOEmbedded
+import Synchronization
 import Testing
 
 @testable import HeraldCourier
@@ -88,6 +89,22 @@ final class HandlerBench {
         #expect(try await next().connack?.reasonCode == .success)
         try await send(SessionBench.subscribe("apps/com.example.chat"))
         #expect(try await next().suback == [.grantedQoS1])
+    }
+}
+
+/// Notes that the connection is about to be closed.
+private final class CloseWitness: ChannelOutboundHandler, Sendable {
+    typealias OutboundIn = ByteBuffer
+
+    private let note: @Sendable () -> Void
+
+    init(_ note: @escaping @Sendable () -> Void) {
+        self.note = note
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        note()
+        context.close(mode: mode, promise: promise)
     }
 }
 
@@ -298,13 +315,13 @@ struct SessionHandlerTests {
     }
 
     @Test(arguments: [
-        [0x00], Array("GET / HTTP/1.1\r\n\r\n".utf8), [0x10, 0xFF, 0xFF, 0xFF, 0x7F],
-        [UInt8](repeating: 0xFF, count: 9000),
+        ByteBuffer(bytes: [0x00]), ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"),
+        ByteBuffer(bytes: [0x10, 0xFF, 0xFF, 0xFF, 0x7F]), ByteBuffer(repeating: 0xFF, count: 9000),
     ])
-    func `garbage is closed on`(bytes: [UInt8]) async throws {
+    func `garbage is closed on`(bytes: ByteBuffer) async throws {
         let bench = try await HandlerBench()
         try await HandlerBench.run(bench.clerk) {
-            try await bench.channel.writeInbound(ByteBuffer(bytes: bytes))
+            try await bench.channel.writeInbound(bytes)
             await bench.channel.testingEventLoop.run()
             #expect(!bench.channel.isActive)
         }
@@ -336,6 +353,24 @@ struct SessionHandlerTests {
             #expect(try await bench.next().disconnect == .administrativeAction)
             await bench.channel.testingEventLoop.run()
             #expect(bench.clerk.table.links.isEmpty)
+        }
+    }
+
+    @Test func `a device counts as away before it can see that its connection has ended`() async throws {
+        let bench = try await HandlerBench()
+        let office = bench.office
+        try await HandlerBench.run(bench.clerk) {
+            try await bench.connectAndSubscribe()
+            #expect(office.detached.isEmpty)
+            let atClose = Mutex<[Int]>([])
+            try await bench.channel.pipeline.addHandler(
+                CloseWitness { atClose.withLock { $0.append(office.detached.count) } },
+                position: .first
+            )
+            try await bench.send(.disconnect(MQTTDisconnect(reasonCode: .success)))
+            await bench.channel.testingEventLoop.run()
+            #expect(atClose.withLock { $0 } == [1])
+            #expect(office.detached.count == 1)
         }
     }
 

@@ -305,6 +305,8 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
     private func end() {
         flush()
         stall?.deadline = nil
+        // Said before the peer can see the end: who saw it may count on the device being away.
+        perform(machine.disconnected(now: clerk.clock.now()))
         // TLS says good-bye and waits some seconds for the peer's; then the socket is closed in any case.
         context?.close(promise: nil)
     }
