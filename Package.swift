@@ -111,8 +111,8 @@ let package = Package(
         herald(
             "HeraldActivation",
             [
-                "HeraldModel", "HeraldTrust", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore,
-                nioPosix, nioSSL, nioTLS,
+                "HeraldModel", "HeraldTrust", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging,
+                coreMetrics, nioCore, nioPosix, nioSSL, nioTLS,
             ]
         ),
         herald(

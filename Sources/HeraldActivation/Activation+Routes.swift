@@ -15,13 +15,32 @@ extension Activation {
             try Activation.message(try self.authorities(), type: "application/pkcs7-mime")
         }
         est.get("csrattrs") { _, _ in Response(status: .noContent) }
-        est.post("simpleenroll") { request, context in try await self.enroll(request, context) }
-        est.post("simplereenroll") { request, context in try await self.renew(request, context) }
+        est.post("simpleenroll") { request, context in
+            try await self.counted(.enroll) { try await self.enroll(request, context) }
+        }
+        est.post("simplereenroll") { request, context in
+            try await self.counted(.renew) { try await self.renew(request, context) }
+        }
         router.get(".well-known/herald") { _, _ in
             Activation.answer(
                 Array("{\"device\":{\"port\":\(self.devicePort)}}\n".utf8),
                 type: "application/json"
             )
+        }
+    }
+
+    /// Counts how a request ends.
+    private func counted(
+        _ operation: ActivationMetrics.Operation,
+        _ work: () async throws -> Response
+    ) async throws -> Response {
+        do {
+            let response = try await work()
+            metrics.count(operation, response.status)
+            return response
+        } catch {
+            metrics.count(operation, (error as? ActivationRefusal)?.status ?? .internalServerError)
+            throw error
         }
     }
 

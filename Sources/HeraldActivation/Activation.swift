@@ -24,6 +24,7 @@ package final class Activation: Sendable {
     let logger: Logger
     let throttle: Mutex<CodeThrottle>
     let renewals: Mutex<PaceTable<DeviceID>>
+    let metrics = ActivationMetrics()
     private let listener: ActivationListener
 
     /// - Parameters:

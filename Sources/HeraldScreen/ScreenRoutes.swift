@@ -41,6 +41,10 @@ struct ScreenRoutes: Sendable {
             let name = try context.parameters.require("name")
             return try await file(.sound, of: try context.parameters.require("topic"), named: decoded(name))
         }
+        api.get("apps/:topic/images/:name") { _, context in
+            let name = try context.parameters.require("name")
+            return try await file(.image, of: try context.parameters.require("topic"), named: decoded(name))
+        }
     }
 
     private func perform(_ request: Request) async throws -> Response {
@@ -115,7 +119,7 @@ struct ScreenRoutes: Sendable {
 
     private func file(_ kind: BundleFileKind, of topic: String, named name: String) async throws -> Response {
         guard let topic = Topic(decoded(topic)), let bytes = await view.file(kind, of: topic, named: name) else {
-            throw ScreenRefusal(404, kind == .icon ? "there is no such icon" : "there is no such sound")
+            throw ScreenRefusal(404, "there is no such \(kind)")
         }
         return ScreenReply.bytes(bytes, type: FileType.name(of: bytes))
     }

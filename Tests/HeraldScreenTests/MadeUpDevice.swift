@@ -69,6 +69,7 @@ final class MadeUpDevice: DeviceView {
         case (.icon, _) where topic.description == "com.example.app":
             Array(#"<svg xmlns="http://www.w3.org/2000/svg"/>"#.utf8)
         case (.sound, "a ü.aiff"): Array("FORM".utf8)
+        case (.image, "a ü.png"): [0x89, 0x50, 0x4E, 0x47]
         default: nil
         }
     }

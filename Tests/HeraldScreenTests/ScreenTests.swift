@@ -147,7 +147,12 @@ import Testing
             #expect(icon.fields.first(name: "content-type") == "image/svg+xml")
             let sound = try await harness.ask("GET", base + "/api/apps/com.example.app/sounds/a%20%C3%BC.aiff")
             #expect(sound.fields.first(name: "content-type") == "audio/aiff")
-            for path in ["com.example.other/icon", "com.example.app/sounds/none.wav", "no%20topic/icon"] {
+            let image = try await harness.ask("GET", base + "/api/apps/com.example.app/images/a%20%C3%BC.png")
+            #expect(image.fields.first(name: "content-type") == "image/png")
+            for path in [
+                "com.example.app/images/none.png", "com.example.other/icon", "com.example.app/sounds/none.wav",
+                "no%20topic/icon",
+            ] {
                 #expect(try await harness.ask("GET", base + "/api/apps/" + path).status == 404, "\(path)")
             }
         }

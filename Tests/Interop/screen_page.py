@@ -33,7 +33,7 @@ APP = {
     "topic": "com.example.pushchat", "name": "PushChat", "icon": False, "badge": 0, "state": "background",
     "environment": "production", "token": "a1" * 32, "permission": {"alerts": True, "badges": True, "sounds": True},
     "wants": ["alert", "badge", "sound"], "refused": None, "screen_url": None, "opened_with": None, "received": None,
-    "launch_image": None,
+    "launch_image": None, "launch_picture": None,
 }
 
 NOTIFICATION = {
@@ -177,7 +177,8 @@ class Request(BaseHTTPRequestHandler):
         if path == "/api/events":
             return self.events()
         if path in self.made_up.files:
-            return self.answer(200, "application/octet-stream", self.made_up.files[path])
+            kind = TYPES.get(pathlib.PurePath(path).suffix, "application/octet-stream")
+            return self.answer(200, kind, self.made_up.files[path])
         file = RESOURCES / ("index.html" if path == "/" else path.removeprefix("/assets/"))
         if (path == "/" or path.startswith("/assets/")) and file.is_file():
             return self.answer(200, TYPES[file.suffix], file.read_bytes())

@@ -222,12 +222,33 @@ def test_apps_have_icons_badges_and_switches_of_their_own(page, agent):
 
 def test_an_open_app_shows_what_it_was_opened_with(page, agent):
     payload = {"aps": {"alert": "Hi"}, "acme": ["bang", "whiz"]}
+    page.run("""
+        window.launched = [];
+        new MutationObserver(() => launched.push(document.querySelector(".launch-screen")?.textContent ?? ""))
+            .observe(document.body, { childList: true, subtree: true });
+    """)
     agent.show(apps=[app(opened_with=payload, launch_image="Default.png")], foreground="com.example.pushchat")
-    assert "Launch image: Default.png" in page.one(".launch-screen").text
+    page.until(lambda: any("Launch image: Default.png" in text for text in page.run("return launched")))
     assert '"bang",' in page.one(".payload").text
     page.gone(".launch-screen")
     page.one(".home-bar", "Home").click()
     assert agent.done() == {"do": "home"}
+
+
+def test_an_app_opens_with_its_launch_image(page, agent):
+    dot = b'<svg xmlns="http://www.w3.org/2000/svg" width="30" height="60"><rect width="30" height="60" fill="#123456"/></svg>'
+    agent.files["/api/apps/com.example.pushchat/images/Start me.svg"] = dot
+    # It is there for less than a second: what comes is noted by the page itself.
+    page.run("""
+        window.loaded = [];
+        document.addEventListener("load", ({ target }) => loaded.push([target.className, target.alt, target.naturalHeight]), true);
+    """)
+    agent.show(
+        apps=[app(opened_with={}, launch_image="Start me.svg", launch_picture="Start me.svg")],
+        foreground="com.example.pushchat",
+    )
+    page.until(lambda: ["launch-picture", "PushChat: launch image Start me.svg", 60] in page.run("return loaded"))
+    page.gone(".launch-screen")
 
 
 def test_an_apps_own_page_is_framed_and_kept_in(page, agent):

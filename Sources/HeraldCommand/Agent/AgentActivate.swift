@@ -39,7 +39,7 @@ struct AgentActivate: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The port where devices connect. (default: what the service says)", valueName: "port"))
     var devicePort: Int?
 
-    @Flag(help: "Lose the identity that is in the folder, if there is one.")
+    @Flag(help: "Lose the identity that is in the folder, if there is one. Apps and settings stay.")
     var replace = false
 
     @Flag(help: "Print JSON.")

@@ -42,7 +42,18 @@ public struct DeviceActivation: Sendable {
             throw EnrollmentError(.mistyped, error.words)
         }
         try folder.checkVacant(replaces: replaces)
+        let isNew = !TrustFile.exists(folder.path)
         try folder.prepare()
+        do {
+            return try await enroll(invitation)
+        } catch {
+            // A folder with anything in it stays.
+            if isNew { rmdir(folder.path) }
+            throw error
+        }
+    }
+
+    private func enroll(_ invitation: InvitationCode) async throws -> DeviceCredential {
         let root = try await FirstContact.authority(named: invitation, at: service, timeout: timeout)
         guard let trusted = try? NIOSSLCertificate(bytes: root, format: .der),
             let authority = try? Certificate(derEncoded: root)

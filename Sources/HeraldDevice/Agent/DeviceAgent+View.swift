@@ -101,6 +101,9 @@ extension DeviceAgent: DeviceView {
         case .icon:
             guard let icon = app.information.icon else { return nil }
             return folder.file(icon, in: folder.bundlePath(topic), limit: 1 << 20)
+        case .image:
+            guard bundle.images.contains(name) else { return nil }
+            return folder.file(name, in: folder.bundlePath(topic), limit: 8 << 20)
         case .sound:
             if bundle.containerSounds[name] != nil {
                 return folder.file(name, in: folder.containerPath(topic) + "/Library/Sounds", limit: 8 << 20)

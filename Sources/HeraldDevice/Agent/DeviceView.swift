@@ -6,6 +6,8 @@ package enum BundleFileKind: Hashable, Sendable {
     case icon
     /// A sound, by its file name.
     case sound
+    /// A picture of the bundle, by its file name.
+    case image
 }
 
 /// A device as its views know it.

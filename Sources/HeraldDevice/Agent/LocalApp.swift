@@ -55,8 +55,31 @@ public struct LocalApp: Sendable {
         case languages([String])
     }
 
-    /// What the app hears, until the agent is gone.
-    public let events: AsyncStream<Event>
+    /// Events in the order in which the agent said them; for one reader.
+    public struct Events: AsyncSequence, Sendable {
+        let lines: AsyncStream<[UInt8]>
+
+        /// Starts to read.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(lines: lines.makeAsyncIterator())
+        }
+
+        /// Reads.
+        public struct Iterator: AsyncIteratorProtocol {
+            var lines: AsyncStream<[UInt8]>.Iterator
+
+            /// The next one; nil once there are no more.
+            public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Event? {
+                while let line = await lines.next(isolation: actor) {
+                    if let event = Event(line) { return event }
+                }
+                return nil
+            }
+        }
+    }
+
+    /// What the app hears, until the agent is gone, or until the app has left 1,024 of them unread.
+    public let events: Events
     private let topic: Topic
     private let client: LocalClient
 
@@ -75,21 +98,11 @@ public struct LocalApp: Sendable {
         _ body: @Sendable (LocalApp) async throws -> Result
     ) async throws -> Result {
         try await LocalClient.with(socket: socket) { client in
-            let (events, continuation) = AsyncStream<Event>.makeStream(bufferingPolicy: .bufferingOldest(1024))
-            return try await withThrowingTaskGroup(of: Void.self) { group in
-                defer { group.cancelAll() }
-                group.addTask {
-                    for await line in client.events {
-                        if let event = Event(line) { continuation.yield(event) }
-                    }
-                    continuation.finish()
-                }
-                let kinds = NotificationKind.allCases.filter(wants.contains).map { PayloadValue.string($0.rawValue) }
-                try await client.ask([
-                    "do": .string("register"), "topic": .string(topic.name), "wants": .array(kinds),
-                ])
-                return try await body(LocalApp(events: events, topic: topic, client: client))
-            }
+            let kinds = NotificationKind.allCases.filter(wants.contains).map { PayloadValue.string($0.rawValue) }
+            try await client.ask([
+                "do": .string("register"), "topic": .string(topic.name), "wants": .array(kinds),
+            ])
+            return try await body(LocalApp(events: Events(lines: client.events), topic: topic, client: client))
         }
     }
 

@@ -7,6 +7,10 @@ import Synchronization
 package final class LocalClient: Sendable {
     /// The longest line that is taken, in bytes: a device with a hundred long notifications on it.
     private static let maximumLineBytes = 4 << 20
+    /// Events that may wait to be read.
+    ///
+    /// Who leaves more is let go: nobody would know of one that was dropped.
+    package static let maximumUnread = 1024
 
     private struct State {
         var lastID = 0
@@ -14,6 +18,7 @@ package final class LocalClient: Sendable {
         /// Answers that came before somebody waited for them.
         var early: [Int: [String: PayloadValue]] = [:]
         var isClosed = false
+        var reason = LocalClient.gone
     }
 
     private let state = Mutex(State())
@@ -24,7 +29,7 @@ package final class LocalClient: Sendable {
 
     private init(_ outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>) {
         self.outbound = outbound
-        (events, event) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1024))
+        (events, event) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maximumUnread))
     }
 
     /// Connects for as long as `body` runs.
@@ -75,21 +80,20 @@ package final class LocalClient: Sendable {
         do {
             try await outbound.write(ByteBuffer(bytes: line))
         } catch {
-            throw LocalClient.gone
+            throw state.withLock { $0.reason }
         }
         let answer = try await withCheckedThrowingContinuation { continuation in
-            let isClosed = state.withLock { state in
-                if !state.isClosed {
-                    // The answer may be there already.
-                    if let answer = state.early.removeValue(forKey: id) {
-                        continuation.resume(returning: answer)
-                    } else {
-                        state.waiting[id] = continuation
-                    }
+            let refusal: DeviceError? = state.withLock { state in
+                if state.isClosed { return state.reason }
+                // The answer may be there already.
+                if let answer = state.early.removeValue(forKey: id) {
+                    continuation.resume(returning: answer)
+                } else {
+                    state.waiting[id] = continuation
                 }
-                return state.isClosed
+                return nil
             }
-            if isClosed { continuation.resume(throwing: LocalClient.gone) }
+            if let refusal { continuation.resume(throwing: refusal) }
         }
         if let words = answer["error"]?.text { throw DeviceError(.notPossible, words) }
         return answer
@@ -102,18 +106,22 @@ package final class LocalClient: Sendable {
         for try await bytes in inbound {
             rest += bytes.readableBytesView
             while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                take(Array(rest[..<end]))
+                guard take(Array(rest[..<end])) else { return }
                 rest.removeSubrange(...end)
             }
             guard rest.count <= Self.maximumLineBytes else { return }
         }
     }
 
-    private func take(_ line: [UInt8]) {
-        guard case .object(let members, _) = PayloadReader.read(line) else { return }
+    /// - Returns: Whether to read on.
+    private func take(_ line: [UInt8]) -> Bool {
+        guard case .object(let members, _) = PayloadReader.read(line) else { return true }
         guard members["event"] == nil, let id = members["id"]?.integer else {
-            event.yield(line)
-            return
+            guard case .dropped = event.yield(line) else { return true }
+            state.withLock {
+                $0.reason = DeviceError(.unreachable, "disconnected: \(Self.maximumUnread) events were not read")
+            }
+            return false
         }
         let waiting = state.withLock { state in
             let waiting = state.waiting.removeValue(forKey: id)
@@ -121,15 +129,16 @@ package final class LocalClient: Sendable {
             return waiting
         }
         waiting?.resume(returning: members)
+        return true
     }
 
     private func close() {
-        let waiting = state.withLock { state in
+        let (waiting, reason) = state.withLock { state in
             state.isClosed = true
             defer { state.waiting = [:] }
-            return state.waiting
+            return (state.waiting, state.reason)
         }
-        for continuation in waiting.values { continuation.resume(throwing: LocalClient.gone) }
+        for continuation in waiting.values { continuation.resume(throwing: reason) }
         event.finish()
     }
 }

@@ -39,7 +39,14 @@ extension Phone {
         view.received = received[app.topic]
             .map { PhoneSnapshot.Delivery(apnsID: $0.apnsID, payload: object(in: $0.payload)) }
         view.launchImage = app.launchImage
+        view.launchPicture = app.launchImage.flatMap { picture($0, app.topic) }
         return view
+    }
+
+    /// The file of an image, if views can show it: not a storyboard's, nor one of an asset catalog.
+    private func picture(_ name: String, _ topic: Topic) -> String? {
+        guard let file = bundles[topic]?.image(name) else { return nil }
+        return [".png", ".jpg", ".jpeg", ".svg"].contains { file.lowercased().hasSuffix($0) } ? file : nil
     }
 
     private func object(in payload: some Sequence<UInt8>) -> PayloadValue? {

@@ -120,8 +120,10 @@ extension PhoneSnapshot {
         @OrNull public var openedWith: PayloadValue?
         /// The newest notification that came to it since it is open, which is shown to nobody but the app itself.
         @OrNull public var received: Delivery?
-        /// The picture that it opened with.
+        /// The picture that it opened with: a file's name, or words for what is none.
         @OrNull public var launchImage: String?
+        /// The file of that picture in the bundle; nil if it is none, or is not there.
+        @OrNull public var launchPicture: String?
 
         /// An app that nothing has happened to.
         package init(topic: Topic, name: String) {
@@ -135,6 +137,7 @@ extension PhoneSnapshot {
             openedWith = nil
             received = nil
             launchImage = nil
+            launchPicture = nil
         }
 
         private enum CodingKeys: String, CodingKey {
@@ -142,6 +145,7 @@ extension PhoneSnapshot {
             case screenURL = "screen_url"
             case openedWith = "opened_with"
             case launchImage = "launch_image"
+            case launchPicture = "launch_picture"
         }
     }
 

@@ -5,6 +5,11 @@ import { h } from "./dom.js";
 import { appIcon } from "./icons.js";
 
 export function launchScreen(app) {
+  if (app.launch_picture) {
+    const address = `/api/apps/${encodeURIComponent(app.topic)}/images/${encodeURIComponent(app.launch_picture)}`;
+    return h("div", { key: "picture", class: "launch-screen", role: "status" },
+      h("img", { key: "image", class: "launch-picture", src: address, alt: `${app.name}: launch image ${app.launch_picture}` }));
+  }
   return h("div", { key: "launch", class: "launch-screen", role: "status" },
     appIcon(app),
     h("p", { class: "launch-name", dir: "auto" }, app.name),

@@ -177,6 +177,30 @@ import Testing
         }
     }
 
+    @Test func anAppThatDoesNotReadIsLetGoAndToldSo() async throws {
+        let folder = try TemporaryFolder()
+        let agent = try agent(folder)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await agent.run() }
+            let socket = folder.path + "/device/run/agent.sock"
+            for await snapshot in await agent.snapshots() where snapshot.connection.state == .connected { break }
+            try await LocalApp.run(PhoneKit.topic, wants: [.alert], socket: socket) { app in
+                let words = "disconnected: \(LocalClient.maximumUnread) events were not read"
+                await #expect(throws: DeviceError(.unreachable, words)) {
+                    for count in 0...LocalClient.maximumUnread {
+                        try await agent.perform(.permit(PhoneKit.topic, count.isMultiple(of: 2) ? [.alert] : [.badge]))
+                        // Answered in turn: what was said before it has come.
+                        _ = try await app.languages()
+                    }
+                }
+                var heard = 0
+                for await _ in app.events { heard += 1 }
+                #expect(heard == LocalClient.maximumUnread)
+            }
+        }
+    }
+
     @Test func aVirtualDeviceShowsWhatAUserWouldSee() async throws {
         try await withVirtualDevice { device in
             let app = try await device.install(bundle: ExpectedPayload.folder + "/Monopoly.app")
@@ -195,10 +219,14 @@ import Testing
         let path = try bundle(folder)
         try Data("png".utf8).write(to: URL(fileURLWithPath: path + "/AppIcon.png"))
         try Data("caf".utf8).write(to: URL(fileURLWithPath: path + "/beep.caf"))
+        try Data("gif".utf8).write(to: URL(fileURLWithPath: path + "/Start.png"))
         let agent = try agent(folder)
         let topic = try await agent.install(bundle: path, allow: all)
         #expect(await agent.file(.icon, of: topic, named: "") == Array("png".utf8))
         #expect(await agent.file(.sound, of: topic, named: "beep.caf") == Array("caf".utf8))
+        #expect(await agent.file(.image, of: topic, named: "Start.png") == Array("gif".utf8))
+        #expect(await agent.file(.image, of: topic, named: "beep.caf") == nil)
+        #expect(await agent.file(.image, of: topic, named: "../Start.png") == nil)
         #expect(await agent.file(.sound, of: topic, named: "Info.plist") == nil)
         #expect(await agent.file(.sound, of: topic, named: "../../state.json") == nil)
         // An app that links to something else in its container does not lead there.

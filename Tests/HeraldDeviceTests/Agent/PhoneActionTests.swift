@@ -43,6 +43,7 @@ import Testing
         let orders = try kit.does(.tap(id: try #require(kit.newest?.id)))
         #expect(!kit.snapshot.locked && kit.snapshot.foreground == PhoneKit.topic)
         #expect(kit.app?.openedWith?.members?["k"] == .number(1) && kit.app?.launchImage == "Launch.png")
+        #expect(kit.app?.launchPicture == "Launch.png")
         #expect(orders.contains { if case .run(let run) = $0 { run.event == .open } else { false } })
         #expect(orders.contains(.amend(record.apnsID, .answered(SawRecord.Answer(did: .opened)))))
         #expect(kit.snapshot.notifications.isEmpty)
@@ -50,7 +51,7 @@ import Testing
         #expect(kit.app?.state == .background && kit.snapshot.foreground == nil)
         kit.receive(#"{"aps":{"alert":"b"}}"#)
         try kit.does(.tap(id: try #require(kit.newest?.id)))
-        #expect(kit.app?.launchImage == "the previous snapshot")
+        #expect(kit.app?.launchImage == "the previous snapshot" && kit.app?.launchPicture == nil)
     }
 
     @Test func whatComesToAnAppThatIsOpenIsShownToTheAppUntilItIsLeft() throws {

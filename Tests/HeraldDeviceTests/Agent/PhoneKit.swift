@@ -20,6 +20,7 @@ struct PhoneKit {
         information.hasBundle = true
         information.programs = programs
         var bundle = try ExpectedPayload.monopoly()
+        bundle.images.insert("Launch.png")
         bundle.categories["INVITE"] = NotificationCategory(actions: [
             NotificationCategory.Action(
                 identifier: "accept",
