@@ -106,8 +106,12 @@ def test_the_question_is_asked_on_the_terminal_and_what_is_shown_is_told(shared,
             return text
 
         assert "alerts, badges, sounds" in line("Allow?")
-        os.write(terminal, b"y\n")
+        os.write(terminal, b"alert,badges\n")
+        assert "alert,badges" in process.stderr.readline()
+        line("Allow?")
+        os.write(terminal, b"alert,badge\n")
         token = line("token for").split()[-1]
+        assert device.show()["apps"][0]["permission"] == {"alerts": True, "badges": True, "sounds": False}
         device.command("set", "--locked", "on")
         push(shared, parties, token, {"aps": {"alert": {"title": "Door", "body": "It rang"}, "badge": 2}})
         line("notification for")

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import HeraldDevice
 import HeraldModel
@@ -48,25 +49,35 @@ struct AgentService: Service {
         }
     }
 
-    /// Asks on the terminal; an empty answer leaves the question open.
+    /// Asks on the terminal until there is an answer; an empty one leaves the question open.
     private func ask(_ app: PhoneSnapshot.App) async {
         let kinds = app.wants.map { "\($0.rawValue)s" }.joined(separator: ", ")
         let name = LogText.escaped(app.name, limit: 64, spelling: .terminal)
-        Terminal.say("\"\(name)\" (\(app.topic)) would like to send you notifications: \(kinds). Allow? [y/n]")
-        let answer = await withCheckedContinuation { continuation in
-            // Waits for a person, and does not keep the agent from ending.
-            Thread.detachNewThread { continuation.resume(returning: readLine()) }
-        }
-        let allowed: Set<NotificationKind>
-        switch answer?.trimmingCharacters(in: .whitespaces).lowercased() {
-        case "y", "yes": allowed = Set(app.wants)
-        case "n", "no": allowed = []
-        default: return Terminal.say(AgentReport.waiting(app, folder))
-        }
-        do {
-            try await agent.perform(.permit(app.topic, allowed))
-        } catch {
-            Terminal.complain("herald: \(LogText.escaped("\(error)", limit: 256, spelling: .terminal))")
+        while true {
+            Terminal.say(
+                "\"\(name)\" (\(app.topic)) would like to send you notifications: \(kinds). "
+                    + "Allow? [y, n, or some: alert,sound]"
+            )
+            let answer = await withCheckedContinuation { continuation in
+                // Waits for a person, and does not keep the agent from ending.
+                Thread.detachNewThread { continuation.resume(returning: readLine()) }
+            }
+            guard let answer = answer?.trimmingCharacters(in: .whitespaces).lowercased(), !answer.isEmpty else {
+                return Terminal.say(AgentReport.waiting(app, folder))
+            }
+            do {
+                let allowed: Set<NotificationKind> =
+                    switch answer {
+                    case "y", "yes": Set(app.wants)
+                    case "n", "no": []
+                    default: try AgentPermission.kinds(answer)
+                    }
+                return try await agent.perform(.permit(app.topic, allowed))
+            } catch let error as ValidationError {
+                Terminal.complain("herald: \(error.message)")
+            } catch {
+                return Terminal.complain("herald: \(LogText.escaped("\(error)", limit: 256, spelling: .terminal))")
+            }
         }
     }
 
