@@ -1,5 +1,3 @@
-import pathlib
-
 import pytest
 
 from service import HERALD, Service
@@ -33,15 +31,3 @@ def fresh(tmp_path):
     yield make
     for service in services:
         service.close()
-
-
-def pytest_collection_modifyitems(items):
-    """Marks what is known not to hold yet: `known_defects.txt` is the list of what is to be mended next."""
-    lines = (pathlib.Path(__file__).parent / "known_defects.txt").read_text().splitlines()
-    for line in lines:
-        if not line or line.startswith("#"):
-            continue
-        test, _, reason = line.partition("  ")
-        for item in items:
-            if item.nodeid.endswith(test) or item.nodeid.split("[")[0].endswith(test):
-                item.add_marker(pytest.mark.xfail(reason=reason.strip(), strict=False))
