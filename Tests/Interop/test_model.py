@@ -78,7 +78,7 @@ def test_every_history_keeps_the_promises(fresh):
         posts, arrivals = posts + len(history.posts), arrivals + len(history.arrivals)
     print(f"{played} histories, {posts} notifications, {arrivals} arrivals")
     # One history alone, played again, may be a quiet one.
-    assert arrivals > 10 * played or played < 5
+    assert arrivals > 2 * played or played < 5
     assert stage.service.stop() == 0
 
 
