@@ -210,8 +210,8 @@ let package = Package(
             "HeraldProviderTests",
             [
                 "HeraldProvider", "HeraldDoor", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldTestSupport",
-                "HeraldTrust", coreMetrics, crypto, inMemoryTracing, logging, metricsTestKit, nioCore, nioPosix,
-                tracing,
+                "HeraldTrust", "HeraldWire", coreMetrics, crypto, inMemoryTracing, logging, metricsTestKit, nioCore,
+                nioPosix, nioSSL, tracing,
             ]
         ),
         tests(

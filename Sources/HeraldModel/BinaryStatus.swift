@@ -61,3 +61,22 @@ extension Rejection {
         }
     }
 }
+
+extension BinaryStatus {
+    /// The reason that the HTTP/2 API has for the same refusal; nil where it has none, and for what is no refusal.
+    ///
+    /// A status stands for several reasons; the one that says no more than the status is meant. So 8 is `BadDeviceToken`,
+    /// although the app may have been removed: that a token is dead, only the feedback service says.
+    package var rejection: Rejection? {
+        switch self {
+        case .processingError: .internalServerError
+        case .missingDeviceToken: .missingDeviceToken
+        case .missingTopic: .missingTopic
+        case .missingPayload: .payloadEmpty
+        case .invalidTokenSize, .invalidToken: .badDeviceToken
+        case .invalidTopicSize: .badTopic
+        case .invalidPayloadSize: .payloadTooLarge
+        default: nil
+        }
+    }
+}

@@ -24,6 +24,11 @@ extension PushReceipt {
     init(resolved id: NotificationID) {
         self.init(id: id.description, uniqueID: nil, explanation: nil)
     }
+
+    /// A receipt of the binary interface, which knows no `apns-id`: the one that the sender has for it.
+    package init(binary id: NotificationID?) {
+        self.init(id: id?.description ?? "", uniqueID: nil, explanation: nil)
+    }
 }
 
 /// Why a notification was refused.

@@ -15,4 +15,14 @@ struct BinaryStatusTests {
             #expect(rejection.advice == .retryLater)
         }
     }
+
+    @Test func `a status that a client reads as a reason is the status of that reason`() {
+        for status in BinaryStatus.known {
+            guard let rejection = status.rejection else { continue }
+            // Of the two statuses of a bad token, one is of its size.
+            #expect(rejection.binaryStatus == (status == .invalidTokenSize ? .invalidToken : status))
+        }
+        let without: [BinaryStatus] = [.noError, .shutdown, .protocolError, .unknown, BinaryStatus(rawValue: 77)]
+        #expect(without.allSatisfy { $0.rejection == nil })
+    }
 }

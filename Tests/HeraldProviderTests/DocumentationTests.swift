@@ -17,7 +17,7 @@ import Testing
         let source = lines(try text("Tests/HeraldProviderTests/DocumentationTests.swift"))
         let blocks = try text("docs/client.md").components(separatedBy: "```swift\n").dropFirst()
             .compactMap { $0.components(separatedBy: "```").first }
-        #expect(blocks.count == 5)
+        #expect(blocks.count == 6)
         // The first is for a manifest.
         for block in blocks.dropFirst() {
             #expect(source.contains(lines(block)), "not compiled: \(block)")
@@ -74,6 +74,26 @@ import Testing
         var broadcast = try BroadcastRequest(app: app, channel: channel.id, payload: payload)
         broadcast.expiration = .at(now + .seconds(3600))
         _ = try await client.send(broadcast)
+    }
+
+    private func sendingBinary(
+        pem: [UInt8],
+        authority: [UInt8],
+        token: DeviceToken,
+        payload: [UInt8],
+        now: WallTime
+    ) async throws {
+        var configuration = BinaryClientConfiguration(host: "push.example.com", port: 2195, certificate: pem)
+        configuration.authorities = authority
+        try await withBinaryClient(configuration) { client in
+            var request = BinaryRequest(token: token, payload: payload)
+            request.expiration = .at(now + .seconds(3600))
+            switch try await client.send(request) {
+            case .accepted: print("accepted")
+            case .refused(let refusal): print("refused:", refusal.status, refusal.reason)
+            case .uncertain(let error): print("the service may have it, and nobody can say:", error)
+            }
+        }
     }
 
     @Test func `the examples' payload is what the page says`() throws {

@@ -16,9 +16,9 @@ struct Connector: Sendable {
     /// - Parameters:
     ///   - makeLink: Makes the handler of one connection; several are tried at a time where the first is slow.
     ///   - done: Called once, on the event loop.
-    func connect(
-        makeLink: @escaping @Sendable () -> ProviderLink,
-        done: @escaping @Sendable (Result<NIOLoopBound<ProviderLink>, any Error>) -> Void
+    func connect<Link: ChannelHandler & SendableMetatype>(
+        makeLink: @escaping @Sendable () -> Link,
+        done: @escaping @Sendable (Result<NIOLoopBound<Link>, any Error>) -> Void
     ) {
         // An address has no name to ask for; it is compared with those in the certificate all the same.
         let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
@@ -37,7 +37,7 @@ struct Connector: Sendable {
                 done(
                     result.flatMap { channel in
                         Result {
-                            let link = try channel.pipeline.syncOperations.handler(type: ProviderLink.self)
+                            let link = try channel.pipeline.syncOperations.handler(type: Link.self)
                             return NIOLoopBound(link, eventLoop: channel.eventLoop)
                         }
                     }

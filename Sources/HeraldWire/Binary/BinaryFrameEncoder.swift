@@ -24,6 +24,19 @@ extension ByteBuffer {
         return true
     }
 
+    /// Appends a frame that no service can take, with the least that is wrong: its token is empty.
+    ///
+    /// Its error response says that everything before it was accepted.
+    package mutating func writeCheckpoint(_ identifier: UInt32) {
+        let payload: StaticString = "{}"
+        writeInteger(BinaryNotification.Form.framed.rawValue)
+        writeInteger(UInt32(3 + 3 + payload.utf8CodeUnitCount + 3 + 4))
+        writeMultipleIntegers(BinaryItem.token, UInt16(0))
+        writeMultipleIntegers(BinaryItem.payload, UInt16(payload.utf8CodeUnitCount))
+        writeStaticString(payload)
+        writeMultipleIntegers(BinaryItem.identifier, UInt16(4), identifier)
+    }
+
     private mutating func writeFrame(_ notification: BinaryNotification, _ payloadLength: UInt16) {
         writeInteger(notification.form.rawValue)
         let lengthIndex = writerIndex

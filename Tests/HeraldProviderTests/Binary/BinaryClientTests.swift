@@ -1,0 +1,311 @@
+import HeraldModel
+import HeraldWire
+import NIOCore
+import Synchronization
+import Testing
+
+@testable import HeraldProvider
+
+/// The client of the binary interface, over real sockets, against a service that does what the test says.
+@Suite(.timeLimit(.minutes(2)), .serialized)
+struct BinaryClientTests {
+    /// What became of so many notifications, sent at once.
+    private func send(_ count: Int, _ client: BinaryClient) async throws -> [Int: BinaryAnswer] {
+        try await withThrowingTaskGroup(of: (Int, BinaryAnswer).self) { group in
+            for number in 0..<count {
+                group.addTask { (number, try await client.send(BinaryPeer.request(number))) }
+            }
+            return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+    }
+
+    @Test func `all are accepted once, over several connections, and the first asks before it sends`() async throws {
+        let peer = try await BinaryPeer()
+        var configuration = try peer.configuration()
+        configuration.maximumUnsettled = 100
+        let answers = try await withBinaryClient(configuration) { try await send(350, $0) }
+        #expect(answers.count == 350 && answers.values.allSatisfy { $0 == .accepted })
+        let seen = peer.seen
+        #expect(seen.taken.count == 350 && seen.taken.values.allSatisfy { $0 == 1 })
+        #expect(seen.connections >= 5)
+        #expect(seen.frames.filter { $0.connection == 1 }.map(\.isCheckpoint) == [true])
+        #expect(seen.frames.allSatisfy { $0.index <= 101 })
+        try await peer.close()
+    }
+
+    @Test func `a bad one in the middle is refused, and its neighbours are taken once`() async throws {
+        let bad = BinaryPeer.request(250).token
+        let peer = try await BinaryPeer { $0.token == bad ? .refuse(.invalidToken) : BinaryPeer.proper($0) }
+        let answers = try await withBinaryClient(try peer.configuration()) { try await send(500, $0) }
+        for (number, answer) in answers {
+            guard number == 250 else {
+                #expect(answer == .accepted)
+                continue
+            }
+            guard case .refused(let refusal) = answer else {
+                Issue.record("it was not refused")
+                continue
+            }
+            #expect(refusal.status == 8 && refusal.reason.rejection == .badDeviceToken)
+        }
+        let seen = peer.seen
+        #expect(seen.taken.count == 499 && seen.taken.values.allSatisfy { $0 == 1 })
+        try await peer.close()
+    }
+
+    @Test func `a connection that ends without a word leaves what was on it uncertain, and the next asks first`()
+        async throws
+    {
+        let peer = try await BinaryPeer { $0.connection == 2 && $0.index == 10 ? .close : BinaryPeer.proper($0) }
+        var configuration = try peer.configuration()
+        configuration.maximumUnsettled = 50
+        let answers = try await withBinaryClient(configuration) { try await send(200, $0) }
+        var uncertain = 0
+        let seen = peer.seen
+        for (number, answer) in answers {
+            let times = seen.taken[BinaryPeer.request(number).token] ?? 0
+            switch answer {
+            case .accepted: #expect(times == 1)
+            case .uncertain(let error):
+                uncertain += 1
+                #expect(error.mayHaveArrived && times <= 1)
+            case .refused: Issue.record("nothing was refused")
+            }
+        }
+        #expect((9...50).contains(uncertain))
+        #expect(seen.frames.filter { $0.connection == 3 }.map(\.isCheckpoint) == [true])
+        try await peer.close()
+    }
+
+    @Test func `a service that stops names the last that it took, and gets the rest again`() async throws {
+        let previous = Mutex<UInt32>(0)
+        let peer = try await BinaryPeer { frame in
+            guard frame.connection == 2, !frame.isCheckpoint else { return BinaryPeer.proper(frame) }
+            guard frame.index == 8 else {
+                previous.withLock { $0 = frame.identifier }
+                return .take
+            }
+            return .answer(BinaryErrorResponse(.shutdown, identifier: previous.withLock { $0 }))
+        }
+        let answers = try await withBinaryClient(try peer.configuration()) { try await send(40, $0) }
+        #expect(answers.values.allSatisfy { $0 == .accepted })
+        #expect(peer.seen.taken.count == 40 && peer.seen.taken.values.allSatisfy { $0 == 1 })
+        try await peer.close()
+    }
+
+    @Test(arguments: [UInt64(1), 2, 3, 4])
+    func `whatever a service does, what is told is what is in its ledger`(seed: UInt64) async throws {
+        let state = Mutex((draw: Draw(seed), last: [Int: UInt32]()))
+        let peer = try await BinaryPeer { frame in
+            guard !frame.isCheckpoint else { return .refuse(.missingDeviceToken) }
+            return state.withLock { state in
+                switch state.draw.next(below: 200) {
+                case 0: return .close
+                case 1: return .refuse(.protocolError)
+                case 2:
+                    guard let last = state.last[frame.connection] else { return .close }
+                    return .answer(BinaryErrorResponse(.shutdown, identifier: last))
+                default:
+                    state.last[frame.connection] = frame.identifier
+                    return .take
+                }
+            }
+        }
+        var configuration = try peer.configuration()
+        configuration.maximumUnsettled = 200
+        let answers = try await withBinaryClient(configuration) { try await send(1000, $0) }
+        let taken = peer.seen.taken
+        #expect(answers.count == 1000)
+        for (number, answer) in answers {
+            let times = taken[BinaryPeer.request(number).token] ?? 0
+            switch answer {
+            case .accepted: #expect(times == 1)
+            case .refused: #expect(times == 0)
+            case .uncertain: #expect(times <= 1)
+            }
+        }
+        #expect(answers.values.contains(.accepted))
+        try await peer.close()
+    }
+
+    /// Numbers that are the same for the same seed (SplitMix64).
+    private struct Draw {
+        private var state: UInt64
+
+        init(_ seed: UInt64) {
+            state = seed
+        }
+
+        mutating func next(below limit: UInt64) -> UInt64 {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var word = state
+            word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+            return (word ^ (word >> 31)) % limit
+        }
+    }
+
+    @Test func `a service that fails is given a pause, and its refusal returned`() async throws {
+        let bad = BinaryPeer.request(0).token
+        let peer = try await BinaryPeer { $0.token == bad ? .refuse(.processingError) : BinaryPeer.proper($0) }
+        let answers = try await withBinaryClient(try peer.configuration()) { try await send(3, $0) }
+        guard case .refused(let refusal) = answers[0] else {
+            Issue.record("it was not refused")
+            return
+        }
+        #expect(refusal.reason.rejection == .internalServerError)
+        #expect(answers[1] == .accepted && answers[2] == .accepted)
+        try await peer.close()
+    }
+
+    @Test func `who never says how far it has come gets nothing`() async throws {
+        let peer = try await BinaryPeer { _ in .ignore }
+        var configuration = try peer.configuration()
+        configuration.timeout = .milliseconds(200)
+        configuration.waitsForService = false
+        try await withBinaryClient(configuration) { client in
+            let error = await #expect(throws: ProviderError.self) { _ = try await client.send(BinaryPeer.request(0)) }
+            #expect(error?.code == .timedOut && error?.mayHaveArrived == false)
+        }
+        #expect(peer.seen.frames.allSatisfy { $0.isCheckpoint })
+        try await peer.close()
+    }
+
+    @Test func `who falls silent leaves in doubt what was written`() async throws {
+        let peer = try await BinaryPeer { $0.connection == 2 && $0.isCheckpoint ? .ignore : BinaryPeer.proper($0) }
+        var configuration = try peer.configuration()
+        configuration.timeout = .milliseconds(300)
+        let answers = try await withBinaryClient(configuration) { try await send(5, $0) }
+        for answer in answers.values {
+            guard case .uncertain(let error) = answer else {
+                Issue.record("it is not uncertain")
+                continue
+            }
+            #expect(error.code == .timedOut && error.mayHaveArrived)
+        }
+        try await peer.close()
+    }
+
+    @Test(arguments: [[UInt8]("HTTP/1.1 400".utf8), [8, 2, 0, 0, 0, 0]])
+    func `what is no such service is said at once`(words: [UInt8]) async throws {
+        let peer = try await BinaryPeer { _ in .say(words) }
+        try await withBinaryClient(try peer.configuration()) { client in
+            let error = await #expect(throws: ProviderError.self) { _ = try await client.send(BinaryPeer.request(0)) }
+            #expect(error?.code == .badAnswer)
+        }
+        try await peer.close()
+    }
+
+    @Test func `a service that closes on the certificate leaves nothing in doubt`() async throws {
+        let peer = try await BinaryPeer { _ in .close }
+        var configuration = try peer.configuration()
+        configuration.waitsForService = false
+        try await withBinaryClient(configuration) { client in
+            let error = await #expect(throws: ProviderError.self) { _ = try await client.send(BinaryPeer.request(0)) }
+            #expect(error?.code == .unreachable && error?.mayHaveArrived == false)
+            #expect(error?.message.contains("refused the certificate") == true)
+        }
+        try await peer.close()
+    }
+
+    @Test func `a certificate of another authority is not taken`() async throws {
+        let peer = try await BinaryPeer()
+        let other = try await BinaryPeer()
+        var configuration = try peer.configuration()
+        configuration.certificate = try other.configuration().certificate
+        try await withBinaryClient(configuration) { client in
+            let error = await #expect(throws: ProviderError.self) { _ = try await client.send(BinaryPeer.request(0)) }
+            #expect(error?.code == .untrusted)
+        }
+        #expect(peer.seen.frames.isEmpty)
+        try await peer.close()
+        try await other.close()
+    }
+
+    @Test func `one that is cancelled returns at once, and holds up nobody`() async throws {
+        let wasWritten = AsyncStream<Void>.makeStream()
+        let peer = try await BinaryPeer { frame in
+            if !frame.isCheckpoint { wasWritten.continuation.yield() }
+            return BinaryPeer.proper(frame)
+        }
+        var configuration = try peer.configuration()
+        configuration.settleAfter = .seconds(3600)
+        let client = try BinaryClient(configuration)
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                await #expect(throws: CancellationError.self) { _ = try await client.send(BinaryPeer.request(0)) }
+            }
+            for await _ in wasWritten.stream { break }
+            group.cancelAll()
+        }
+        async let answer = client.send(BinaryPeer.request(1))
+        for await _ in wasWritten.stream { break }
+        // The end waits for nothing but the answer.
+        await client.shutdown()
+        #expect(try await answer == .accepted)
+        #expect(peer.seen.taken.count == 2)
+        let error = await #expect(throws: ProviderError.self) { _ = try await client.send(BinaryPeer.request(2)) }
+        #expect(error?.code == .shutDown)
+        try await peer.close()
+    }
+
+    @Test func `no more wait than may, and none longer than its time`() async throws {
+        let peer = try await BinaryPeer { _ in .ignore }
+        var configuration = try peer.configuration()
+        configuration.maximumWaiting = 2
+        configuration.totalTimeout = .milliseconds(500)
+        try await withBinaryClient(configuration) { client in
+            let codes = await withTaskGroup(of: ProviderError.Code?.self) { group in
+                for number in 0..<10 {
+                    group.addTask {
+                        do {
+                            _ = try await client.send(BinaryPeer.request(number))
+                            return nil
+                        } catch {
+                            return (error as? ProviderError)?.code
+                        }
+                    }
+                }
+                return await group.reduce(into: [ProviderError.Code?]()) { $0.append($1) }
+            }
+            #expect(codes.count { $0 == .overloaded } == 8 && codes.count { $0 == .timedOut } == 2)
+        }
+        try await peer.close()
+    }
+
+    @Test func `two of one number are written one after the other`() async throws {
+        let peer = try await BinaryPeer()
+        try await withBinaryClient(try peer.configuration()) { client in
+            let answers = try await withThrowingTaskGroup(of: BinaryAnswer.self) { group in
+                for number in 0..<3 {
+                    group.addTask {
+                        var request = BinaryPeer.request(number)
+                        request.identifier = 7
+                        return try await client.send(request)
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(answers == [.accepted, .accepted, .accepted])
+        }
+        let sevens = peer.seen.frames.filter { $0.identifier == 7 && !$0.isCheckpoint }
+        #expect(sevens.count == 3 && Set(sevens.map(\.connection)).count == 3)
+        try await peer.close()
+    }
+
+    @Test func `what the interface cannot carry is not sent`() async throws {
+        let peer = try await BinaryPeer()
+        try await withBinaryClient(try peer.configuration()) { client in
+            var long = BinaryPeer.request(0)
+            long.payload = [UInt8](repeating: 0x20, count: 2049)
+            var low = BinaryPeer.request(0)
+            low.priority = .low
+            for request in [long, low] {
+                let error = await #expect(throws: ProviderError.self) { _ = try await client.send(request) }
+                #expect(error?.code == .badRequest)
+            }
+        }
+        #expect(peer.seen.connections == 0)
+        try await peer.close()
+    }
+}
