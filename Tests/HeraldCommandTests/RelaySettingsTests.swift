@@ -39,9 +39,15 @@ import Testing
                 environment: production
                 certificate: CERTIFICATE
                 service: localhost
+              - name: old
+                topic: com.example.c
+                certificate: CERTIFICATE
+                service: localhost
+                interface: binary
             """
         )
-        #expect(settings.relay.lease == .seconds(5) && settings.apps.count == 2)
+        #expect(settings.relay.lease == .seconds(5) && settings.apps.count == 3)
+        #expect(settings.apps[2].interface == .binary && settings.apps[2].service.port == 2195)
         #expect(settings.apps[0].name == "apple" && settings.apps[0].service.host == "api.sandbox.push.apple.com")
         #expect(settings.apps[0].topics == ["com.example.a", "com.example.b"])
         #expect(settings.apps[1].name == "ours" && settings.apps[1].environment == .production)
@@ -54,6 +60,12 @@ import Testing
         ("apps: [{certificat: x}]", "unknown key `certificat`"), ("apps: [{topic: com.example.a}]", "give either"),
         ("apps: [{certificate: CERTIFICATE, console: x, console-token: CERTIFICATE}]", "must be an address"),
         ("apps: [{certificate: CERTIFICATE, feedback: x}]", "names no topic"), ("lease: 1ms", "must be a span of time"),
+        ("apps: [{certificate: CERTIFICATE, interface: http3}]", "must be http2 or binary"),
+        (
+            "apps: [{certificate: CERTIFICATE, interface: binary, topic: com.example.a}]",
+            "Apple has no binary interface"
+        ),
+        ("apps: [{certificate: CERTIFICATE, interface: binary, service: localhost}]", "give that one in `topic`"),
         ("apps: [{certificate: CERTIFICATE, service: 'a:b'}]", "host and a port"), ("apps: [5]", "is a mapping"),
     ])
     func `what cannot be is told in words`(_ line: String, _ words: String) throws {

@@ -1,3 +1,4 @@
+import Foundation
 import HeraldModel
 import HeraldProvider
 import Testing
@@ -181,10 +182,10 @@ import Testing
             let lines = states.map { words in
                 let parts = words.split(separator: "/")
                 let reason = parts.count > 1 ? #","reason":"\#(parts[1])""# : ""
-                return #"{"state":"\#(parts[0])","time":"x"\#(reason)}"#
+                return #"{"id":"x","state":"\#(parts[0])","time":"x"\#(reason)}"#
             }
             .joined(separator: ",")
-            return try JournalInquiry.standing(Array("[\(lines)]".utf8))
+            return JournalStanding(try JSONDecoder().decode([JournalLine].self, from: Data("[\(lines)]".utf8)))
         }
         #expect(try standing() == .notTaken)
         #expect(try standing("received") == .underWay)

@@ -6,8 +6,8 @@ import Yams
 /// The key `apps` of the configuration file: a list of mappings, one for each app, team or environment.
 enum RelayAppFile {
     private static let keys = [
-        "name", "topic", "topics", "environment", "certificate", "key", "key-id", "team", "service", "ca", "feedback",
-        "console", "console-token",
+        "name", "topic", "topics", "environment", "certificate", "key", "key-id", "team", "service", "interface", "ca",
+        "feedback", "console", "console-token",
     ]
 
     /// Reads the apps of a file; none if it has no `apps`.
@@ -60,6 +60,7 @@ enum RelayAppFile {
             keyID: texts["key-id"],
             team: texts["team"],
             service: texts["service"],
+            interface: texts["interface"],
             ca: texts["ca"],
             feedback: texts["feedback"],
             console: texts["console"],

@@ -12,6 +12,7 @@ struct RelayAppValues {
     var keyID: String?
     var team: String?
     var service: String?
+    var interface: String?
     var ca: String?
     var feedback: String?
     var console: String?
@@ -41,7 +42,9 @@ struct RelayAppValues {
         for topic in topics where Topic(topic) == nil {
             throw wrong("\(topic.debugDescription) is not a topic, like com.example.chat")
         }
-        let place = try service.map { try hostPort($0, "service", 2197) } ?? RelayApp.apple(environment)
+        let place =
+            try service.map { try hostPort($0, "service", interface == "binary" ? 2195 : 2197) }
+            ?? RelayApp.apple(environment)
         var app = RelayApp(
             name: name ?? (service == nil ? "apple" : "herald"),
             topics: topics,
@@ -49,6 +52,7 @@ struct RelayAppValues {
             service: place,
             credential: try credential(wrong)
         )
+        app.interface = try interface(of: app, wrong)
         app.authorities = try ca.map { try SafeFile.read($0) }
         if let feedback {
             guard case .certificate = app.credential else {
@@ -71,6 +75,25 @@ struct RelayAppValues {
     /// The token that a file holds now.
     static func token(_ path: String) throws -> String {
         String(decoding: try SafeFile.read(path), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// How the service is spoken to, and whether it can be with the rest.
+    private func interface(of app: RelayApp, _ wrong: (String) -> CommandError) throws -> RelayApp.Interface {
+        guard let interface else { return .http2 }
+        guard let named = RelayApp.Interface(rawValue: interface) else {
+            throw wrong("`interface` must be http2 or binary")
+        }
+        guard named == .binary else { return named }
+        guard case .certificate = app.credential else {
+            throw wrong("the binary interface knows providers by their certificate: give `certificate`, not `key`")
+        }
+        guard service != nil else {
+            throw wrong("Apple has no binary interface any more: say in `service` whose it is, like localhost:2195")
+        }
+        guard topics.count == 1 else {
+            throw wrong("the binary interface sends to the certificate's topic alone: give that one in `topic`")
+        }
+        return named
     }
 
     private func credential(_ wrong: (String) -> CommandError) throws -> RelayApp.Credential {

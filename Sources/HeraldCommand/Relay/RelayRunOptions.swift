@@ -89,6 +89,11 @@ struct RelayAppOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The service. (default: Apple's, by environment)", valueName: "host:port"))
     var service: String?
 
+    @Option(
+        help: ArgumentHelp("How the service is spoken to: http2 or binary. (default: http2)", valueName: "interface")
+    )
+    var interface: String?
+
     @Option(help: ArgumentHelp("The authority to trust, PEM. (default: the system's)", valueName: "file"))
     var ca: String?
 
@@ -106,7 +111,8 @@ struct RelayAppOptions: ParsableArguments {
     var typed: [SettingKey: ConfigContent] {
         let texts: [(SettingKey, String?)] = [
             (.topic, topic), (.certificate, certificate), (.key, key), (.keyID, keyId), (.team, team),
-            (.service, service), (.ca, ca), (.feedback, feedback), (.console, console), (.consoleToken, consoleToken),
+            (.service, service), (.interface, interface), (.ca, ca), (.feedback, feedback), (.console, console),
+            (.consoleToken, consoleToken),
         ]
         var typed: [SettingKey: ConfigContent] = [:]
         for case (let key, let text?) in texts { typed[key] = .string(text) }

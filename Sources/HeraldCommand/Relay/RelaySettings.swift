@@ -43,6 +43,7 @@ struct RelaySettings: Sendable {
             keyID: try settings.text(.keyID),
             team: try settings.text(.team),
             service: try settings.text(.service),
+            interface: try settings.text(.interface),
             ca: try settings.text(.ca),
             feedback: try settings.text(.feedback),
             console: try settings.text(.console),

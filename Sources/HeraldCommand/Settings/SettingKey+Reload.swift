@@ -19,8 +19,8 @@ extension ServerConfiguration {
 
     private func value(of key: SettingKey) -> AnyHashable {
         switch key {
-        case .apiToken, .apps, .console, .consoleToken, .database, .feedback, .feedbackEvery, .lease, .relayHost,
-            .relayPort, .relayWindow, .retryFor, .unhealthyAfter:
+        case .apiToken, .apps, .console, .consoleToken, .database, .feedback, .feedbackEvery, .interface, .lease,
+            .relayHost, .relayPort, .relayWindow, .retryFor, .unhealthyAfter:
             // Of the relay: a service does not read them.
             false
         case .alert, .allow, .app, .badge, .ca, .certificate, .code, .collapseID, .connectionsPerHour, .desktop,

@@ -47,6 +47,7 @@ enum SettingKey: String, CaseIterable, Sendable {
     case host
     case hostname
     case identity
+    case interface
     case journalDays = "journal-days"
     case journalSize = "journal-size"
     case keepAlive = "keep-alive"
@@ -104,8 +105,8 @@ enum SettingKey: String, CaseIterable, Sendable {
     /// Whether the key is of `herald relay`, and of no other command.
     var isOfRelay: Bool {
         switch self {
-        case .apiToken, .apps, .console, .consoleToken, .database, .feedback, .feedbackEvery, .lease, .relayHost,
-            .relayPort, .relayWindow, .retryFor, .unhealthyAfter:
+        case .apiToken, .apps, .console, .consoleToken, .database, .feedback, .feedbackEvery, .interface, .lease,
+            .relayHost, .relayPort, .relayWindow, .retryFor, .unhealthyAfter:
             true
         default: false
         }
@@ -125,8 +126,8 @@ enum SettingKey: String, CaseIterable, Sendable {
         switch self {
         case .apps: .blocks
         case .relayPort, .relayWindow: .number
-        case .apiToken, .console, .consoleToken, .database, .feedback, .feedbackEvery, .lease, .relayHost, .retryFor,
-            .unhealthyAfter:
+        case .apiToken, .console, .consoleToken, .database, .feedback, .feedbackEvery, .interface, .lease,
+            .relayHost, .retryFor, .unhealthyAfter:
             .text
         case .app, .broadcastApps, .drill, .hostname, .language, .newsstandTopic: .texts
         case .acceptNonJSON, .demo, .desktop, .payloadDrills, .payloadDrillsInPublic: .flag
@@ -160,6 +161,7 @@ enum SettingKey: String, CaseIterable, Sendable {
         case .database: "sqlite:///var/lib/herald/queue.db"
         case .feedback: "push.example.com:2196"
         case .feedbackEvery: "1h"
+        case .interface: "binary"
         case .lease: "60s"
         case .relayHost: "127.0.0.1"
         case .relayPort: "2192"

@@ -10,6 +10,8 @@ package enum SendResult: Sendable {
     case uncertain(String)
     /// It cannot be sent with what is configured: the certificate cannot be read, say.
     case impossible(String)
+    /// The service's interface cannot carry it.
+    case refused(String)
 }
 
 /// What an answer means for its row.
@@ -48,6 +50,7 @@ package struct AnswerRules: Sendable, Hashable {
         case .notSent(let reason): return later(reason, uncertain: false)
         case .uncertain(let reason): return later(reason, uncertain: true)
         case .impossible(let reason): return .final(.failed, reason: reason)
+        case .refused(let reason): return .final(.refused, reason: reason)
         }
     }
 

@@ -74,10 +74,15 @@ struct RowReader: Sendable {
     /// When a row is worth nothing any more.
     /// - Throws: ``RowFault``.
     func deadline(of row: QueueRow, at now: WallTime) throws(RowFault) -> WallTime {
-        let queued = row[.timeQueued].text.flatMap(StoredMoment.read) ?? now
+        let queued = queued(row) ?? now
         let start = try moment(row, .sendAfter)
         let end = try moment(row, .giveUpAt)
         return end ?? max(queued, start ?? queued) + longestLife
+    }
+
+    /// When a row was queued, as far as it can be read.
+    func queued(_ row: QueueRow) -> WallTime? {
+        row[.timeQueued].text.flatMap(StoredMoment.read)
     }
 
     private func read(_ row: QueueRow, _ now: WallTime, _ filled: [UInt8]?) throws(RowFault) -> RowPlan {

@@ -32,7 +32,7 @@ extension Relay {
         if let moment = route.wait(at: now), now < deadline {
             return .settled(later(row, min(moment, deadline), "Unreachable", counts: false, uncertain: true))
         }
-        switch await inquiry.standing(of: way.id) {
+        switch await inquiry.standing(of: way.id, since: reader.queued(row) ?? WallTime(milliseconds: 0)) {
         case .accepted:
             metrics.resolved.increment()
             return .settled(final(row, .sent, nil, clock.now()))

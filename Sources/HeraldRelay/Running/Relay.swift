@@ -54,10 +54,8 @@ package final class Relay: Service {
         try self.init(configuration: configuration, store: store, owner: owner, clock: clock, logger: logger) { app in
             Route(
                 app,
-                sender: try ProviderSender(app, timeout: timeout),
-                inquiry: app.journal.map { journal in
-                    JournalInquiry(console: journal.console) { try readToken(journal.tokenFile) }
-                },
+                sender: try app.sender(timeout: timeout),
+                inquiry: app.inquiry(readToken),
                 policy: policy
             )
         }

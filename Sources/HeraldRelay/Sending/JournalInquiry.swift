@@ -7,7 +7,11 @@ import Synchronization
 
 /// Asks a Herald's journal what became of a notification.
 package protocol Inquiry: Sendable {
-    func standing(of id: NotificationID) async -> JournalStanding
+    /// - Parameters:
+    ///   - id: Its `apns-id`.
+    ///   - start: Before then it was certainly not sent.
+    /// - Returns: What the journal knows.
+    func standing(of id: NotificationID, since start: WallTime) async -> JournalStanding
 }
 
 /// What a journal knows of a notification.
@@ -20,15 +24,69 @@ package enum JournalStanding: Hashable, Sendable {
     case notTaken
     /// The journal cannot be asked.
     case unavailable
+
+    /// Reads what the journal has about one notification: one that was sent several times has `received` for each, and
+    /// those that a drill refused or lost say so.
+    init(_ lines: some Sequence<JournalLine>) {
+        var (received, turnedAway) = (0, 0)
+        for line in lines {
+            switch (line.state, line.reason) {
+            case ("received", _): received += 1
+            case ("refused", "drill"), ("lost", "drill"): turnedAway += 1
+            default:
+                self = .accepted
+                return
+            }
+        }
+        self = received > turnedAway ? .underWay : .notTaken
+    }
 }
 
-/// The journal by the admin API of a Herald's console (`GET /v1/journal?notification=…`).
-///
-/// A Herald makes a new token at each start: where the one at hand is not taken, the file is read again.
-final class JournalInquiry: Inquiry {
+/// A line of the journal, as far as it matters here.
+struct JournalLine: Decodable {
+    let id: String
+    let time: String
+    let state: String
+    let reason: String?
+}
+
+extension RelayApp {
+    /// Who is asked about what may have been sent for it.
+    /// - Parameter readToken: Reads the token in a file, each time that it is asked.
+    /// - Returns: nil if nobody can be asked.
+    func inquiry(_ readToken: @escaping @Sendable (String) throws -> String) -> (any Inquiry)? {
+        guard let journal else { return nil }
+        let door = JournalDoor(console: journal.console) { try readToken(journal.tokenFile) }
+        return switch interface {
+        case .http2: JournalInquiry(door)
+        case .binary: topics.first.map { BinaryJournalInquiry(door, topic: $0) }
+        }
+    }
+}
+
+/// Asks by the `apns-id` (`GET /v1/journal?notification=…`).
+struct JournalInquiry: Inquiry {
     /// The longest answer that is read, in bytes: a notification has some ten lines.
     private static let maximumBytes = 1 << 18
 
+    private let door: JournalDoor
+
+    init(_ door: JournalDoor) {
+        self.door = door
+    }
+
+    func standing(of id: NotificationID, since start: WallTime) async -> JournalStanding {
+        guard let lines = await door.lines("notification=\(id)&limit=1000", upTo: Self.maximumBytes) else {
+            return .unavailable
+        }
+        return JournalStanding(lines)
+    }
+}
+
+/// The journal by the admin API of a Herald's console.
+///
+/// A Herald makes a new token at each start: where the one at hand is not taken, the file is read again.
+final class JournalDoor: Sendable {
     private let address: String
     private let timeout: Duration
     private let readToken: @Sendable () throws -> String
@@ -46,53 +104,40 @@ final class JournalInquiry: Inquiry {
         self.readToken = readToken
     }
 
-    func standing(of id: NotificationID) async -> JournalStanding {
+    /// The lines that match a query, oldest first.
+    /// - Returns: nil if the journal cannot be asked, or its answer is longer than so many bytes.
+    func lines(_ query: String, upTo limit: Int) async -> [JournalLine]? {
         do {
             let token = try self.token.withLock { token in
                 let known = try token ?? readToken()
                 token = known
                 return known
             }
-            if let standing = try await ask(id, token) { return standing }
+            if case .answered(let lines) = try await ask(query, limit, token) { return lines }
             let newer = try self.token.withLock { known -> String? in
                 // Many may have been turned away at a time: one of them reads the file.
                 if known == token { known = try readToken() }
                 return known == token ? nil : known
             }
-            guard let newer else { return .unavailable }
-            return try await ask(id, newer) ?? .unavailable
+            guard let newer, case .answered(let lines) = try await ask(query, limit, newer) else { return nil }
+            return lines
         } catch {
-            return .unavailable
+            return nil
         }
     }
 
-    /// - Returns: What the journal says; nil if the token is not taken.
-    private func ask(_ id: NotificationID, _ token: String) async throws -> JournalStanding? {
-        var request = HTTPClientRequest(url: "\(address)?notification=\(id)&limit=1000")
+    private enum Answer {
+        case answered([JournalLine]?)
+        case tokenRefused
+    }
+
+    private func ask(_ query: String, _ limit: Int, _ token: String) async throws -> Answer {
+        var request = HTTPClientRequest(url: "\(address)?\(query)")
         request.headers.add(name: "authorization", value: "Bearer \(token)")
         let response = try await HTTPClient.shared.execute(request, timeout: TimeAmount(timeout))
-        guard response.status != .unauthorized else { return nil }
-        guard response.status == .ok else { return .unavailable }
-        let body = try await response.body.collect(upTo: JournalInquiry.maximumBytes)
-        return try JournalInquiry.standing(Array(body.readableBytesView))
-    }
-
-    /// Reads the journal's lines: a notification that was sent several times has `received` for each, and those that a
-    /// drill refused or lost say so.
-    static func standing(_ json: [UInt8]) throws -> JournalStanding {
-        var (received, turnedAway) = (0, 0)
-        for line in try JSONDecoder().decode([Line].self, from: Data(json)) {
-            switch (line.state, line.reason) {
-            case ("received", _): received += 1
-            case ("refused", "drill"), ("lost", "drill"): turnedAway += 1
-            default: return .accepted
-            }
-        }
-        return received > turnedAway ? .underWay : .notTaken
-    }
-
-    private struct Line: Decodable {
-        let state: String
-        let reason: String?
+        guard response.status != .unauthorized else { return .tokenRefused }
+        guard response.status == .ok else { return .answered(nil) }
+        let body = try await response.body.collect(upTo: limit)
+        return .answered(try JSONDecoder().decode([JournalLine].self, from: Data(body.readableBytesView)))
     }
 }

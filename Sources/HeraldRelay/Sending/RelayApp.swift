@@ -9,6 +9,14 @@ package struct RelayApp: Sendable, Hashable {
         case key(pem: [UInt8], id: String, team: String)
     }
 
+    /// How the service is spoken to.
+    package enum Interface: String, Sendable, Hashable, CaseIterable {
+        case http2
+        /// The interface of the time before, which knows providers by certificate alone, and sends to the one topic that
+        /// this is for.
+        case binary
+    }
+
     /// A door of a service.
     package struct Place: Sendable, Hashable, CustomStringConvertible {
         package let host: String
@@ -38,9 +46,12 @@ package struct RelayApp: Sendable, Hashable {
     /// What `devices.service` and `push_queue.service` call the service.
     package var name: String
     /// The topics, each with those that its push types have of it; none: every topic.
+    ///
+    /// Of the binary interface exactly one, for itself alone.
     package var topics: [String]
     package var environment: PushEnvironment
     package var service: Place
+    package var interface = Interface.http2
     package var credential: Credential
     /// The authorities that may vouch for the service, PEM; nil for those of the system.
     package var authorities: [UInt8]?
@@ -66,7 +77,8 @@ package struct RelayApp: Sendable, Hashable {
 
     /// Whether it sends for a topic.
     func isFor(_ topic: Topic) -> Bool {
-        topics.isEmpty
+        guard interface == .http2 else { return topics == [topic.name] }
+        return topics.isEmpty
             || topics.contains { own in
                 guard topic.name.hasPrefix(own) else { return false }
                 let rest = topic.name.dropFirst(own.count)

@@ -31,21 +31,8 @@ struct ProviderSender: RelaySender {
         do {
             return .answered(try await client.send(request))
         } catch let error as ProviderError {
-            switch error.code {
-            case .badCredential, .badAuthority: return .impossible("BadCredential")
-            case .badRequest: return .impossible("BadRequest")
-            default: break
-            }
-            let reason =
-                switch error.code {
-                case .untrusted: "Untrusted"
-                case .timedOut: "TimedOut"
-                case .badAnswer: "BadAnswer"
-                case .overloaded: "Overloaded"
-                case .shutDown: "Stopped"
-                default: "Unreachable"
-                }
-            return error.mayHaveArrived ? .uncertain(reason) : .notSent(reason)
+            if let impossibility = error.relayImpossibility { return impossibility }
+            return error.mayHaveArrived ? .uncertain(error.relayReason) : .notSent(error.relayReason)
         } catch {
             return .uncertain("Stopped")
         }
@@ -56,7 +43,41 @@ struct ProviderSender: RelaySender {
     }
 }
 
+extension ProviderError {
+    /// What makes trying again useless; nil for all else.
+    var relayImpossibility: SendResult? {
+        switch code {
+        case .badCredential, .badAuthority: .impossible("BadCredential")
+        case .badRequest: .impossible("BadRequest")
+        default: nil
+        }
+    }
+
+    /// Why a row was not sent, in the word for the row.
+    var relayReason: String {
+        switch code {
+        case .untrusted: "Untrusted"
+        case .timedOut: "TimedOut"
+        case .badAnswer: "BadAnswer"
+        case .overloaded: "Overloaded"
+        case .shutDown: "Stopped"
+        default: "Unreachable"
+        }
+    }
+}
+
 extension RelayApp {
+    /// What sends for it.
+    /// - Parameter timeout: How long an answer may take.
+    /// - Returns: A sender that connects with the first notification.
+    /// - Throws: `ProviderError` if its credential or its authority cannot be used.
+    func sender(timeout: Duration) throws -> any RelaySender {
+        switch interface {
+        case .http2: try ProviderSender(self, timeout: timeout)
+        case .binary: try BinarySender(self, timeout: timeout)
+        }
+    }
+
     var providerCredential: ProviderCredential {
         switch credential {
         case .certificate(let pem): .certificate(pem: pem)

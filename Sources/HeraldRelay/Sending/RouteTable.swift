@@ -24,7 +24,7 @@ final class Route: Sendable {
             case .answered: rest.answered()
             case .notSent(let reason): rest.failed(reason, at: now, share: Double.random(in: 0...1))
             case .uncertain(let reason): rest.silent(reason, at: now, share: Double.random(in: 0...1))
-            case .impossible: break
+            case .impossible, .refused: break
             }
         }
     }

@@ -1,0 +1,260 @@
+"""A relay that sends by the binary interface: what is silent becomes `sent`, each once, whatever happens on the way."""
+
+import collections
+import json
+
+import pytest
+
+from binary import BAD_TOKEN, accepted
+from cutting_proxy import CuttingProxy
+from parties import OTHER, remove_app
+from provider import Device, away_device
+from relay import PAYLOAD, TOPIC, Relay, SQLiteQueue, asking, fill
+from service import eventually, herald
+
+ROWS = 500
+
+
+@pytest.fixture
+def service(fresh):
+    return fresh().start()
+
+
+@pytest.fixture
+def queue(tmp_path):
+    return SQLiteQueue(tmp_path / "queue.db")
+
+
+@pytest.fixture
+def relay(queue):
+    relay = Relay(queue.url)
+    yield relay
+    relay.close()
+
+
+@pytest.fixture
+def proxy(service):
+    proxy = CuttingProxy("127.0.0.1", lambda: service.doors["binary"])
+    yield proxy
+    proxy.close()
+
+
+def binary(service, *options, port=None, certificate=None):
+    """The options with which a relay sends to the binary door of a Herald."""
+    return [
+        "--topic", TOPIC, "--interface", "binary", "--certificate", certificate or service.provider_certificate(),
+        "--service", f"localhost:{port or service.doors['binary']}", "--ca", service.ca, *options,
+    ]
+
+
+def begin(relay, *options):
+    relay.options = [str(option) for option in options]
+    return relay.start()
+
+
+def prepare(queue, token, count=ROWS):
+    """A queue with rows in it, before the relay comes."""
+    connection = queue.connect()
+    connection.executescript(herald("relay", "schema", "--database", queue.url).stdout)
+    connection.close()
+    fill(queue, token, count)
+
+
+def taken(service, queue):
+    """How often the service took each row, by the number with which its identifier ends."""
+    counts = collections.Counter(accepted(service, TOPIC))
+    return {row["id"]: counts[int(row["apns_id"][-8:], 16)] for row in queue.run("SELECT id, apns_id FROM push_queue")}
+
+
+def traced(queue):
+    """Every row became what it is once."""
+    (row,) = queue.run("SELECT count(*) AS lines, count(DISTINCT id) AS rows FROM trace")
+    return row["lines"] == row["rows"]
+
+
+def test_a_row_reaches_the_device_as_it_is(service, queue, relay):
+    begin(relay, *binary(service))
+    with Device(service) as device:
+        device.start()
+        id = queue.insert(device_token=device.token, priority=5, expiration=0)
+        message = device.next()
+        row = queue.done(id)
+    assert json.loads(message.payload) == json.loads(PAYLOAD)
+    assert (row["status"], row["reason"], row["attempts"]) == ("sent", None, 1) and row["time_sent"]
+    # The journal knows it by the end of the identifier.
+    assert accepted(service, TOPIC) == [int(row["apns_id"][-8:], 16)]
+
+
+@pytest.mark.timeout(120)
+def test_a_bad_row_among_500_is_refused_and_its_neighbours_are_sent_once(service, queue, relay):
+    prepare(queue, away_device(service).token)
+    bad = [1, 2, 250, 251, ROWS]
+    for id in bad:
+        queue.run("UPDATE push_queue SET device_token = ? WHERE id = ?", BAD_TOKEN, id)
+    begin(relay, *binary(service))
+    queue.drained()
+    rows = queue.run("SELECT id, status, reason FROM push_queue")
+    assert [row["id"] for row in rows if (row["status"], row["reason"]) == ("refused", "BadDeviceToken")] == bad
+    assert sum(row["status"] == "sent" for row in rows) == ROWS - len(bad)
+    assert taken(service, queue) == {row["id"]: int(row["id"] not in bad) for row in rows}
+    assert traced(queue)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("direction, after", [("up", 25_000), ("down", 4_000)])
+def test_what_was_on_a_connection_that_broke_is_asked_for_and_not_sent_again(
+    service, queue, relay, proxy, direction, after
+):
+    prepare(queue, away_device(service).token)
+    proxy.plan(direction, after)
+    begin(relay, *binary(service, *asking(service), port=proxy.port))
+    queue.drained()
+    assert proxy.cuts >= 1
+    assert queue.count("sent") == ROWS and traced(queue)
+    assert set(taken(service, queue).values()) == {1}
+
+
+@pytest.mark.timeout(120)
+def test_without_a_journal_what_was_on_a_connection_that_broke_is_sent_again(service, queue, relay, proxy):
+    prepare(queue, away_device(service).token)
+    proxy.plan("up", 25_000)
+    begin(relay, *binary(service, port=proxy.port))
+    queue.drained()
+    assert queue.count("sent") == ROWS and traced(queue)
+    assert relay.metric('herald_client_notifications_total{outcome="ambiguous"}') > 0
+    assert set(taken(service, queue).values()) <= {1, 2}
+
+
+@pytest.mark.timeout(120)
+def test_a_relay_that_is_killed_asks_what_became_of_its_rows(service, queue, relay):
+    prepare(queue, away_device(service).token, 3000)
+    begin(relay, *binary(service, *asking(service)))
+    # The first are with the service, and the relay does not know it yet.
+    eventually(lambda: len(accepted(service, TOPIC)) > 100)
+    relay.kill()
+    assert queue.count("sent") < 3000
+    relay.start()
+    queue.drained()
+    assert queue.count("sent") == 3000 and traced(queue)
+    assert set(taken(service, queue).values()) == {1}
+
+
+@pytest.mark.timeout(120)
+def test_a_service_that_stops_in_between_has_each_once(service, queue, relay):
+    prepare(queue, away_device(service).token, 3000)
+    begin(relay, *binary(service))
+    eventually(lambda: queue.count("sent") > 0)
+    ports = ["--binary-port", service.doors["binary"]]
+    assert service.stop() == 0
+    service.start(*map(str, ports))
+    queue.drained(timeout=90)
+    assert queue.count("sent") == 3000 and traced(queue)
+    assert set(taken(service, queue).values()) == {1}
+
+
+def test_a_certificate_that_is_not_taken_leaves_no_row_in_doubt(service, queue, relay, fresh):
+    token = away_device(service).token
+    foreign = fresh().start().provider_certificate()
+    for certificate, reason in [
+        (service.provider_certificate(environment="sandbox"), "Unreachable"),
+        (foreign, "Untrusted"),
+    ]:
+        begin(relay, *binary(service, certificate=certificate))
+        id = queue.insert(device_token=token)
+        row = eventually(lambda: (row := queue.row(id))["reason"] and row)
+        assert (row["status"], row["reason"], row["uncertain"]) == ("queued", reason, 0)
+        code, body = relay.get("/health")
+        assert code in (200, 503), body
+        assert relay.stop() == 0
+    assert accepted(service, TOPIC) == []
+    # With the right one they go.
+    begin(relay, *binary(service))
+    queue.drained()
+    assert queue.count("sent") == 2
+
+
+def test_another_apps_certificate_sends_to_nobody(service, queue, relay):
+    begin(relay, *binary(service, certificate=service.provider_certificate(OTHER)))
+    row = queue.done(queue.insert(device_token=away_device(service).token))
+    assert (row["status"], row["reason"]) == ("refused", "BadDeviceToken")
+    # That may be the environment's fault: the token is not marked dead.
+    assert queue.run("SELECT * FROM devices WHERE dead_at IS NOT NULL") == []
+
+
+def test_dead_tokens_come_from_the_feedback_service(service, queue, relay):
+    gone, there = away_device(service), away_device(service)
+    remove_app(gone)
+    feedback = ["--feedback", f"localhost:{service.doors['feedback']}", "--feedback-every", "1s"]
+    begin(relay, *binary(service, *feedback))
+    (dead,) = eventually(lambda: queue.run("SELECT device_token, evidence FROM devices WHERE dead_at IS NOT NULL"))
+    assert dead["device_token"] == gone.token and dead["evidence"].startswith("feedback of localhost:")
+    row = queue.done(queue.insert(device_token=gone.token))
+    assert (row["status"], row["reason"]) == ("refused", "Unregistered")
+    assert queue.done(queue.insert(device_token=there.token))["status"] == "sent"
+
+
+def test_what_the_interface_cannot_carry_is_refused_and_says_so(service, queue, relay):
+    begin(relay, *binary(service))
+    token = away_device(service).token
+    silent = json.dumps({"aps": {"content-available": 1}})
+    long = json.dumps({"aps": {}, "x": "x" * 2048})
+    cases = [
+        (dict(collapse_id="dinner"), "CollapseIdNotCarried"), (dict(priority=1), "PriorityNotCarried"),
+        (dict(push_type="background"), "PushTypeNotCarried"), (dict(push_type="mdm"), "PushTypeNotCarried"),
+        (dict(push_type="alert", payload=silent), "PushTypeNotCarried"), (dict(payload=long), "PayloadTooLarge"),
+    ]
+    ids = [queue.insert(device_token=token, **columns) for columns, _ in cases]
+    for row, (_, reason) in zip(queue.done(*ids), cases):
+        assert (row["status"], row["reason"]) == ("refused", reason)
+    carried = [dict(push_type="alert"), dict(payload=silent), dict(payload=silent, push_type="background", priority=5)]
+    for row in queue.done(*[queue.insert(device_token=token, **columns) for columns in carried]):
+        assert row["status"] == "sent"
+    # The certificate's topic is the only one.
+    row = queue.done(queue.insert(device_token=token, topic=TOPIC + ".voip"))
+    assert (row["status"], row["reason"]) == ("failed", "NoCredential")
+
+
+def test_old_and_new_services_stand_beside_each_other(service, queue, relay, tmp_path):
+    common = {"certificate": str(service.provider_certificate()), "topic": TOPIC, "ca": str(service.ca)}
+    apps = [
+        common | {"name": "old", "interface": "binary", "service": f"localhost:{service.doors['binary']}"},
+        common | {"name": "new", "interface": "http2", "service": f"localhost:{service.doors['api']}"},
+    ]
+    config = tmp_path / "relay.yaml"
+    config.write_text(json.dumps({"apps": apps}))
+    begin(relay, "--config", config)
+    token = away_device(service).token
+    old, new = queue.done(*[queue.insert(device_token=token, service=name) for name in ["old", "new"]])
+    assert (old["status"], new["status"]) == ("sent", "sent")
+    assert service.journal(old["apns_id"]) == [] and service.journal(new["apns_id"]) != []
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--topic", TOPIC], "Apple has no binary interface any more: say in `service` whose it is"),
+        (["--service", "localhost:2195"], "give that one in `topic`"),
+        (["--service", "localhost:2195", "--topic", TOPIC, "--key", "AuthKey_ABCDE12345.p8", "--team", "TEAM123456"],
+         "give `certificate`, not `key`"),
+    ],
+)
+def test_a_configuration_that_cannot_work_says_why(tmp_path, options, words):
+    pem = tmp_path / "AuthKey_ABCDE12345.p8"
+    pem.write_text("x")
+    options = [str(pem) if option.startswith("AuthKey") else option for option in options]
+    credential = [] if "--key" in options else ["--certificate", str(pem)]
+    result = herald(
+        "relay", "run", "--database", f"sqlite://{tmp_path}/queue.db", "--interface", "binary", *credential, *options,
+        check=False,
+    )
+    assert result.returncode != 0 and words in result.stderr, result.stderr
+
+
+def test_an_interface_that_is_none_is_told(tmp_path):
+    pem = tmp_path / "provider.pem"
+    pem.write_text("x")
+    result = herald(
+        "relay", "run", "--database", f"sqlite://{tmp_path}/queue.db", "--certificate", pem, "--interface", "http3",
+        check=False,
+    )
+    assert result.returncode != 0 and "`interface` must be http2 or binary" in result.stderr
