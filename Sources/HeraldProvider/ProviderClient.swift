@@ -99,7 +99,8 @@ public final class ProviderClient: Sendable {
             head: head,
             body: request.payload,
             answerLimit: PushAnswer.maximumBodyBytes,
-            identifier: "apns-id"
+            identifier: "apns-id",
+            isNotification: true
         )
         return try await traced("apns send", pushType: request.pushType) { try await self.settle(order).answer }
     }
@@ -138,6 +139,8 @@ public final class ProviderClient: Sendable {
         let answerLimit: Int
         /// The name of the field that holds its identifier.
         let identifier: String
+        /// Whether it is one that a journal knows, and that may be repeated at its own risk; nothing about channels is.
+        let isNotification: Bool
     }
 
     /// Makes attempts until one counts.
@@ -150,18 +153,22 @@ public final class ProviderClient: Sendable {
         }
         let started = clock.now()
         defer { metrics.duration.recordNanoseconds((clock.now() - started).nanoseconds) }
+        var policy = configuration.retry
+        policy.repeatsAmbiguous = policy.repeatsAmbiguous && order.isNotification
+        let resolver = order.isNotification ? configuration.resolver : nil
         var decision = RetryDecision(
-            policy: configuration.retry,
+            policy: policy,
             deadline: started + TimeAmount(configuration.totalTimeout)
         )
+        // Whether an attempt that was repeated all the same may have arrived.
+        var isInDoubt = false
         while true {
-            try Task.checkCancellation()
+            try checkCancellation()
             let event: RetryDecision.Event
             let report: () throws -> (PushAnswer, Call.Answer)
             let token = try tokens?.token(wall: clock.wall(), now: clock.now())
-            switch await dispatcher.perform(call(for: order, token: token, deadline: decision.deadline)) {
-            case .answered(let raw, let link):
-                let answer = try read(raw, order)
+            switch await attempt(order, token: token, deadline: decision.deadline) {
+            case .answered(let answer, let raw, let link):
                 guard case .refused(let refusal) = answer else {
                     count(metrics.accepted, earns: true)
                     return (answer, raw)
@@ -173,25 +180,24 @@ public final class ProviderClient: Sendable {
                 }
             case .untouched:
                 event = .untouched
-                report = {
-                    self.metrics.unsent.increment()
-                    throw ProviderError(.unreachable, "the service declines every stream for this request", order.id)
-                }
+                let error = ProviderError(.unreachable, "the service declines every stream for this request")
+                report = { [isInDoubt] in throw self.failure(error, order, isInDoubt: isInDoubt) }
             case .failed(let error) where error.mayHaveArrived:
-                switch await configuration.resolver?(order.id) ?? .unknown {
+                switch await resolver?(order.id) ?? .unknown {
                 case .accepted:
                     count(metrics.accepted, earns: true)
                     return (.accepted(PushReceipt(resolved: order.id)), Call.Answer())
-                case .neverArrived: event = .untouched
-                case .unknown: event = .ambiguous
+                case .neverArrived:
+                    // Asked for its identifier, whoever knows spoke of all attempts.
+                    isInDoubt = false
+                    event = .untouched
+                case .unknown:
+                    isInDoubt = true
+                    event = .ambiguous
                 }
-                report = {
-                    self.metrics.ambiguous.increment()
-                    throw ProviderError(error, order.id)
-                }
+                report = { [isInDoubt] in throw self.failure(error, order, isInDoubt: isInDoubt) }
             case .failed(let error):
-                metrics.unsent.increment()
-                throw ProviderError(error, order.id)
+                throw failure(error, order, isInDoubt: isInDoubt)
             case .cancelled:
                 metrics.cancelled.increment()
                 throw CancellationError()
@@ -202,8 +208,52 @@ public final class ProviderClient: Sendable {
             }
             guard case .again(let pause) = step else { return try report() }
             metrics.repetitions.increment()
-            if pause > .zero { try await clock.sleep(pause) }
+            if pause > .zero {
+                try? await clock.sleep(pause)
+            }
         }
+    }
+
+    /// How one attempt ended.
+    private enum Attempt {
+        case answered(PushAnswer, Call.Answer, link: Int)
+        case untouched
+        case failed(ProviderError)
+        case cancelled
+    }
+
+    private func attempt(_ order: Order, token: String?, deadline: NIODeadline) async -> Attempt {
+        switch await dispatcher.perform(call(for: order, token: token, deadline: deadline)) {
+        case .answered(let raw, let link):
+            do throws(ProviderError) {
+                let answer = try PushAnswer(
+                    status: raw.status,
+                    field: raw.field,
+                    body: raw.body,
+                    identifier: order.identifier
+                )
+                return .answered(answer, raw, link: link)
+            } catch {
+                return .failed(error)
+            }
+        case .untouched: return .untouched
+        case .failed(let error): return .failed(error)
+        case .cancelled: return .cancelled
+        }
+    }
+
+    /// What is thrown where there is no answer, and counted.
+    private func failure(_ error: ProviderError, _ order: Order, isInDoubt: Bool) -> ProviderError {
+        (isInDoubt ? metrics.ambiguous : metrics.unsent).increment()
+        var error = ProviderError(error, order.id)
+        error.mayHaveArrived = isInDoubt
+        return error
+    }
+
+    private func checkCancellation() throws {
+        guard Task.isCancelled else { return }
+        metrics.cancelled.increment()
+        throw CancellationError()
     }
 
     private func call(for order: Order, token: String?, deadline: NIODeadline) -> Call {
@@ -216,19 +266,6 @@ public final class ProviderClient: Sendable {
             deadline: deadline,
             waitsForService: configuration.retry.waitsForService
         )
-    }
-
-    private func read(_ raw: Call.Answer, _ order: Order) throws -> PushAnswer {
-        do {
-            return try PushAnswer(
-                status: raw.status,
-                field: raw.field,
-                body: raw.body,
-                identifier: order.identifier
-            )
-        } catch let error as ProviderError {
-            throw ProviderError(error, order.id)
-        }
     }
 
     /// What a refusal means for the token and the connection that it came of.

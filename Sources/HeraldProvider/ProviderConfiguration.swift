@@ -29,6 +29,8 @@ public struct ProviderConfiguration: Sendable {
     public var retry = ProviderRetry()
     /// Finds out what became of a notification whose answer was lost, by its `apns-id`; nil if nobody can be asked.
     ///
+    /// It is asked about broadcasts by their `apns-request-id`, and about no request that makes, reads or deletes channels.
+    ///
     /// With it an ambiguous end is resolved instead of reported: one that was accepted is answered as accepted, one that
     /// never arrived is sent again with the same `apns-id`. It is called on the task that sends, at most once for each
     /// attempt.

@@ -44,7 +44,8 @@ public struct ProviderError: Error, Hashable, Sendable {
     public let message: String
     /// Whether the service may have the notification although no answer came; if not, it certainly has not.
     ///
-    /// It may where the whole request was written and the answer was lost: sent again, its device may get it twice.
+    /// It may where the whole request was written and the answer was lost, in this attempt or in one before it: sent
+    /// again, its device may get it twice.
     public internal(set) var mayHaveArrived = false
     /// The `apns-id` that the request had, by which the service's records can be searched.
     public internal(set) var id: NotificationID?

@@ -79,12 +79,16 @@ extension PushAnswer {
         field: (String) -> String?,
         body: [UInt8],
         identifier: String = "apns-id"
-    ) throws {
+    ) throws(ProviderError) {
         let id = field(identifier)
         // 201 and 204 are answers about channels.
         guard ![200, 201, 204].contains(status) else {
             guard let id else {
-                throw ProviderError(.badAnswer, "the answer is no push service's: it has no \(identifier)")
+                throw ProviderError(
+                    .badAnswer,
+                    "the answer is no push service's: it has no \(identifier)",
+                    mayHaveArrived: true
+                )
             }
             self = .accepted(
                 PushReceipt(id: id, uniqueID: field("apns-unique-id"), explanation: field("herald-explanation"))
@@ -93,7 +97,12 @@ extension PushAnswer {
         }
         let content = try? JSONDecoder().decode(RefusalBody.self, from: Data(body))
         guard content != nil || id != nil else {
-            throw ProviderError(.badAnswer, "the answer is no push service's: status \(status) without a reason")
+            // Whoever stands before a service may have passed the request on before it failed itself.
+            throw ProviderError(
+                .badAnswer,
+                "the answer is no push service's: status \(status) without a reason",
+                mayHaveArrived: status >= 500
+            )
         }
         self = .refused(
             PushRefusal(
@@ -125,4 +134,18 @@ private struct RefusalBody: Decodable {
     let timestamp: Int64?
     /// Herald's own.
     let explanation: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case reason
+        case timestamp
+        case explanation
+    }
+
+    init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        reason = try members.decode(String.self, forKey: .reason)
+        // What stands beside the reason, in whatever form, does not take it away.
+        timestamp = try? members.decode(Int64.self, forKey: .timestamp)
+        explanation = try? members.decode(String.self, forKey: .explanation)
+    }
 }

@@ -52,4 +52,29 @@ struct `a client's channels` {
             }
         }
     }
+
+    @Test func `are not made twice where the answer is lost`() async throws {
+        try await TestService.run { service in
+            let app = try #require(TestService.topic)
+            let proxy = try await FreezingProxy(to: service.port)
+            var configuration = service.configuration
+            configuration.port = proxy.port
+            configuration.connections.pingBusyAfter = .milliseconds(200)
+            configuration.connections.pingTimeout = .seconds(1)
+            configuration.retry.repeatsAmbiguous = true
+            // As a journal says it, which knows notifications alone.
+            configuration.resolver = { _ in .neverArrived }
+            try await withProviderClient(configuration) { client in
+                let before = try value(try await client.channels(of: app))
+                proxy.freeze()
+                let error = await #expect(throws: ProviderError.self) {
+                    _ = try await client.createChannel(of: app, storage: .newest)
+                }
+                #expect(error?.mayHaveArrived == true)
+                let after = try value(try await client.channels(of: app))
+                #expect(before.isEmpty && after.isEmpty)
+            }
+            try await proxy.close()
+        }
+    }
 }

@@ -45,6 +45,17 @@ import Testing
         #expect(refusal.explanation == "the app was removed")
     }
 
+    @Test(arguments: ["\"1454948015990\"", "1.5", "null", "[]"])
+    func `a time that cannot be read takes no reason away`(time: String) throws {
+        let body = #"{"reason":"Unregistered","timestamp":\#(time),"explanation":1}"#
+        guard case .refused(let refusal) = try answer(410, ["apns-id": "A"], body) else {
+            Issue.record("not a refusal")
+            return
+        }
+        #expect(refusal.reason.rejection == .unregistered)
+        #expect(refusal.since == nil && refusal.explanation == nil)
+    }
+
     @Test(arguments: [("30", Duration.seconds(30)), ("-1", .zero), ("soon", nil), (nil, nil)])
     func `the service says when to come back`(text: String?, pause: Duration?) throws {
         let fields = ["apns-id": "A", "retry-after": text].compactMapValues { $0 }
@@ -64,8 +75,12 @@ import Testing
         #expect(refusal.reason.description == "no reason given")
     }
 
-    @Test(arguments: [(200, ""), (404, "<html>"), (301, ""), (500, "{}")])
-    func `what no push service says is an error`(status: Int, body: String) {
-        #expect(throws: ProviderError.self) { try answer(status, [:], body) }
+    /// Whoever stands before a service may have passed the request on before it failed itself.
+    @Test(arguments: [
+        (200, "", true), (404, "<html>", false), (301, "", false), (500, "{}", true), (502, "", true), (0, "", false),
+    ])
+    func `what no push service says is an error`(status: Int, body: String, mayHaveArrived: Bool) {
+        let error = #expect(throws: ProviderError.self) { try answer(status, [:], body) }
+        #expect(error?.code == .badAnswer && error?.mayHaveArrived == mayHaveArrived)
     }
 }

@@ -17,7 +17,13 @@ extension ProviderClient {
     /// - Throws: ``ProviderError`` where there is no answer; `CancellationError`.
     public func send(_ broadcast: BroadcastRequest) async throws -> PushAnswer {
         try Self.check(broadcast.payload, limit: BroadcastChannel.maximumPayloadBytes)
-        return try await ask("POST", "/4/broadcasts/apps/\(broadcast.app.name)", broadcast.payload, id: broadcast.id) {
+        return try await ask(
+            "POST",
+            "/4/broadcasts/apps/\(broadcast.app.name)",
+            broadcast.payload,
+            id: broadcast.id,
+            isNotification: true
+        ) {
             $0.add("apns-channel-id", broadcast.channel)
             $0.add("apns-push-type", PushType.liveactivity.rawValue)
             $0.add("apns-priority", String(broadcast.priority.rawValue))
@@ -97,6 +103,7 @@ extension ProviderClient {
         _ path: String,
         _ body: [UInt8] = [],
         id: NotificationID? = nil,
+        isNotification: Bool = false,
         answerLimit: Int = PushAnswer.maximumBodyBytes,
         _ addFields: (inout HeaderBlock) -> Void = { _ in }
     ) async throws -> (answer: PushAnswer, raw: Call.Answer) {
@@ -105,7 +112,14 @@ extension ProviderClient {
         head.add("apns-request-id", id.canonicalBytes, isIndexed: false)
         addFields(&head)
         return try await settle(
-            Order(id: id, head: head, body: body, answerLimit: answerLimit, identifier: "apns-request-id")
+            Order(
+                id: id,
+                head: head,
+                body: body,
+                answerLimit: answerLimit,
+                identifier: "apns-request-id",
+                isNotification: isNotification
+            )
         )
     }
 }

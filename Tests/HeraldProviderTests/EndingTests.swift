@@ -1,0 +1,79 @@
+import HeraldGateway
+import HeraldModel
+import MetricsTestKit
+import Synchronization
+import Testing
+
+@testable import HeraldProvider
+
+/// What a send says at its end where there was no answer, and how a client ends.
+@Suite(.timeLimit(.minutes(1)))
+struct `a send without an answer` {
+    @Test func `may still have arrived when a repetition of it certainly has not`() async throws {
+        try await TestService.run { service in
+            service.start(.drop)
+            var configuration = service.configuration
+            configuration.retry.repeatsAmbiguous = true
+            let metrics = TestMetrics()
+            let client = Mutex<ProviderClient?>(nil)
+            var clock = ProviderClock()
+            // The repetition is refused by the client itself.
+            clock.sleep = { _ in await client.withLock { $0 }?.shutdown() }
+            let made = try ProviderClient(
+                configuration,
+                clock: clock,
+                metrics: ProviderMetrics(factory: metrics)
+            )
+            client.withLock { $0 = made }
+            let error = await #expect(throws: ProviderError.self) { _ = try await made.send(service.request(0)) }
+            client.withLock { $0 = nil }
+            #expect(error?.code == .shutDown && error?.mayHaveArrived == true)
+            #expect(try outcomes("ambiguous", metrics) == 1)
+        }
+    }
+
+    @Test func `certainly has not arrived where somebody knows, though it is not sent again`() async throws {
+        try await TestService.run { service in
+            service.start(.drop)
+            var configuration = service.configuration
+            configuration.retry.attempts = 1
+            configuration.resolver = { _ in .neverArrived }
+            let metrics = TestMetrics()
+            let client = try ProviderClient(configuration, metrics: ProviderMetrics(factory: metrics))
+            let error = await #expect(throws: ProviderError.self) { _ = try await client.send(service.request(0)) }
+            #expect(error?.mayHaveArrived == false && error?.id != nil)
+            #expect(try outcomes("unsent", metrics) == 1)
+            await client.shutdown()
+        }
+    }
+
+    @Test func `is counted where it was cancelled between two attempts`() async throws {
+        try await TestService.run { service in
+            service.start(.refuse(.serviceUnavailable, retryAfter: nil))
+            let (metrics, pauses) = (TestMetrics(), AsyncStream.makeStream(of: Void.self))
+            var clock = ProviderClock()
+            clock.sleep = { _ in
+                pauses.continuation.yield()
+                try await Task.sleep(for: .seconds(600))
+            }
+            let client = try ProviderClient(
+                service.configuration,
+                clock: clock,
+                metrics: ProviderMetrics(factory: metrics)
+            )
+            await withDiscardingTaskGroup { group in
+                group.addTask {
+                    await #expect(throws: CancellationError.self) { _ = try await client.send(service.request(0)) }
+                }
+                for await _ in pauses.stream { break }
+                group.cancelAll()
+            }
+            #expect(try outcomes("cancelled", metrics) == 1)
+            await client.shutdown()
+        }
+    }
+
+    private func outcomes(_ outcome: String, _ metrics: TestMetrics) throws -> Int64 {
+        try metrics.expectCounter("herald_client_notifications_total", [("outcome", outcome)]).totalValue
+    }
+}
