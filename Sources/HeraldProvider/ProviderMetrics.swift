@@ -17,7 +17,8 @@ struct ProviderMetrics: Sendable {
     /// Attempts to connect, and those that came to nothing.
     let connections: Counter
     let failures: Counter
-    let open: Gauge
+    /// Of all clients of the process together: each adds and takes away its own.
+    let open: Meter
 
     init(factory: any MetricsFactory = MetricsSystem.factory) {
         func counter(_ name: String) -> Counter { Counter(label: name, dimensions: [], factory: factory) }
@@ -35,6 +36,6 @@ struct ProviderMetrics: Sendable {
         timeouts = counter("herald_client_timeouts_total")
         connections = counter("herald_client_connections_total")
         failures = counter("herald_client_connection_failures_total")
-        open = Gauge(label: "herald_client_connections_open", dimensions: [], factory: factory)
+        open = Meter(label: "herald_client_connections_open", dimensions: [], factory: factory)
     }
 }

@@ -1,6 +1,9 @@
 import HeraldGateway
 import HeraldModel
+import Logging
 import MetricsTestKit
+import NIOCore
+import NIOPosix
 import Synchronization
 import Testing
 
@@ -70,6 +73,52 @@ struct `a send without an answer` {
             }
             #expect(try outcomes("cancelled", metrics) == 1)
             await client.shutdown()
+        }
+    }
+
+    @Test func `keeps nobody who ends the client waiting for an address that is silent`() async throws {
+        // One whose queue of connections is full does not answer the next.
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 1)
+            .serverChannelOption(.autoRead, value: false)
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = server.localAddress?.port ?? 0
+        var fillers: [any Channel] = []
+        for _ in 0..<2 {
+            fillers.append(
+                try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                    .connect(host: "127.0.0.1", port: port).get()
+            )
+        }
+        try await TestService.run { service in
+            var configuration = service.configuration
+            (configuration.host, configuration.port) = ("127.0.0.1", port)
+            configuration.totalTimeout = .milliseconds(200)
+            let client = try ProviderClient(configuration)
+            let error = await #expect(throws: ProviderError.self) { _ = try await client.send(service.request(0)) }
+            #expect(error?.code == .timedOut && error?.mayHaveArrived == false)
+            let start = ContinuousClock.now
+            await client.shutdown()
+            // An attempt to connect may take 30 seconds.
+            #expect(ContinuousClock.now - start < .seconds(10))
+        }
+        for filler in fillers { try await filler.close() }
+        try await server.close()
+    }
+
+    @Test func `leaves the connections of other clients counted`() async throws {
+        try await TestService.run { service in
+            let metrics = TestMetrics()
+            let clients = try (0..<2).map { _ in
+                try ProviderClient(service.configuration, metrics: ProviderMetrics(factory: metrics))
+            }
+            for client in clients { _ = try await client.send(service.request(0)) }
+            let open = try metrics.expectMeter("herald_client_connections_open")
+            #expect(open.lastValue == 2)
+            await clients[0].shutdown()
+            #expect(open.lastValue == 1)
+            await clients[1].shutdown()
+            #expect(open.lastValue == 0)
         }
     }
 

@@ -228,7 +228,7 @@ final class BinaryDispatcher: @unchecked Sendable {
             case .success(let link) where !link.isClosed:
                 self.link = link
                 self.overdue = self.eventLoop.now + TimeAmount(self.configuration.timeout)
-                self.metrics.open.record(1)
+                self.metrics.open.increment()
             case .success(let link): self.failed(link.failure ?? ChannelError.eof)
             case .failure(let error): self.failed(error)
             }
@@ -313,9 +313,9 @@ final class BinaryDispatcher: @unchecked Sendable {
     }
 
     private func forgetLink() {
+        if link != nil { metrics.open.decrement() }
         link = nil
         overdue = .distantFuture
-        metrics.open.record(0)
     }
 
     /// Gives their outcomes to those that have one, and puts the others back to the head of the queue.

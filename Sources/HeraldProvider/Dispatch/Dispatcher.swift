@@ -215,7 +215,7 @@ final class Dispatcher: @unchecked Sendable {
             switch result.map(\.value) {
             case .success(let link) where !link.isClosed:
                 self.links.append(link)
-                self.metrics.open.record(self.links.count)
+                self.metrics.open.increment()
             case .success(let link): self.failed(link.failure ?? ChannelError.eof)
             case .failure(let error): self.failed(error)
             }
@@ -287,7 +287,7 @@ final class Dispatcher: @unchecked Sendable {
     func hasClosed(_ link: ProviderLink) {
         guard let index = links.firstIndex(where: { $0 === link }) else { return }
         links.remove(at: index)
-        metrics.open.record(links.count)
+        metrics.open.decrement()
         take(from: link)
         link.state.leave()
         let reason = link.refusal ?? link.failure ?? ChannelError.eof
@@ -366,7 +366,8 @@ final class Dispatcher: @unchecked Sendable {
     private func endIfOver() {
         guard isShutDown, waitingCount == 0, !links.contains(where: { $0.openStreams > 0 }) else { return }
         for link in links where !link.isClosed { link.leave() }
-        guard links.isEmpty, connecting == 0 else { return }
+        // A connection that is still being made is closed when it is there: nobody waits for an address that is silent.
+        guard links.isEmpty else { return }
         nextBeat?.task.cancel()
         nextBeat = nil
         for continuation in onEnd { continuation.resume() }
