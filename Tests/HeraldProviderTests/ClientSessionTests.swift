@@ -151,6 +151,24 @@ private final class Exchange {
         #expect(!exchange.session.begin(exchange.call()))
     }
 
+    @Test func `what had not left when GOAWAY came is untouched`() {
+        exchange.receiveSettings(streams: 100)
+        _ = exchange.begin(3)
+        exchange.receiveGoAway(last: 0)
+        exchange.drain()
+        #expect(exchange.ends == [.untouched, .untouched, .untouched])
+        #expect(exchange.session.openStreams == 0)
+    }
+
+    @Test func `what is cancelled before it left is gone`() {
+        exchange.receiveSettings(streams: 100)
+        let calls = exchange.begin(2)
+        exchange.session.cancel(calls[0])
+        #expect(exchange.drain().filter { $0.stream > 0 }.allSatisfy { $0.stream == 3 })
+        #expect(exchange.ends == [.untouched])
+        #expect(exchange.session.openStreams == 1)
+    }
+
     @Test func `two GOAWAY frames in succession`() {
         exchange.receiveSettings(streams: 100)
         _ = exchange.begin(3)
