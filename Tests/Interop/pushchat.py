@@ -31,11 +31,11 @@ class Server:
         self.process = None
         self.url = None
 
-    def start(self, port=0):
+    def start(self, port=0, *options):
         self.process = subprocess.Popen(
             [
                 PUSHCHAT, "--database", self.database.path, "--queue", self.queue, "--port", str(port),
-                "--sweep-every", "1",
+                "--sweep-every", "1", *options,
             ],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )

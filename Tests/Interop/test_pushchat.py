@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from pushchat import APP, BUNDLE, PUSHCHAT, Room
+from pushchat import APP, BUNDLE, PUSHCHAT, Room, Server
 from selenium.webdriver.common.keys import Keys
 from service import HERALD, ROOT, eventually, herald
 
@@ -140,6 +140,20 @@ def test_a_server_that_is_killed_loses_nothing(ann, bob, room):
     ann.browser.complaints()
 
 
+def test_a_server_that_fails_for_a_while_is_asked_again(ann, bob, room):
+    bob.act(do="home")
+    ann.say("it was there all the time")
+    room.chat.database.run("ALTER TABLE messages RENAME TO elsewhere")
+    try:
+        page = bob.open_app()
+        page.until(lambda: page.one("#trouble").text == "The server does not answer. It is asked again in a moment.")
+    finally:
+        room.chat.database.run("ALTER TABLE elsewhere RENAME TO messages")
+    # Nothing comes from the device meanwhile: the page asks by itself.
+    bob.reads("it was there all the time")
+    bob.browser.complaints()
+
+
 def test_who_removes_the_app_leaves_the_room(ann, bob, room):
     token = bob.device_token
     bob.command("remove", APP)
@@ -236,6 +250,39 @@ def test_other_sites_are_kept_out(room):
     _, _, headers = room.chat.ask("test_join.html")
     assert "default-src 'none'" in headers["content-security-policy"]
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
+
+
+def test_a_proxy_shows_it_elsewhere(room, tmp_path):
+    site = "https://chat.example.com"
+    chat = Server(tmp_path, room.queue.path)
+    try:
+        chat.start(0, "--site", f"{site}/")
+        leave = ("api/leave", {"udid": UDID})
+        # It asks by the name that it was asked for, or by the server's own.
+        assert chat.ask(*leave, Host="chat.example.com", Origin=site)[0] == 404
+        assert chat.ask(*leave, Origin=site)[0] == 404
+        assert chat.ask(*leave, Host="chat.example.com", Origin="http://chat.example.com")[0] == 403
+        assert chat.ask(*leave, Host="other.example.com", Origin=site)[0] == 421
+    finally:
+        chat.close()
+    for wrong in ("chat.example.com", f"{site}/chat", "https://"):
+        refused = subprocess.run(
+            [PUSHCHAT, "--queue", room.queue.path, "--site", wrong], capture_output=True, text=True, timeout=30,
+        )
+        assert refused.returncode == 64 and "--site must be an address without a path" in refused.stderr
+
+
+def test_who_comes_back_to_a_full_room_takes_no_second_place(room):
+    def join(number, token=None):
+        user = {"udid": f"{number:040x}", "token": f"{token or number:064x}", "name": "Eve", "code": "a full room"}
+        return room.chat.ask("api/join", user)[0]
+
+    assert [join(number) for number in range(1, 51)] == [200] * 50
+    assert join(51) == 409
+    # The same app, which has made up another udid.
+    assert join(52, token=7) == 200
+    for number in (*range(1, 7), *range(8, 51), 52):
+        assert room.chat.ask("api/leave", {"udid": f"{number:040x}"})[0] == 200
 
 
 def test_who_talks_too_much_waits(room):

@@ -80,31 +80,3 @@ struct ChatFailures: RouterMiddleware {
         }
     }
 }
-
-/// Lets in who means this server: not a page of another site, in whose browser a loopback port is reached.
-struct ChatGuard: RouterMiddleware {
-    /// The address that the server listens on.
-    let host: String
-
-    func handle(
-        _ request: Request,
-        context: BasicRequestContext,
-        next: (Request, BasicRequestContext) async throws -> Response
-    ) async throws -> Response {
-        guard let authority = request.head.authority?.lowercased(), isOurs(authority) else {
-            throw ChatRefusal(.misdirectedRequest, "PushChat answers to localhost, 127.0.0.1 and its --host")
-        }
-        if let origin = request.headers[.origin], origin.lowercased() != "http://" + authority {
-            throw ChatRefusal(.forbidden, "a page of another site may not use PushChat")
-        }
-        return try await next(request, context)
-    }
-
-    private func isOurs(_ authority: String) -> Bool {
-        ["localhost", "127.0.0.1", "[::1]", host.lowercased(), "[\(host.lowercased())]"].contains { name in
-            guard authority.hasPrefix(name) else { return false }
-            let rest = authority.dropFirst(name.count)
-            return rest.isEmpty || rest.first == ":" && rest.dropFirst().allSatisfy { $0.isASCII && $0.isNumber }
-        }
-    }
-}

@@ -59,12 +59,12 @@ struct ChatStore: Sendable {
     /// - Returns: The newest message of the room, after which theirs begin.
     func join(_ udid: UDID, _ token: DeviceToken, name: String, code: String) async throws -> Int64 {
         try await database.write { database in
+            // An app that was installed again has its token, or made up another udid: it takes no place of its own.
+            try remove("device_token = ? AND udid <> ?", [token.hex, udid.hex], database)
             let present = try user(udid, database)
             if present?.code != code {
                 try refuseFull(code, present: present != nil, database)
             }
-            // An app that was installed again has its token, or made up another udid.
-            try remove("device_token = ? AND udid <> ?", [token.hex, udid.hex], database)
             let newest = try newest(database)
             let stays = present?.code == code
             try database.execute(

@@ -37,12 +37,23 @@ struct PushChat: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The port; 0 picks a free one.", valueName: "port"))
     var port = 8080
 
+    @Option(
+        help: ArgumentHelp(
+            "Where a proxy before the server shows it, like https://chat.example.com.",
+            valueName: "address"
+        )
+    )
+    var site: String?
+
     @Option(help: ArgumentHelp("Every how many seconds users are looked for whose app is gone.", valueName: "seconds"))
     var sweepEvery = 2
 
     func validate() throws {
         guard Topic(topic) != nil else { throw ValidationError("--topic must be an app, like com.example.pushchat") }
         guard 0...65535 ~= port else { throw ValidationError("--port must be a port from 0 to 65535") }
+        guard site.map({ ChatSite($0) != nil }) ?? true else {
+            throw ValidationError("--site must be an address without a path, like https://chat.example.com")
+        }
         guard 1...86_400 ~= sweepEvery else { throw ValidationError("--sweep-every must be seconds from 1 to 86400") }
     }
 
@@ -53,7 +64,7 @@ struct PushChat: AsyncParsableCommand {
         logger.logLevel = .warning
         let router = Router(context: BasicRequestContext.self)
         router.add(middleware: ChatFailures(logger: logger))
-        router.add(middleware: ChatGuard(host: host))
+        router.add(middleware: ChatGuard(host: host, site: site.flatMap { ChatSite($0) }))
         ChatRoutes(store: store).add(to: router)
         let host = host
         let port = port

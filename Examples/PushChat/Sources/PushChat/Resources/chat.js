@@ -30,7 +30,7 @@ class Refusal extends Error {
 }
 
 function failed(error) {
-  if (error instanceof Refusal) return trouble(error.message);
+  if (error instanceof Refusal && error.status < 500) return trouble(error.message);
   trouble(words.unreachable);
   clearTimeout(retry);
   retry = setTimeout(() => soon(catchUp), RETRY_SECONDS * 1000);
