@@ -15,11 +15,30 @@ extension ProviderError {
     /// Whether an error is one of the connection, and so one that ``init(connecting:host:port:)`` knows words for.
     static func isOfNetwork(_ error: any Error) -> Bool {
         error is NIOSSLError || error is NIOSSLExtraError || error is NIOConnectionError || error is IOError
-            || error is ChannelError
+            || error is ChannelError || error is BoringSSLError
+    }
+
+    /// Why the service does not take our certificate, if it says so.
+    ///
+    /// With TLS 1.3 its alert comes after the handshake, and is an error of another type than one within it.
+    private static func certificateFault(_ error: any Error) -> String? {
+        guard error is BoringSSLError || error is NIOSSLError else { return nil }
+        let text = "\(error)"
+        let words = [
+            ("ALERT_UNKNOWN_CA", "it is of no authority that is trusted there"),
+            ("ALERT_CERTIFICATE_REVOKED", "it was revoked"),
+            ("ALERT_CERTIFICATE_EXPIRED", "it has expired"),
+            ("ALERT_CERTIFICATE_REQUIRED", "one is wanted, and there is none"),
+            ("ALERT_BAD_CERTIFICATE", "it is not valid there"),
+            ("ALERT_UNSUPPORTED_CERTIFICATE", "it is of a kind that is not taken there"),
+            ("ALERT_CERTIFICATE_UNKNOWN", "it is not valid there"),
+            ("ALERT_ACCESS_DENIED", "it is not let in"),
+        ]
+        return words.first { text.contains($0.0) }?.1
     }
 
     /// Whether the connection ended while a request was on its way.
-    private static func isOfClosing(_ error: any Error) -> Bool {
+    static func isOfClosing(_ error: any Error) -> Bool {
         switch error {
         case let error as ChannelError: error == .ioOnClosedChannel || error == .alreadyClosed || error == .eof
         case let error as IOError: error.errnoCode == ECONNRESET || error.errnoCode == EPIPE
@@ -39,6 +58,10 @@ extension ProviderError {
     /// Says in words what the network libraries say in types.
     init(connecting error: any Error, host: String, port: Int) {
         let place = "\(host):\(port)"
+        if let fault = ProviderError.certificateFault(error) {
+            self.init(.untrusted, "\(place) refuses the provider's certificate: \(fault)")
+            return
+        }
         switch error {
         case let error as ProviderError: self = error
         case _ where ProviderError.isConnectTimeout(error): self.init(.timedOut, "\(place) does not answer in time")
@@ -46,6 +69,10 @@ extension ProviderError {
             self.init(.untrusted, "the certificate of \(place) is not valid for that name: \(error)")
         case let error as NIOSSLError where "\(error)".contains("CERTIFICATE_VERIFY_FAILED"):
             self.init(.untrusted, "the certificate of \(place) is not signed by an authority that is trusted here")
+        case let error as NIOSSLError where "\(error)".contains("WRONG_VERSION_NUMBER"):
+            self.init(.badAnswer, "\(place) speaks no TLS, so it is no push service: check host and port")
+        case let error as NIOConnectionError where error.connectionErrors.isEmpty:
+            self.init(.unreachable, "cannot reach \(place): nobody knows an address of \(host)")
         case is NIOConnectionError:
             self.init(.unreachable, "cannot reach \(place): is the service running, and is it there?")
         case let error as NIOSSLError:

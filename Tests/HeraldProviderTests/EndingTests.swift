@@ -50,6 +50,18 @@ struct `a send without an answer` {
         }
     }
 
+    @Test func `is not put down to the certificate where that was taken before`() async throws {
+        try await TestService.run { service in
+            try await withProviderClient(service.configuration) { client in
+                _ = try await client.send(service.request(0))
+                service.start(.drop)
+                let error = await #expect(throws: ProviderError.self) { _ = try await client.send(service.request(1)) }
+                #expect(error?.message.hasSuffix("closed the connection before it answered") == true)
+                #expect(error?.mayHaveArrived == true)
+            }
+        }
+    }
+
     @Test func `is counted where it was cancelled between two attempts`() async throws {
         try await TestService.run { service in
             service.start(.refuse(.serviceUnavailable, retryAfter: nil))

@@ -184,6 +184,32 @@ def test_a_stream_limit_that_comes_late_is_obeyed(trust):
         assert result.returncode == 0, result.stderr
 
 
+def test_a_service_that_does_not_take_the_certificate_says_so(trust, shared):
+    """With TLS 1.3 its alert comes after the handshake."""
+    said = one_line(send(shared.doors["api"], (shared.ca, *trust[1:])))
+    assert said.endswith("refuses the provider's certificate: it is of no authority that is trusted there"), said
+
+
+def test_a_port_without_tls_and_a_name_without_an_address_are_told(trust, shared):
+    assert "speaks no TLS" in one_line(send(shared.doors["console"], trust))
+    result = herald("send", TOKEN, "--service", "nowhere.invalid:2197", "--ca", trust[0], "--topic", TOPIC, "--certificate",
+                    trust[2], "--alert", "hi", check=False)
+    assert "nobody knows an address of nowhere.invalid" in one_line(result)
+
+
+def test_a_failure_of_something_in_between_is_no_refusal(trust):
+    """A proxy that gave up may have passed the request on."""
+    def fails(connection):
+        stream, _ = connection.request()
+        connection.h2.send_headers(stream, [(":status", "502")])
+        connection.h2.send_data(stream, b"<html>Bad Gateway</html>", end_stream=True)
+        connection.flush()
+
+    with Scripted(trust[1], [fails]) as service:
+        assert "status 502 without a reason" in one_line(send(service.port, trust))
+    assert len(service.seen) == 1
+
+
 def test_a_server_that_is_no_push_service_is_told(trust, tmp_path):
     """nghttpd, which answers 404."""
     with socket.socket() as probe:

@@ -292,13 +292,17 @@ final class Dispatcher: @unchecked Sendable {
         link.state.leave()
         let reason = link.refusal ?? link.failure ?? ChannelError.eof
         let error = ProviderError(connecting: reason, host: connector.host, port: connector.port)
+        // Who has answered before does not refuse the certificate by closing.
+        let message =
+            link.state.hasAnswered && ProviderError.isOfClosing(reason)
+            ? "\(connector.host):\(connector.port) closed the connection before it answered" : error.message
         for call in link.takeCalls() where call.stage == .sent {
             guard call.isWhollySent else {
                 move(call, from: link)
                 continue
             }
             let code = link.state.hasAnswered ? ProviderError.Code.unreachable : error.code
-            call.end(.failed(ProviderError(code, error.message, mayHaveArrived: true)))
+            call.end(.failed(ProviderError(code, message, mayHaveArrived: true)))
         }
         logger?.debug("connection closed", metadata: ["reason": "\(error.message)"])
         if !link.state.hasAnswered, !isShutDown {
