@@ -28,7 +28,7 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
         contents.withLock { $0.reporter = reporter }
     }
 
-    func put(_ letter: Letter, reason: StoreReason, tag: PutTag?) {
+    func put(_ letter: Letter, reason: StoreReason, tag: PutTag?, isNew: Bool) {
         let (reporter, sequence) = contents.withLock { contents in
             contents.sequence += 1
             return (contents.reporter, contents.sequence)

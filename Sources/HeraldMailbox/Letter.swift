@@ -10,8 +10,10 @@ package final class Letter: Sendable {
     package let receipt: Receipt?
     /// What became of it, as far as it is decided: a ``JournalState`` in the highest byte, a moment below it.
     private let decided = Atomic<UInt64>(0)
-    /// Where its memory is counted; nil until somebody holds it for longer than a call.
-    private let account = AtomicLazyReference<LetterLoad>()
+    /// Where its memory is counted, retained; nil until somebody holds it for longer than a call.
+    ///
+    /// `AtomicLazyReference` would look for its own type at run time, twice for each letter.
+    private let account = Atomic<Unmanaged<LetterLoad>?>(nil)
 
     package init(_ notification: Notification, receipt: Receipt? = nil) {
         self.notification = notification
@@ -19,7 +21,9 @@ package final class Letter: Sendable {
     }
 
     deinit {
-        account.load()?.remove(payloadBytes: notification.payload.count)
+        guard let load = account.load(ordering: .acquiring) else { return }
+        load.takeUnretainedValue().remove(payloadBytes: notification.payload.count)
+        load.release()
     }
 
     /// What became of it, as far as it is decided, for a provider that asks why; nil while nothing is.
@@ -38,9 +42,9 @@ package final class Letter: Sendable {
 
     /// Counts its memory from now on until it is gone; once, under the lock of its desk.
     func count(in load: LetterLoad) {
-        guard account.load() == nil else { return }
+        guard account.load(ordering: .relaxed) == nil else { return }
         load.add(payloadBytes: notification.payload.count)
-        _ = account.storeIfNil(load)
+        account.store(Unmanaged.passRetained(load), ordering: .releasing)
     }
 }
 

@@ -296,11 +296,31 @@ package final class PostOffice: Sendable {
             let result = decide(&desk)
             if !wasHolding, !desk.holds.isEmpty { holdContinuation.yield() }
             if !desk.orders.isEmpty {
-                for order in desk.orders { perform(order) }
+                perform(desk.orders)
                 desk.clearOrders()
             }
             return result
         }
+    }
+
+    private func perform(_ orders: [DeskOrder]) {
+        var rest = orders[...]
+        while let order = rest.popFirst() {
+            // What comes and is stored at once costs the store one order instead of two.
+            if case .record(.received, let letter) = order, case .store(let stored, let reason, let tag)? = rest.first,
+                stored === letter
+            {
+                rest.removeFirst()
+                put(letter, reason, tag, isNew: true)
+            } else {
+                perform(order)
+            }
+        }
+    }
+
+    private func put(_ letter: Letter, _ reason: StoreReason, _ tag: PutTag?, isNew: Bool) {
+        letter.count(in: load)
+        store.put(letter, reason: reason, tag: tag, isNew: isNew)
     }
 
     private func perform(_ order: DeskOrder) {
@@ -311,8 +331,7 @@ package final class PostOffice: Sendable {
         case .dismiss(let link, let reason):
             link.dismiss(reason)
         case .store(let letter, let reason, let tag):
-            letter.count(in: load)
-            store.put(letter, reason: reason, tag: tag)
+            put(letter, reason, tag, isNew: false)
         case .remove(let letter, let sequence, let state):
             let event = JournalEvent(state, letter.notification, at: clock.now())
             store.remove(letter.notification.slot, sequence: sequence, event: event)

@@ -114,7 +114,11 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         self.reporter.withLock { $0.reporter = reporter }
     }
 
-    package func put(_ letter: Letter, reason: StoreReason, tag: PutTag?) {
+    package func put(_ letter: Letter, reason: StoreReason, tag: PutTag?, isNew: Bool) {
+        if isNew {
+            let notification = letter.notification
+            record([JournalEvent(.received, notification, at: notification.received)])
+        }
         order(.put(letter, reason, tag))
     }
 

@@ -53,6 +53,27 @@ extension StoreConformance {
                 #expect(found.payload.isEmpty)
             }
         },
+        Rule("what is new has its line `received` before the others, with the time at which it came") {
+            (scene) async throws in
+            let notification = scene.notification(1, to: StoreScene.slot(1))
+            scene.clock.advance(by: .seconds(1))
+            scene.store.put(Letter(notification), reason: .power, tag: nil, isNew: true)
+            await scene.witness.wait { $0.stored.count == 1 }
+            let lines = try await scene.lines(1)
+            #expect(lines.map(\.state) == [.received, .storedPower])
+            #expect(lines.map(\.time) == [notification.received, scene.now])
+        },
+        Rule("of neighbours that are replaced together nobody else goes") { (scene) async throws in
+            for number in 1...12 as ClosedRange<UInt64> { await scene.put(number, to: StoreScene.slot(number)) }
+            let replaced: [UInt64] = [9, 2, 4, 3, 12, 7, 10]
+            for number in replaced {
+                let newer = scene.notification(100 + number, to: StoreScene.slot(number))
+                scene.store.put(Letter(newer), reason: .deviceOffline, tag: nil)
+            }
+            await scene.witness.wait { $0.stored.count == 12 + replaced.count }
+            let found = try await scene.store.waiting(in: (1...12).map { StoreScene.slot($0) })
+            #expect(found.map(\.notification.id.low) == [1, 5, 6, 8, 11] + replaced.map { 100 + $0 })
+        },
         Rule("the newest of a slot is kept") { (scene) async throws in
             let slot = StoreScene.slot(1)
             await scene.put(1, to: slot)

@@ -21,6 +21,16 @@ extension StoreConformance {
             await scene.put(3, to: slot)
             #expect(try await scene.waiting(slot) == [3])
         },
+        Rule("that something came stays on record although it could not be stored") { (scene) async throws in
+            scene.fixture.setFailsWrites(true)
+            let letter = Letter(scene.notification(1, to: StoreScene.slot(1)))
+            scene.store.put(letter, reason: .deviceOffline, tag: nil, isNew: true)
+            await scene.witness.wait { $0.failed.count == 1 }
+            scene.fixture.setFailsWrites(false)
+            try await untilWritable(scene)
+            #expect(try await scene.states(1) == [.received])
+            #expect(scene.store.count == 0)
+        },
         Rule("of puts that fail together each is told once") { (scene) async throws in
             scene.fixture.setFailsWrites(true)
             for number in 1...1500 {

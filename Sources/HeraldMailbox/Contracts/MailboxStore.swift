@@ -18,8 +18,9 @@ package protocol MailboxStore: Sendable {
     /// Keeps a notification, in place of what the slot holds; puts for one slot take effect in the order of the calls.
     ///
     /// Returns at once. The reporter is told when the put is durable (or has failed). The journal's lines `stored` and,
-    /// for what it replaced, `replaced`, become durable with it.
-    func put(_ letter: Letter, reason: StoreReason, tag: PutTag?)
+    /// for what it replaced, `replaced`, become durable with it; with `isNew` also the line `received`, which is kept
+    /// even if the put fails.
+    func put(_ letter: Letter, reason: StoreReason, tag: PutTag?, isNew: Bool)
 
     /// Forgets the notification with this sequence, if the slot still holds it, and writes `event` to the journal.
     ///
@@ -45,6 +46,11 @@ package protocol MailboxStore: Sendable {
 }
 
 extension MailboxStore {
+    /// Keeps a notification whose line `received` is on record already.
+    package func put(_ letter: Letter, reason: StoreReason, tag: PutTag?) {
+        put(letter, reason: reason, tag: tag, isNew: false)
+    }
+
     /// ``read(_:_:)`` for those who can wait.
     /// - Throws: If the store cannot be read.
     package func waiting(in slots: [Slot]) async throws -> [StoredNotification] {

@@ -16,7 +16,7 @@ struct MailboxTable {
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """
         )
-        deletion = try HotStatement(database, sql: "DELETE FROM mailbox WHERE sequence = ?")
+        deletion = try HotStatement(database, sql: "DELETE FROM mailbox WHERE sequence BETWEEN ? AND ?")
     }
 
     /// - Throws: `DatabaseError`.
@@ -44,10 +44,11 @@ struct MailboxTable {
         }
     }
 
-    /// Deletes a row, if it is there.
+    /// Deletes the rows of these sequences that are there.
     /// - Throws: `DatabaseError`.
-    func delete(_ sequence: UInt64) throws {
-        deletion.bind(Int64(bitPattern: sequence), at: 1)
+    func delete(_ sequences: ClosedRange<UInt64>) throws {
+        deletion.bind(Int64(bitPattern: sequences.lowerBound), at: 1)
+        deletion.bind(Int64(bitPattern: sequences.upperBound), at: 2)
         try deletion.run()
     }
 

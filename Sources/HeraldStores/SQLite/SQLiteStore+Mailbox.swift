@@ -13,8 +13,8 @@ extension SQLiteStore: MailboxStore {
         self.reporter.current = reporter
     }
 
-    package func put(_ letter: Letter, reason: StoreReason, tag: PutTag?) {
-        guard !queue.append(.put(letter, reason: reason, tag: tag)) else { return }
+    package func put(_ letter: Letter, reason: StoreReason, tag: PutTag?, isNew: Bool) {
+        guard !queue.append(.put(letter, reason: reason, tag: tag, isNew: isNew)) else { return }
         // The thread is gone. The caller may hold the lock that the report needs, so the answer comes from elsewhere.
         let reporter = reporter
         DispatchQueue.global().async { reporter.current?.failed([letter]) }

@@ -53,11 +53,12 @@ struct WriteBatch {
 
     // What goes in.
 
-    mutating func put(_ letter: Letter, reason: StoreReason, tag: PutTag?) {
+    mutating func put(_ letter: Letter, reason: StoreReason, tag: PutTag?, isNew: Bool) {
         let notification = letter.notification
         let slot = notification.slot
         let sequence = nextSequence
         nextSequence += 1
+        if isNew { lines.append(JournalEvent(.received, notification, at: notification.received)) }
         lines.append(JournalEvent(JournalState(stored: reason), notification, at: now))
         switch changes.updateValue(.put(staged.count), forKey: slot) {
         case .put(let older):
@@ -136,11 +137,19 @@ struct WriteBatch {
 
     // What comes out.
 
-    /// Writes rows; in ascending order, since neighbours share pages.
+    /// Writes rows; in ascending order, since neighbours share pages, and rows that go together cost one statement.
     /// - Throws: `DatabaseError`.
     mutating func write(to mailbox: MailboxTable) throws {
         deleted.sort()
-        for sequence in deleted { try mailbox.delete(sequence) }
+        var rest = deleted[...]
+        while let first = rest.popFirst() {
+            var last = first
+            while let next = rest.first, next - last <= 1 {
+                last = next
+                rest.removeFirst()
+            }
+            try mailbox.delete(first...last)
+        }
         for one in staged where !one.isOver {
             try mailbox.insert(one.letter.notification, sequence: one.sequence)
         }

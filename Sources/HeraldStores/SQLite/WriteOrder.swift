@@ -4,7 +4,8 @@ import HeraldModel
 
 /// Something that is to be in the next commit.
 enum WriteOrder: Sendable {
-    case put(Letter, reason: StoreReason, tag: PutTag?)
+    /// With `isNew` its line `received` comes with it.
+    case put(Letter, reason: StoreReason, tag: PutTag?, isNew: Bool = false)
     /// The index has forgotten this row already.
     case remove(sequence: UInt64, JournalEvent?)
     /// A line, and who is told once it is durable.
@@ -22,7 +23,7 @@ enum WriteOrder: Sendable {
 
     /// How many bytes of payload it holds.
     var payloadBytes: Int {
-        if case .put(let letter, _, _) = self { letter.notification.payload.count } else { 0 }
+        if case .put(let letter, _, _, _) = self { letter.notification.payload.count } else { 0 }
     }
 }
 

@@ -19,8 +19,8 @@ extension Writer {
         refuse(first: orders.count, except: [], trouble ?? .closed)
     }
 
-    /// Answers the first orders with a failure, and keeps those of them that nobody waits for; after a failure that is
-    /// final it keeps nothing.
+    /// Answers the first orders with a failure, and keeps those of them that nobody waits for, and the lines about what
+    /// came; after a failure that is final it keeps nothing.
     private func refuse(first count: Int, except answered: Set<Int>, _ error: StoreError) {
         var kept: [WriteOrder] = []
         var letters: [Letter] = []
@@ -29,7 +29,11 @@ extension Writer {
             bytes += order.payloadBytes
             if order.isUrgent { urgent -= 1 }
             switch order {
-            case .put(let letter, _, _): letters.append(letter)
+            case .put(let letter, _, _, let isNew):
+                letters.append(letter)
+                guard isNew, schedule.health != .failed else { break }
+                let notification = letter.notification
+                kept.append(.record(JournalEvent(.received, notification, at: notification.received), nil))
             case .job(let job): if !answered.contains(place) { job.fail(error) }
             case .record(_, let receipt?): receipt.settle(.refused(.serviceUnavailable))
             case .record(_, nil), .remove: if schedule.health != .failed { kept.append(order) }
@@ -154,7 +158,7 @@ extension Writer.Surroundings {
         var letters: [Letter] = []
         for order in orders {
             switch order {
-            case .put(let letter, _, _): letters.append(letter)
+            case .put(let letter, _, _, _): letters.append(letter)
             case .job(let job): job.fail(error)
             case .record(_, let receipt): receipt?.settle(.refused(.serviceUnavailable))
             case .remove: break

@@ -156,8 +156,8 @@ final class Writer {
             stage.bytes += orders[place].payloadBytes
             if orders[place].isUrgent { stage.urgent += 1 }
             switch orders[place] {
-            case .put(let letter, let reason, let tag):
-                batch.put(letter, reason: reason, tag: tag)
+            case .put(let letter, let reason, let tag, let isNew):
+                batch.put(letter, reason: reason, tag: tag, isNew: isNew)
                 stage.changes += 1
             case .remove(let sequence, let event):
                 batch.remove(sequence, event: event)
