@@ -66,6 +66,8 @@ struct FaultSweepTests {
         } else {
             // A disk that does not sync is believed never again, and the process is told once.
             #expect(scene.store.isAccepting == !hasFailed)
+            // Said a moment after the gate is shut.
+            while hasFailed, fixture.notes.all.isEmpty { await Task.yield() }
             #expect(fixture.notes.all.map(\.code) == (hasFailed ? [.syncFailed] : []))
         }
         try await ledger.check(scene, isExact: fault.kind == .writes || !hasFailed)
