@@ -18,7 +18,16 @@ public struct Topic: Hashable, Sendable {
 
     /// Reads a topic from its bytes.
     package init?(utf8 bytes: some Collection<UInt8>) {
-        guard (1...Topic.maximumLength).contains(bytes.count) else { return nil }
+        // Where they lie: one by one, through the witnesses of another module's collection, costs many times as much.
+        let name =
+            bytes.withContiguousStorageIfAvailable { Topic.name(in: $0) }
+            ?? Array(bytes).withUnsafeBufferPointer { Topic.name(in: $0) }
+        guard let name else { return nil }
+        self.name = name
+    }
+
+    private static func name(in bytes: UnsafeBufferPointer<UInt8>) -> String? {
+        guard (1...maximumLength).contains(bytes.count) else { return nil }
         var previous = UInt8(ascii: ".")
         for byte in bytes {
             switch byte {
@@ -33,7 +42,7 @@ public struct Topic: Hashable, Sendable {
             previous = byte
         }
         guard previous != UInt8(ascii: ".") else { return nil }
-        name = String(decoding: bytes, as: UTF8.self)
+        return String(decoding: bytes, as: UTF8.self)
     }
 }
 
