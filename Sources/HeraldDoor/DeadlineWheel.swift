@@ -9,6 +9,23 @@ package protocol DeadlineHolder: AnyObject {
     func deadlinePassed()
 }
 
+/// A holder's place in a ``DeadlineWheel``.
+///
+/// The wheel may look at it as late as a whole round later. A holder that is done leaves it, so that nothing of it stays
+/// until then: services with much coming and going would keep a minute's worth of gone connections.
+package final class DeadlinePlace {
+    fileprivate private(set) var holder: (any DeadlineHolder)?
+
+    fileprivate init(_ holder: any DeadlineHolder) {
+        self.holder = holder
+    }
+
+    /// The holder is watched no more; on the wheel's loop.
+    package func leave() {
+        holder = nil
+    }
+}
+
 /// The deadlines of all connections on one event loop, in one timer.
 ///
 /// A timer for each connection costs memory and a heap operation with each packet. Here a holder is in one bucket of a
@@ -17,7 +34,7 @@ package protocol DeadlineHolder: AnyObject {
 package final class DeadlineWheel {
     private let eventLoop: any EventLoop
     private let tick: TimeAmount
-    private var buckets: [[any DeadlineHolder]]
+    private var buckets: [[DeadlinePlace]]
     private var position = 0
     private var count = 0
     private var nextTurn = NIODeadline.distantFuture
@@ -33,24 +50,27 @@ package final class DeadlineWheel {
         buckets = Array(repeating: [], count: max(2, bucketCount))
     }
 
-    /// Watches a holder until its deadline is nil.
+    /// Watches a holder until its deadline is nil, or it leaves its place.
     ///
     /// Holding it twice is harmless: the deadline fires once.
-    package func add(_ holder: any DeadlineHolder) {
+    @discardableResult
+    package func add(_ holder: any DeadlineHolder) -> DeadlinePlace {
         eventLoop.preconditionInEventLoop()
-        guard let deadline = holder.deadline else { return }
+        let place = DeadlinePlace(holder)
+        guard let deadline = holder.deadline else { return place }
         if count == 0 {
             nextTurn = eventLoop.now + tick
             schedule()
         }
-        place(holder, deadline)
+        put(place, deadline)
+        return place
     }
 
-    private func place(_ holder: any DeadlineHolder, _ deadline: NIODeadline) {
+    private func put(_ place: DeadlinePlace, _ deadline: NIODeadline) {
         let wait = max(0, (deadline - nextTurn).nanoseconds)
         // Rounded up, so that it never fires early; at most one round ahead, where it is looked at again.
         let ticks = min(Int64(buckets.count - 1), (wait + tick.nanoseconds - 1) / tick.nanoseconds)
-        buckets[(position + Int(ticks)) % buckets.count].append(holder)
+        buckets[(position + Int(ticks)) % buckets.count].append(place)
         count += 1
     }
 
@@ -66,13 +86,13 @@ package final class DeadlineWheel {
         position = (position + 1) % buckets.count
         let now = nextTurn
         nextTurn = nextTurn + tick
-        for holder in due {
-            guard let deadline = holder.deadline else { continue }
+        for place in due {
+            guard let holder = place.holder, let deadline = holder.deadline else { continue }
             if deadline <= now {
                 holder.deadlinePassed()
-                if let next = holder.deadline { place(holder, max(next, nextTurn)) }
+                if let next = place.holder?.deadline { put(place, max(next, nextTurn)) }
             } else {
-                place(holder, deadline)
+                put(place, deadline)
             }
         }
         if count > 0 {

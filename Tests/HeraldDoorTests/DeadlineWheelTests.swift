@@ -7,6 +7,7 @@ import Testing
 private final class Holder: DeadlineHolder {
     var deadline: NIODeadline?
     var next: NIODeadline?
+    var whenFired: (() -> Void)?
     private(set) var fired = 0
 
     init(_ deadline: NIODeadline?) {
@@ -16,6 +17,7 @@ private final class Holder: DeadlineHolder {
     func deadlinePassed() {
         fired += 1
         deadline = next
+        whenFired?()
     }
 }
 
@@ -70,6 +72,28 @@ private final class Holder: DeadlineHolder {
         holder.deadline = loop.now + .milliseconds(300)
         wheel.add(holder)
         loop.advanceTime(by: .milliseconds(400))
+        #expect(holder.fired == 1)
+    }
+
+    @Test func `a holder that left its place is let go of at once, and fires no more`() {
+        let wheel = wheel()
+        var holder: Holder? = Holder(loop.now + .milliseconds(200))
+        weak let watched = holder
+        let place = holder.map { wheel.add($0) }
+        #expect(watched != nil)
+        place?.leave()
+        holder = nil
+        #expect(watched == nil)
+        loop.advanceTime(by: .seconds(5))
+    }
+
+    @Test func `a holder that leaves when it fires is not watched any more`() {
+        let wheel = wheel()
+        let holder = Holder(loop.now + .milliseconds(200))
+        holder.next = loop.now + .milliseconds(500)
+        let place = wheel.add(holder)
+        holder.whenFired = { place.leave() }
+        loop.advanceTime(by: .seconds(5))
         #expect(holder.fired == 1)
     }
 

@@ -40,8 +40,10 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
     /// Deliveries at QoS 0 in `output`.
     var unconfirmed: [Delivery] = []
     private var lastPacket = NIODeadline.now()
-    private var longestSilence = TimeAmount.hours(1)
-    private var stall: PassingDeadline?
+    /// Until the device is let in, how long it may take to say who it is.
+    private var longestSilence: TimeAmount
+    private var silence: DeadlinePlace?
+    private var stall: DeadlinePlace?
     private var isReading = true
     /// Whether an earlier connection of the session may have left something in flight.
     private var mayHaveRemnants = false
@@ -53,6 +55,7 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         inbox = loop.inbox
         machine = SessionMachine(device: identity.id, environment: environment, limits: clerk.limits)
         decoder = MQTTPacketDecoder(awaitingConnectUpTo: clerk.limits.configuration.maximumConnectBytes)
+        longestSilence = TimeAmount(clerk.limits.configuration.connectTimeout)
     }
 
     var environment: PushEnvironment { machine.environment }
@@ -72,8 +75,8 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         self.link = link
         clerk.table.add(link)
         clerk.metrics.connections.increment()
-        let timeout = TimeAmount(clerk.limits.configuration.connectTimeout)
-        loop.wheel.add(PassingDeadline(context.eventLoop.now + timeout) { self.connectTimedOut() })
+        lastPacket = context.eventLoop.now
+        silence = loop.wheel.add(self)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -88,8 +91,7 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         if context.channel.isWritable {
-            stall?.deadline = nil
-            stall = nil
+            endStall()
             // What was left unread was left by the server, not by the device.
             lastPacket = context.eventLoop.now
             sendWaiting()
@@ -102,7 +104,9 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
     func channelInactive(context: ChannelHandlerContext) {
         perform(machine.disconnected(now: clerk.clock.now()))
         closeChannels()
-        stall?.deadline = nil
+        endStall()
+        silence?.leave()
+        silence = nil
         if let link { clerk.table.remove(link) }
         self.context = nil
         output = nil
@@ -289,7 +293,8 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         }
         clerk.office.attach(terms.device, link: link, isSavingPower: terms.isSavingPower, fence: terms.fence)
         lastPacket = context?.eventLoop.now ?? .now()
-        loop.wheel.add(self)
+        silence?.leave()
+        silence = loop.wheel.add(self)
     }
 
     /// What the session's earlier connection had in flight keeps its packet identifiers.
@@ -304,7 +309,7 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
 
     private func end() {
         flush()
-        stall?.deadline = nil
+        endStall()
         // Said before the peer can see the end: who saw it may count on the device being away.
         perform(machine.disconnected(now: clerk.clock.now()))
         // TLS says good-bye and waits some seconds for the peer's; then the socket is closed in any case.
@@ -329,6 +334,7 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
     }
 
     func deadlinePassed() {
+        if machine.isConnecting { return perform(machine.fellSilent()) }
         // A device that may not speak, because it takes nothing, has a deadline of its own.
         guard stall == nil, machine.isOpen else {
             lastPacket = context?.eventLoop.now ?? lastPacket
@@ -338,24 +344,24 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         flush()
     }
 
-    private func connectTimedOut() {
-        guard machine.isConnecting else { return }
-        perform(machine.fellSilent())
-    }
-
     /// Notes that the device takes nothing.
     func noteStall(_ context: ChannelHandlerContext) {
         guard stall == nil else { return }
         let timeout = TimeAmount(clerk.limits.configuration.writeTimeout)
-        let stall = PassingDeadline(context.eventLoop.now + timeout) { self.perform(self.machine.stalled()) }
-        self.stall = stall
-        loop.wheel.add(stall)
+        stall = loop.wheel.add(
+            PassingDeadline(context.eventLoop.now + timeout) { self.perform(self.machine.stalled()) }
+        )
+    }
+
+    private func endStall() {
+        stall?.leave()
+        stall = nil
     }
 }
 
 /// A deadline that exists for a while beside a connection's own.
 private final class PassingDeadline: DeadlineHolder {
-    var deadline: NIODeadline?
+    private(set) var deadline: NIODeadline?
     private let action: () -> Void
 
     init(_ deadline: NIODeadline, _ action: @escaping () -> Void) {
