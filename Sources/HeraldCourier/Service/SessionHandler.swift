@@ -108,6 +108,8 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         silence?.leave()
         silence = nil
         if let link { clerk.table.remove(link) }
+        // The link holds the handler: neither would ever go.
+        link = nil
         self.context = nil
         output = nil
         context.fireChannelInactive()
