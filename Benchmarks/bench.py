@@ -15,7 +15,7 @@ import machine
 from broadcast_figures import broadcast
 from device_figures import courier, courier_many, handshakes, idle_memory, reconnect
 from identities import Identities
-from provider_figures import accept, client, gateway, gateway_connected
+from provider_figures import accept, client, gateway, gateway_connected, relay
 from report import Report
 from store_figures import store
 
@@ -25,6 +25,7 @@ GROUPS = {
     gateway_connected: ["gateway_connected"],
     accept: ["accept", "accept_nginx"],
     client: ["client"],
+    relay: ["relay"],
     courier: ["courier", "courier_api", "courier_alone", "courier_p99"],
     courier_many: ["courier_9000"],
     broadcast: ["broadcast"],
@@ -44,6 +45,7 @@ class Settings:
     devices: int = machine.number("DEVICES", 1000, least=1000)
     many: int = machine.number("MANY", 9000, least=1000)
     gateway_devices: int = machine.number("GATEWAY_DEVICES", 10_000, least=1000)
+    relay_rows: int = machine.number("RELAY_ROWS", 100_000, least=1000)
     broadcast: int = machine.number("BROADCAST", 10_000, least=1000)
     idle: int = machine.number("IDLE", 10_000, least=100)
     idle_rounds: int = machine.number("IDLE_ROUNDS", 2)
@@ -53,7 +55,7 @@ class Settings:
     def devices_for(self, groups):
         """How many identities are needed, and how many connections one process holds at the most."""
         identities, connections = self.devices, self.devices
-        if gateway in groups:
+        if gateway in groups or relay in groups:
             identities = max(identities, self.gateway_devices)
         if courier_many in groups:
             identities, connections = max(identities, self.many), max(connections, self.many)

@@ -1,12 +1,15 @@
 """The loads of the benchmarks, on the cores that no server has; each figure with the processor time that it took."""
 
+import contextlib
 import json
 import math
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 import time
+import urllib.request
 
 from machine import LOAD_CORES, ON_LOAD_CORES, RELEASE, cpu_seconds
 
@@ -57,6 +60,11 @@ class Window:
     def __init__(self, server, load=()):
         self._server, self.pids = server, list(load)
         self._began = self._now()
+
+    @property
+    def began(self):
+        """The moment of the beginning, by the monotonic clock."""
+        return self._began[0]
 
     def _now(self):
         try:
@@ -141,14 +149,56 @@ class Sender:
         self.outcome = window.outcome(int(done[1]) / seconds)
 
 
-def client(server, requests, team, seconds):
-    """The client library's rate, and its own processor time."""
-    (key,) = server.folder.glob("AuthKey_*.p8")
+def client(server, requests, key, team, seconds, keep=0):
+    """The client library's rate, and its own processor time; with `keep` each notification is stored for so many seconds."""
+    tokens = requests.folder / "tokens"
+    tokens.write_text("\n".join(requests.tokens))
     command = [RELEASE / "ClientBench", "--port", server.port("api"), "--ca", server.folder / "ca.pem",
-               "--tokens", server.folder / "tokens", "--key", key, "--team", team, "--topic", requests.headers["apns-topic"],
+               "--tokens", tokens, "--key", key, "--team", team, "--topic", requests.headers["apns-topic"],
                "--payload", requests.body, "--seconds", seconds, "--connections", Sender.CONNECTIONS,
-               "--at-once", Sender.CONNECTIONS * Sender.STREAMS]
+               "--at-once", Sender.CONNECTIONS * Sender.STREAMS, "--keep", keep]
     return Sender(server, command, r"answered (\d+)", seconds).outcome
+
+
+def relay(server, requests, key, team, rows):
+    """A queue of so many rows, drained by one `herald relay run` on one core: from its start until the last row is done."""
+    queue = requests.folder / "queue.db"
+    for file in requests.folder.glob("queue.db*"):
+        file.unlink()
+    database = ["--database", f"sqlite://{queue}"]
+    schema = subprocess.run([RELEASE / "herald", "relay", "schema", *database], check=True, capture_output=True, text=True)
+    topic, expiration = requests.headers["apns-topic"], int(requests.headers["apns-expiration"])
+    with contextlib.closing(sqlite3.connect(queue)) as connection:
+        connection.executescript(schema.stdout)
+        payload = requests.body.read_text()
+        connection.executemany(
+            "INSERT INTO push_queue (device_token, topic, payload, expiration) VALUES (?, ?, ?, ?)",
+            [(requests.tokens[place % len(requests.tokens)], topic, payload, expiration) for place in range(rows)])
+        connection.commit()
+    command = ["taskset", "-c", LOAD_CORES[0], RELEASE / "herald", "relay", "run", *database, "--topic", topic, "--key", key,
+               "--team", team, "--service", f"localhost:{server.port('api')}", "--ca", server.folder / "ca.pem",
+               "--relay-port", "0", "--log-level", "warning"]
+    with (requests.folder / "relay.log").open("ab") as log:
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=log, text=True)
+    try:
+        window = Window(process.pid, [server.pid])
+        address = next((line.split()[-1] for line in process.stdout if line.startswith("relay ")), None)
+        done = 0
+        # Its own count, for a look into the file would lock it out.
+        while address and done < rows and process.poll() is None and time.monotonic() - window.began < 300:
+            time.sleep(0.05)
+            with urllib.request.urlopen(f"{address}/metrics", timeout=60) as answer:
+                counts = re.findall(r'^herald_relay_rows_total{status="(\w+)"} (\d+)$', answer.read().decode(), re.M)
+            done = sum(int(count) for _, count in counts)
+        window.end()
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+    with contextlib.closing(sqlite3.connect(queue)) as connection:
+        (sent,) = connection.execute("SELECT count(*) FROM push_queue WHERE status = 'sent'").fetchone()
+    if sent != rows:
+        raise RuntimeError(f"the relay sent {sent:,} of {rows:,} rows: {requests.folder / 'relay.log'}")
+    return window.outcome(rows / window.seconds)
 
 
 def h2load_alone(server, requests, seconds):

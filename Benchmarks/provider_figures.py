@@ -7,7 +7,7 @@ import time
 import loads
 from loads import DeviceLoad, Requests, device_tokens, h2load, latencies
 from machine import WORK
-from servers import Accepting, Herald, Nghttpd, Nginx
+from servers import TEAM, Accepting, Herald, Nghttpd, Nginx
 
 UNIT = "notifications/s"
 TOPIC = "com.example.bench"
@@ -96,7 +96,23 @@ def client(settings, report):
     ours, peer = [], []
     with Accepting(WORK / "client", settings.gateway_devices) as accepting:
         requests = Requests(WORK / "client-requests", accepting.tokens, accepting.bearer, TOPIC, 0)
+        (key,) = accepting.folder.glob("AuthKey_*.p8")
         for _ in range(settings.rounds):
-            ours.append(loads.client(accepting, requests, TEAM_OF_GATEWAY_BENCH, settings.seconds))
+            ours.append(loads.client(accepting, requests, key, TEAM_OF_GATEWAY_BENCH, settings.seconds))
             peer.append(loads.h2load_alone(accepting, requests, settings.seconds))
     report.rates("client", ours, peer, "notifications/s", "h2load", "here the CPU is the sender's, and the load is the server")
+
+
+def relay(settings, report):
+    """A queue drained by the relay, beside the client library on the same service: one process on one core each."""
+    first = WORK / "relay"
+    tokens, bearer = _registered(settings, settings.gateway_devices, first)
+    (key,) = first.with_name(first.name + "-keys").glob("AuthKey_*.p8")
+    requests = Requests(WORK / "relay-requests", tokens, bearer, TOPIC, int(time.time()) + DAY)
+    ours, peer = [], []
+    with Herald(WORK / "relay-service", first) as herald:
+        for _ in range(settings.rounds):
+            ours.append(loads.relay(herald, requests, key, TEAM, settings.relay_rows))
+            peer.append(loads.client(herald, requests, key, TEAM, settings.seconds, DAY))
+    report.rates("relay", ours, peer, UNIT, "client", f"{settings.relay_rows:,} rows of a SQLite queue, devices away; here "
+                 "the CPU is the sender's, and the load is the service")

@@ -37,6 +37,9 @@ struct ClientBench: AsyncParsableCommand {
     @Option(help: "How many notifications are under way at once.")
     var atOnce = 1000
 
+    @Option(help: "How long the service keeps what it cannot deliver, in seconds; 0: one attempt.")
+    var keep = 0
+
     func run() async throws {
         let id = (key as NSString).lastPathComponent.dropFirst("AuthKey_".count).dropLast(".p8".count)
         var configuration = ProviderConfiguration(
@@ -53,6 +56,8 @@ struct ClientBench: AsyncParsableCommand {
         let devices = lines.compactMap { DeviceToken($0) }
         guard devices.count >= atOnce else { throw ValidationError("There are fewer tokens than tasks.") }
         let (seconds, atOnce) = (seconds, atOnce)
+        let expiration =
+            keep == 0 ? Expiration.once : .at(WallTime(seconds: Int64(Date().timeIntervalSince1970) + Int64(keep)))
         let answered = try await withProviderClient(configuration) { client in
             let clock = ContinuousClock()
             let begin = clock.now + .seconds(1)
@@ -65,7 +70,7 @@ struct ClientBench: AsyncParsableCommand {
                         while true {
                             var request = PushRequest(token: devices[place], topic: topic, payload: body)
                             request.priority = .immediate
-                            request.expiration = .once
+                            request.expiration = expiration
                             guard case .accepted = try await client.send(request) else {
                                 throw ValidationError("A notification was refused.")
                             }
