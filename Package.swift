@@ -126,7 +126,7 @@ let package = Package(
         herald(
             "HeraldRelay",
             [
-                "HeraldModel", "HeraldProvider", "CLibpq", grdb, httpClient, hummingbird, hummingbirdCore,
+                "HeraldModel", "HeraldProvider", "CLibpq", grdb, grdbSQLite, httpClient, hummingbird, hummingbirdCore,
                 httpTypes, lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1,
             ]
         ),

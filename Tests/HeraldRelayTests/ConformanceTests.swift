@@ -40,6 +40,22 @@ import Testing
         }
     }
 
+    @Test(arguments: Engine.all) func aLongQueueLeavesNothingBehindThatWasTried(_ engine: Engine) async throws {
+        try await engine.with { store in
+            var ids: [Int64] = []
+            for _ in 0..<3 { ids.append(try await store.queue()) }
+            _ = try await store.claim(3, by: "gone")
+            for _ in 0..<9 { ids.append(try await store.queue()) }
+            // Before the lease ends, none of them; after it, half of the room at once.
+            #expect(try await store.claim(2).map(\.id) == Array(ids[3..<5]))
+            let later = Words.now + .seconds(61)
+            #expect(try await store.claim(3, by: "two", at: later).map(\.id) == [ids[0], ids[1], ids[5]])
+            // Where there is little else, all of the room.
+            let rest = try await store.claim(20, by: "two", at: later)
+            #expect(Set(rest.map(\.id)) == Set([ids[2], ids[3], ids[4]] + ids[6...]))
+        }
+    }
+
     @Test(arguments: Engine.all) func anOutcomeIsWrittenOnce(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue()
@@ -146,13 +162,114 @@ import Testing
             }
             #expect(try await store.bury(deaths, held: false) == 2)
             #expect(try await store.progress(at: Words.now).deadDevices == 2)
-            #expect(try await store.revive(DeviceSelection(tokens: [Words.token.uppercased()]), at: Words.now) == 1)
-            #expect(try await store.revive(DeviceSelection(since: Words.now + .seconds(1)), at: Words.now) == 0)
-            #expect(try await store.revive(DeviceSelection(topic: "com.example.chat"), at: Words.now) == 1)
+            func revive(_ selection: DeviceSelection) async throws -> Int {
+                try await store.revive(selection, at: Words.now).tokens
+            }
+            #expect(try await revive(DeviceSelection(tokens: [Words.token.uppercased()])) == 1)
+            #expect(try await revive(DeviceSelection(since: Words.now + .seconds(1))) == 0)
+            #expect(try await revive(DeviceSelection(topic: "com.example.chat")) == 1)
             #expect(try await store.progress(at: Words.now).deadDevices == 0)
             #expect(try await store.bury(deaths, held: true) == 2)
             let progress = try await store.progress(at: Words.now)
             #expect(progress.deadDevices == 0 && progress.heldDevices == 2)
+        }
+    }
+
+    @Test(arguments: Engine.all) func brakesStayUntilTheyAreTakenOff(_ engine: Engine) async throws {
+        try await engine.with { store in
+            func apps() async throws -> [String] { try await store.progress(at: Words.now).brakes.map(\.app) }
+            for name in ["a.b (production)", "a.b (sandbox)", "c.d (production)"] {
+                let alarm = DeathBrake.Alarm(app: name, deaths: 21, answers: 30, since: Words.now)
+                try await store.keep(alarm)
+                try await store.keep(alarm)
+            }
+            let first = try #require(try await store.progress(at: Words.now).brakes.first)
+            #expect(first.deaths == 21 && first.answers == 30)
+            // The moment is kept to the millisecond: another would be taken for another brake.
+            #expect(WallTime(rfc3339: first.since) == Words.now)
+            // Single tokens, and what died of late, say nothing of the cause.
+            _ = try await store.revive(DeviceSelection(tokens: [Words.token], topic: "a.b"), at: Words.now)
+            _ = try await store.revive(DeviceSelection(since: Words.now), at: Words.now)
+            #expect(try await apps().count == 3)
+            let some = try await store.revive(DeviceSelection(topic: "a.b", since: Words.now), at: Words.now)
+            #expect(some.brakes == ["a.b (production)", "a.b (sandbox)"])
+            #expect(try await apps() == ["c.d (production)"])
+            #expect(try await store.revive(DeviceSelection(), at: Words.now).brakes == ["c.d (production)"])
+            #expect(try await apps().isEmpty)
+        }
+    }
+
+    @Test(arguments: Engine.all) func aQueueOfBeforeGetsTheTablesThatItMisses(_ engine: Engine) async throws {
+        try await engine.with { store in
+            let id = try await store.queue()
+            try await store.run("DROP TABLE push_brakes")
+            try await store.prepare()
+            #expect(try await store.progress(at: Words.now).brakes.isEmpty)
+            #expect(try await store.claim().map(\.id) == [id])
+        }
+    }
+
+    @Test(arguments: Engine.all) func questionsAreCountedApartFromTries(_ engine: Engine) async throws {
+        try await engine.with { store in
+            let id = try await store.queue()
+            _ = try await store.claim()
+            // Whoever had it is gone: it may have been sent.
+            var now = Words.now + .seconds(61)
+            for count in 0..<12 {
+                let row = try #require(try await store.claim(at: now).first)
+                #expect(row.isUncertain && row.questions == count && row.attempts == 0)
+                now = now + .seconds(9)
+                _ = try await store.finish(row, .ask(now, reason: "Uncertain", questions: count + 1))
+            }
+            #expect(try await store.progress(at: now - .seconds(1)).waiting == ["Uncertain": 1])
+            // Sent again, the questions begin anew.
+            let row = try #require(try await store.claim(at: now).first)
+            _ = try await store.finish(row, .later(now, reason: "TimedOut", uncertain: true, counts: true))
+            let again = try #require(try await store.claim(at: now).first)
+            #expect(again.id == id && again.isUncertain && again.questions == 0 && again.attempts == 1)
+        }
+    }
+
+    @Test(arguments: Engine.all) func whatManyRowsBecomeAlikeIsWrittenForEach(_ engine: Engine) async throws {
+        try await engine.with { store in
+            for _ in 0..<6 { try await store.queue() }
+            let rows = try await store.claim(5)
+            let moment = Words.now + .seconds(5)
+            let changes: [RowOutcome.Change] = [
+                .final(.sent, reason: nil), .final(.sent, reason: nil), .final(.refused, reason: "BadTopic"),
+                .later(moment, reason: "Shutdown", uncertain: false, counts: true),
+                .later(moment, reason: "Shutdown", uncertain: false, counts: true),
+            ]
+            let outcomes = zip(rows, changes).map { row, change in
+                RowOutcome(row: row.id, parent: nil, change: change, time: Words.now)
+            }
+            let finished = try await store.finish(outcomes, owner: "one")
+            #expect(Dictionary(grouping: finished, by: \.status).mapValues(\.count) == [.sent: 2, .refused: 1])
+            // Another owner's are not put off, and none is final twice.
+            #expect(try await store.finish(outcomes, owner: "two").isEmpty)
+            let progress = try await store.progress(at: Words.now)
+            #expect(progress.rows == ["queued": 3, "sent": 2, "refused": 1] && progress.waiting == ["Shutdown": 2])
+            #expect(try await store.claim(at: moment).map(\.attempts).sorted() == [0, 1, 1])
+        }
+    }
+
+    @Test(arguments: Engine.all) func aRowWhosePartsWereDeletedEnds(_ engine: Engine) async throws {
+        try await engine.with { store in
+            let (half, none, open) = (try await store.queue(), try await store.queue(), try await store.queue())
+            #expect(try await store.claim().count == 3)
+            for id in [half, none, open] { try await store.spread(id, to: ["a", "b"], owner: "one") }
+            let parts = try await store.claim().filter { $0.parent == half }
+            try #require(parts.count == 2)
+            #expect(try await store.finish(parts[0], .final(.sent, reason: nil)).count == 1)
+            try await store.run("DELETE FROM push_queue WHERE id = ?1", .int(parts[1].id))
+            try await store.run("DELETE FROM push_queue WHERE parent = ?1", .int(none))
+            let (finished, last) = try await store.settle(after: 0)
+            #expect(Set(finished) == [FinishedRow(row: half, status: .sent), FinishedRow(row: none, status: .failed)])
+            #expect(last == nil)
+            #expect(try await store.column("reason", of: half).text == "sent to 1 of 2")
+            #expect(try await store.column("reason", of: none).text == "PartsDeleted")
+            #expect(try await store.column("status", of: open).text == "queued")
+            #expect(try await store.settle(after: 0).finished.isEmpty)
         }
     }
 

@@ -116,6 +116,73 @@ import Testing
         #expect(rest.wait(at: later) == nil && rest.reason == nil)
     }
 
+    @Test func aCredentialThatIsNotAcceptedRestsItsTopic() throws {
+        var rest = CredentialRest(RetryPolicy())
+        let (mine, other) = (try #require(Topic("com.example.chat")), try #require(Topic("com.example.mail")))
+        let later = Words.now + .seconds(1)
+        #expect(rest.admit(mine, at: Words.now) == nil)
+        let first = rest.refused(mine, "InvalidProviderToken", at: Words.now, share: 1)
+        #expect(first.until == later && first.isNew)
+        // Those that were on their way are refused with it, and do not count; another topic goes on.
+        #expect(rest.refused(mine, "InvalidProviderToken", at: Words.now, share: 1).until == later)
+        #expect(rest.admit(mine, at: Words.now) == later && rest.admit(other, at: Words.now) == nil)
+        // One is tried, and the others wait for it.
+        #expect(rest.admit(mine, at: later) == nil)
+        #expect(rest.admit(mine, at: later) == later + .seconds(2))
+        let second = rest.refused(mine, "InvalidProviderToken", at: later, share: 1)
+        #expect(second.until == later + .seconds(2) && !second.isNew)
+        // A trial without an answer is followed by another.
+        #expect(rest.admit(mine, at: second.until) == nil)
+        rest.unanswered(mine, at: second.until)
+        #expect(rest.admit(mine, at: second.until + .seconds(2)) == nil)
+        let accepted = (rest.accepted(other), rest.accepted(mine), rest.accepted(mine))
+        #expect(accepted == (false, true, false))
+        #expect(rest.admit(mine, at: Words.now) == nil && rest.troubles.isEmpty)
+    }
+
+    @Test func noMoreTopicsAreToldApartThanItHolds() throws {
+        var rest = CredentialRest(RetryPolicy())
+        for number in 0...CredentialRest.maximumTopics + 1 {
+            let topic = try #require(Topic("com.example.t\(number)"))
+            _ = rest.refused(topic, "Forbidden", at: Words.now, share: 1)
+            #expect(rest.admit(topic, at: Words.now) != nil)
+        }
+        #expect(rest.troubles.count == CredentialRest.maximumTopics + 1)
+        #expect(rest.accepted(try #require(Topic("com.example.t0"))))
+        #expect(rest.troubles.count == CredentialRest.maximumTopics - 1)
+    }
+
+    @Test(arguments: [
+        (403, "InvalidProviderToken", true, true), (403, "ExpiredProviderToken", true, true),
+        (403, "BadCertificateEnvironment", true, true), (403, "BadEnvironmentKeyInToken", false, true),
+        (403, "Novelty", false, true), (400, "TopicDisallowed", true, true), (400, "TopicDisallowed", false, false),
+        (400, "BadDeviceToken", true, false), (400, "DeviceTokenNotForTopic", true, false),
+        (400, "MissingTopic", true, false), (410, "Unregistered", true, false), (429, "TooManyRequests", true, false),
+        (429, "TooManyProviderTokenUpdates", true, false), (503, "Shutdown", true, false),
+    ])
+    func whoseFaultARefusalIs(_ status: Int, _ reason: String, _ isNamed: Bool, _ isCredential: Bool) throws {
+        guard case .answered(.refused(let refusal)) = try answer(status, reason) else { throw CancellationError() }
+        #expect(AnswerRules.isAboutCredential(refusal, isNamed: isNamed) == isCredential)
+    }
+
+    @Test func aBrakeIsWhatTheDatabaseSays() {
+        var brake = DeathBrake()
+        let alarm = DeathBrake.Alarm(app: "a (production)", deaths: 21, answers: 21, since: Words.now)
+        #expect(alarm.topic == "a")
+        // Somebody else put it on, or this relay before it was started again.
+        #expect(brake.follow([alarm], known: []).on == [alarm])
+        #expect(!brake.note(app: alarm.app, answers: 1, deaths: 1, at: Words.now).mayMark)
+        #expect(brake.follow([alarm], known: brake.kept).on.isEmpty && brake.alarms == [alarm])
+        // An operator took it off: what put it on is forgotten.
+        #expect(brake.follow([], known: brake.kept).off == [alarm])
+        #expect(brake.alarms.isEmpty && brake.note(app: alarm.app, answers: 1, deaths: 1, at: Words.now).mayMark)
+        // One that is not written yet is not taken for one that was taken off.
+        let own = brake.note(app: "b", answers: 30, deaths: 30, at: Words.now).alarm
+        #expect(brake.unkept == [own] && brake.follow([], known: brake.kept).off.isEmpty && brake.alarms == [own])
+        if let own { brake.isKept(own) }
+        #expect(brake.unkept.isEmpty && brake.kept == [own])
+    }
+
     @Test func oneSilenceIsNotTheService() {
         var rest = RouteRest(RetryPolicy())
         for _ in 1..<RouteRest.patience { rest.silent("TimedOut", at: Words.now, share: 1) }

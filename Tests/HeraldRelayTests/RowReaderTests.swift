@@ -45,6 +45,7 @@ import Testing
         (.priority, .int(7), "BadPriority"), (.priority, .text("high"), "BadPriority"),
         (.priority, .int(.max), "BadPriority"),
         (.expiration, .text("soon"), "BadExpirationDate"), (.expiration, .int(-1), "BadExpirationDate"),
+        (.expiration, .int(300), "BadExpirationDate"),
         (.collapseID, .text(String(repeating: "x", count: 65)), "BadCollapseId"),
         (.collapseID, .text("a\nb"), "BadCollapseId"),
         (.pushType, .text("loud"), "InvalidPushType"), (.sendAfter, .text("soon"), "BadSendAfter"),

@@ -1,5 +1,7 @@
 """Runs `herald relay run` on a queue, and looks into the queue as the programs of others do."""
 
+import concurrent.futures
+import http.client
 import json
 import queue
 import signal
@@ -211,6 +213,27 @@ def check(queue, count):
     assert queue.run("SELECT id FROM push_queue WHERE time_sent IS NULL OR owner IS NOT NULL") == []
 
 
+def received(service, ids):
+    """How often the service took each `apns-id`, by its journal."""
+    token = (service.data / "run" / "admin.token").read_text().strip()
+
+    def count(ids):
+        connection = http.client.HTTPConnection("127.0.0.1", service.doors["console"], timeout=20)
+        found = {}
+        for id in ids:
+            connection.request("GET", f"/v1/journal?notification={id}", headers={"authorization": f"Bearer {token}"})
+            with connection.getresponse() as answer:
+                assert answer.status == 200
+                found[id] = sum(line["state"] == "received" for line in json.load(answer))
+        connection.close()
+        return found
+
+    ids = list(ids)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        parts = pool.map(count, [ids[start::4] for start in range(4)])
+    return {id: number for part in parts for id, number in part.items()}
+
+
 class PostgresQueue(SQLiteQueue):
     """The same on PostgreSQL, with psycopg."""
 
@@ -249,6 +272,12 @@ class PostgresServer:
         name = f"queue{self._count}"
         PostgresQueue(self.url).run(f"CREATE DATABASE {name}")
         return PostgresQueue(self.url.replace("/herald?", f"/{name}?"))
+
+    def restart(self):
+        """Ends it as in a crash, with all of its connections, and waits until it is there again."""
+        self.process.stdin.write("restart\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline().strip() == "ready", "PostgreSQL did not start again"
 
     def close(self):
         self.process.stdin.close()

@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERALD = pathlib.Path(os.environ.pop("HERALD_BINARY", ROOT / ".build" / "debug" / "herald"))
 CRASH_CYCLES = int(os.environ.pop("HERALD_CRASH_CYCLES", "25"))
 RELAY_CRASH_CYCLES = int(os.environ.pop("HERALD_RELAY_CRASH_CYCLES", "20"))
+RELAY_CRASH_ROWS = int(os.environ.pop("HERALD_RELAY_CRASH_ROWS", str(40 * RELAY_CRASH_CYCLES)))
 TOPIC = "com.example.chat"
 TEAM = "TEAM123456"
 

@@ -142,7 +142,7 @@ def test_a_dead_token_is_marked_and_revived(relay, queue, parties):
     again = queue.done(queue.insert(device_token=parties.dead_token.upper()))
     assert (again["status"], again["reason"]) == ("refused", "Unregistered")
     assert relay.command("status")["dead_devices"] == 1
-    assert relay.command("revive", parties.dead_token) == {"changed": 1}
+    assert relay.command("revive", parties.dead_token) == {"changed": 1, "brakes": []}
     assert relay.command("status")["dead_devices"] == 0
     # Registered since: the service's word is older.
     queue.run("UPDATE devices SET registered_at = '2099-01-01 00:00:00'")

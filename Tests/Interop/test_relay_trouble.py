@@ -3,12 +3,13 @@
 import concurrent.futures
 import json
 import os
+import socket
 import time
 
 import pytest
 
 from provider import away_device
-from relay import Relay, SQLiteQueue, sending
+from relay import PostgresServer, Relay, SQLiteQueue, check, fill, received, sending
 from service import TOPIC, eventually, herald
 
 #: So many deaths are let through in ten minutes.
@@ -60,17 +61,106 @@ def test_a_wave_of_deaths_puts_the_brake_on(fresh, queue, relay):
     herald("drill", "stop", "--all", "--data", service.data)
     kept = queue.run("SELECT device_token FROM devices WHERE held_at IS NOT NULL")[0]["device_token"]
     assert queue.done(queue.insert(device_token=kept))["status"] == "sent"
-    # The cause is mended: all as before.
-    assert relay.command("revive", "--topic", TOPIC, "--since", "1h") == {"changed": len(tokens)}
+    # It stays on, whoever starts the relay again: what dies then is held too.
+    assert status["brakes"] == [{"app": f"{TOPIC} (production)", "deaths": 21, "answers": 21} | status["brakes"][0]]
     assert relay.stop() == 0
     relay.start()
+    eventually(lambda: relay.metric("herald_relay_brakes") == 1)
+    assert relay.get("/health")[0] == 503
+    drill(service, "refuse", "--reason", "Unregistered")
+    assert queue.done(queue.insert(device_token=kept))["reason"] == "Unregistered"
+    herald("drill", "stop", "--all", "--data", service.data)
+    assert relay.command("status")["dead_devices"] == ALLOWANCE
+    # The cause is mended: all as before, without another start.
+    answer = relay.command("revive", "--topic", TOPIC, "--since", "1h")
+    assert answer == {"changed": len(tokens), "brakes": [f"{TOPIC} (production)"]}
     eventually(lambda: relay.get("/health")[0] == 200)
     assert relay.metric("herald_relay_brakes") == 0
-    assert relay.command("retry", "--reason", "Unregistered") == {"changed": len(tokens)}
+    assert relay.command("retry", "--reason", "Unregistered") == {"changed": len(tokens) + 1}
     queue.drained()
-    assert queue.count("sent") == len(tokens) + 1
+    assert queue.count("sent") == len(tokens) + 2
     status = relay.command("status")
     assert (status["dead_devices"], status["held_devices"]) == (0, 0)
+
+
+@pytest.mark.timeout(120)
+def test_a_journal_that_cannot_be_asked_makes_rows_wait_and_not_double(fresh, queue, relay):
+    service = fresh().start()
+    token = away_device(service).token
+    right = ["--topic", TOPIC, *map(str, sending(service))]
+    wrong = list(right)
+    with socket.socket() as nobody:
+        # Bound and not listened to: whoever connects is refused.
+        nobody.bind(("127.0.0.1", 0))
+        wrong[wrong.index("--console") + 1] = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        relay.options = wrong
+        relay.start()
+        # Said before any row depends on it.
+        eventually(lambda: [line for line in relay.lines if "the journal cannot be asked" in line])
+        eventually(lambda: json.loads(relay.get("/health")[1])["notes"])
+        (note,) = json.loads(relay.get("/health")[1])["notes"]
+        assert "the journal of localhost" in note and "cannot be asked" in note
+        assert relay.get("/health")[0] == 200
+        drill(service, "silence", "--accepted")
+        id = queue.insert(device_token=token)
+        other = queue.insert(device_token=token, give_up_at=int(time.time()) + 3600)
+        eventually(lambda: all(queue.row(row)["owner"] for row in (id, other)))
+        eventually(lambda: all("answer withheld" in states(service, queue.row(row)["apns_id"]) for row in (id, other)))
+        relay.kill()
+        herald("drill", "stop", "--all", "--data", service.data)
+        relay.start()
+        # It was asked for, and is asked for again; others are sent meanwhile.
+        eventually(lambda: queue.row(id)["uncertain"] > 2, timeout=20)
+        row = queue.row(id)
+        assert (row["status"], row["reason"], row["attempts"]) == ("queued", "Uncertain", 0)
+        assert queue.done(queue.insert(device_token=token))["status"] == "sent"
+        # But for the moments at which one is asked for.
+        eventually(lambda: relay.command("status")["waiting"] == {"Uncertain": 2}, what="two rows that wait")
+        # So often that it was once sent again by then.
+        queue.run("UPDATE push_queue SET uncertain = 20, due_at = 0 WHERE id = ?", id)
+        eventually(lambda: queue.row(id)["uncertain"] == 21)
+        # At the end of its time nobody knows.
+        queue.run("UPDATE push_queue SET uncertain = 20, due_at = 0, give_up_at = ? WHERE id = ?", int(time.time()) - 1, other)
+        row = queue.done(other)
+        assert (row["status"], row["reason"], row["time_sent"]) == ("expired", "Uncertain", None)
+        assert relay.stop() == 0
+    relay.options = right
+    relay.start()
+    queue.run("UPDATE push_queue SET due_at = 0 WHERE id = ?", id)
+    row = queue.done(id)
+    assert (row["status"], row["reason"]) == ("sent", None)
+    assert states(service, row["apns_id"]).count("received") == 1
+
+
+@pytest.mark.timeout(180)
+def test_a_database_that_dies_in_mid_run_costs_nothing(fresh):
+    service = fresh().start()
+    token = away_device(service).token
+    server = PostgresServer()
+    relays = []
+    try:
+        queue = server.queue()
+        options = ["--topic", TOPIC, *sending(service, "--lease", "5s", "--relay-window", 50)]
+        relays = [Relay(queue.url, *options).start() for _ in range(2)]
+        fill(queue, token, 2000)
+        for goal in (200, 700, 1200):
+            eventually(lambda: queue.count("sent") >= goal, timeout=40, what=f"{goal} rows sent")
+            server.restart()
+        died = time.monotonic()
+        queue.drained(timeout=60)
+        # What was in hand and whose claim or outcome got lost is free again after the lease, and is asked for.
+        assert time.monotonic() - died < 5 + 25
+        check(queue, 2000)
+        ids = {row["apns_id"] for row in queue.run("SELECT apns_id FROM push_queue")}
+        assert len(ids) == 2000 and {count for count in received(service, ids).values()} == {1}
+        assert all([line for line in relay.lines if "the queue works again" in line] for relay in relays)
+        # They hear of new rows as before.
+        assert queue.done(queue.insert(device_token=token))["status"] == "sent"
+        assert [relay.stop() for relay in relays] == [0, 0]
+    finally:
+        for relay in relays:
+            relay.close()
+        server.close()
 
 
 @pytest.mark.timeout(120)

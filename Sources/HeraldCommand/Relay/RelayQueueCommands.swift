@@ -28,6 +28,9 @@ struct RelayStatus: AsyncParsableCommand {
         }
         if progress.scheduled > 0 { Terminal.say("of those queued, \(progress.scheduled) wait for their time") }
         if progress.retrying > 0 { Terminal.say("of those queued, \(progress.retrying) wait for the next try") }
+        for (reason, count) in progress.waiting.sorted(by: { $0.key < $1.key }) {
+            Terminal.say("  \(count): \(LogText.escaped(reason, limit: 64))")
+        }
         if let age = progress.oldestUnsentSeconds {
             Terminal.say("the oldest that could have been sent has waited for \(Int(age)) s")
         }
@@ -36,6 +39,12 @@ struct RelayStatus: AsyncParsableCommand {
             Terminal.say("\(claim.owner) has \(claim.rows) in hand (\(end))")
         }
         Terminal.say("devices: \(progress.devices), dead: \(progress.deadDevices)")
+        for brake in progress.brakes {
+            Terminal.say(
+                "the brake is on for \(brake.app) since \(brake.since): \(brake.deaths) of \(brake.answers) tokens came "
+                    + "back dead; `herald relay revive --topic` takes it off"
+            )
+        }
         if progress.heldDevices > 0 {
             Terminal.say("\(progress.heldDevices) tokens came back dead while the brake was on, and are not marked")
         }
@@ -102,13 +111,21 @@ struct RelayPurge: AsyncParsableCommand {
     }
 }
 
+/// What was revived, as it is printed with `--json`.
+struct RevivalReport: Encodable {
+    let changed: Int
+    /// The apps whose brake is off now.
+    let brakes: [String]
+}
+
 /// `herald relay revive`: dead tokens are alive again.
 struct RelayRevive: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revive",
         abstract: "Make tokens alive again that were marked dead.",
         discussion: """
-            For marks that were a mistake: a wrong environment, a wrong credential.
+            For marks that were a mistake: a wrong environment, a wrong credential. With --topic or --all it takes the brake
+            off too; relays see that within seconds.
 
             Example:
               herald relay revive --database sqlite:///var/lib/chat/queue.db --topic com.example.chat --since 2h
@@ -150,9 +167,10 @@ struct RelayRevive: AsyncParsableCommand {
             start = moment
         }
         let selection = DeviceSelection(tokens: tokens.isEmpty ? nil : tokens, topic: topic, since: start)
-        let count = try await queue.withStore { try await $0.revive(selection, at: now) }
-        if json { return try Terminal.sayJSON(ChangeReport(changed: count)) }
-        Terminal.say("\(count) tokens are alive again")
+        let revival = try await queue.withStore { try await $0.revive(selection, at: now) }
+        if json { return try Terminal.sayJSON(RevivalReport(changed: revival.tokens, brakes: revival.brakes)) }
+        Terminal.say("\(revival.tokens) tokens are alive again")
+        for app in revival.brakes { Terminal.say("the brake on \(app) is off") }
     }
 }
 

@@ -291,11 +291,27 @@ enum RelayDescription {
               additionalProperties: false
             Progress:
               type: object
-              required: [rows, scheduled, retrying, claims, devices, dead_devices, held_devices]
+              required: [rows, scheduled, retrying, waiting, claims, brakes, devices, dead_devices, held_devices]
               properties:
                 rows: {type: object, additionalProperties: {type: integer}}
                 scheduled: {type: integer}
                 retrying: {type: integer}
+                waiting:
+                  description: Why rows wait for the next try, and how many.
+                  type: object
+                  additionalProperties: {type: integer}
+                brakes:
+                  description: Apps whose tokens are not marked dead, since far more of them died than usual.
+                  type: array
+                  items:
+                    type: object
+                    required: [app, deaths, answers, since]
+                    properties:
+                      app: {type: string}
+                      deaths: {type: integer}
+                      answers: {type: integer}
+                      since: {type: string}
+                    additionalProperties: false
                 oldest_unsent_seconds: {type: number}
                 claims:
                   type: array

@@ -8,7 +8,9 @@ package enum SendResult: Sendable {
     case notSent(String)
     /// It may have reached the service.
     case uncertain(String)
-    /// It cannot be sent with what is configured: the certificate cannot be read, say.
+    /// Nothing was sent, since the service does not accept the credential.
+    case notAccepted(String)
+    /// It cannot be sent as it is.
     case impossible(String)
     /// The service's interface cannot carry it.
     case refused(String)
@@ -47,7 +49,7 @@ package struct AnswerRules: Sendable, Hashable {
             return AnswerRules.isWorthAnotherTry(refusal)
                 ? later(reason, uncertain: false, atLeast: refusal.retryAfter ?? .zero)
                 : .final(.refused, reason: reason)
-        case .notSent(let reason): return later(reason, uncertain: false)
+        case .notSent(let reason), .notAccepted(let reason): return later(reason, uncertain: false)
         case .uncertain(let reason): return later(reason, uncertain: true)
         case .impossible(let reason): return .final(.failed, reason: reason)
         case .refused(let reason): return .final(.refused, reason: reason)
@@ -61,6 +63,19 @@ package struct AnswerRules: Sendable, Hashable {
         case .retryLater, .renewToken: true
         case .giveUp: false
         case nil: refusal.status >= 500 || refusal.status == 429
+        }
+    }
+
+    /// Whether a refusal is about the credential and not about the row.
+    ///
+    /// Every 403 is ("error with the certificate or the provider's authentication token"). `TopicDisallowed` is where the
+    /// configuration names the topic: there somebody says that the credential is for it. Where a credential is for every
+    /// topic, the row's is one that nobody promised.
+    package static func isAboutCredential(_ refusal: PushRefusal, isNamed: Bool) -> Bool {
+        switch refusal.reason.rejection {
+        case .topicDisallowed: isNamed
+        case let known?: known.httpStatus == 403
+        case nil: refusal.status == 403
         }
     }
 

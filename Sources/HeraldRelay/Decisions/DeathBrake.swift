@@ -26,6 +26,9 @@ package struct DeathBrake: Sendable {
         package let answers: Int
         package let since: WallTime
 
+        /// The app's topic.
+        package var topic: String { String(app.prefix { $0 != " " }) }
+
         package init(app: String, deaths: Int, answers: Int, since: WallTime) {
             self.app = app
             self.deaths = deaths
@@ -36,8 +39,8 @@ package struct DeathBrake: Sendable {
         /// What is the matter and what to do.
         package var words: String {
             "\(deaths) of \(answers) tokens of \(app) came back dead, far more than usual: none is marked dead any more "
-                + "since \(since.rfc3339). Check its environment and its credential; then `herald relay revive` undoes "
-                + "what was marked, and a restart of the relay takes the brake off"
+                + "since \(since.rfc3339). Check its environment and its credential; then `herald relay revive --topic "
+                + "\(topic)` undoes what was marked and takes the brake off"
         }
     }
 
@@ -47,6 +50,8 @@ package struct DeathBrake: Sendable {
         var usualAnswers = 0.0
         var usualDeaths = 0.0
         var alarm: Alarm?
+        /// Whether the alarm is in the database, from where only an operator takes it.
+        var isKept = false
     }
 
     /// The most apps that are told apart; it knows no more of others.
@@ -61,6 +66,44 @@ package struct DeathBrake: Sendable {
 
     /// The brakes that are on.
     package var alarms: [Alarm] { records.values.compactMap(\.alarm).sorted { $0.app < $1.app } }
+
+    /// The brakes that are on, and are in the database as far as is known here.
+    package var kept: [Alarm] { records.values.filter(\.isKept).compactMap(\.alarm) }
+
+    /// The brakes that are on and still have to be written into the database.
+    package var unkept: [Alarm] { records.values.filter { !$0.isKept }.compactMap(\.alarm) }
+
+    /// A brake is in the database now.
+    package mutating func isKept(_ alarm: Alarm) {
+        if records[alarm.app]?.alarm == alarm { records[alarm.app]?.isKept = true }
+    }
+
+    /// Does as the database says: brakes that were put on before this relay was started, or by another; and those that an
+    /// operator took off.
+    /// - Parameters:
+    ///   - found: What is in the database.
+    ///   - known: ``kept`` as it was before that was read.
+    /// - Returns: What changed by it.
+    package mutating func follow(_ found: [Alarm], known: [Alarm]) -> (on: [Alarm], off: [Alarm]) {
+        var (on, off): ([Alarm], [Alarm]) = ([], [])
+        for alarm in found {
+            let isOn = records[alarm.app]?.alarm != nil
+            var record = records[alarm.app] ?? Record()
+            record.alarm = alarm
+            record.isKept = true
+            records[alarm.app] = record
+            if !isOn { on.append(alarm) }
+        }
+        let apps = Set(found.map(\.app))
+        for alarm in known where !apps.contains(alarm.app) {
+            // What is usual stays; what put the brake on is the past.
+            records[alarm.app]?.alarm = nil
+            records[alarm.app]?.isKept = false
+            records[alarm.app]?.slices = []
+            off.append(alarm)
+        }
+        return (on, off)
+    }
 
     /// Takes note of answers.
     /// - Parameters:
@@ -97,6 +140,7 @@ package struct DeathBrake: Sendable {
         guard deaths > 0, Double(total.1) > allowed else { return (true, nil) }
         let alarm = Alarm(app: app, deaths: total.1, answers: total.0, since: now)
         record.alarm = alarm
+        record.isKept = false
         return (false, alarm)
     }
 

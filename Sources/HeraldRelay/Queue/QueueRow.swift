@@ -36,6 +36,8 @@ package struct QueueRow: Sendable, Identifiable {
     package let apnsID: String?
     /// Whether it may have been sent before by somebody who did not live to say so.
     package internal(set) var isUncertain: Bool
+    /// How often a journal was asked for it since, and could not tell.
+    package let questions: Int
     /// How often it was sent and got no final answer.
     package let attempts: Int
     /// The row for many tokens that this one is a part of.
@@ -48,6 +50,7 @@ package struct QueueRow: Sendable, Identifiable {
         id: Int64,
         apnsID: String?,
         isUncertain: Bool,
+        questions: Int = 0,
         attempts: Int,
         parent: Int64?,
         device: DeviceEntry?,
@@ -56,6 +59,7 @@ package struct QueueRow: Sendable, Identifiable {
         self.id = id
         self.apnsID = apnsID
         self.isUncertain = isUncertain
+        self.questions = questions
         self.attempts = attempts
         self.parent = parent
         self.device = device

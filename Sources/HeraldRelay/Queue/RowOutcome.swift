@@ -19,6 +19,8 @@ package struct RowOutcome: Hashable, Sendable {
         case final(FinalStatus, reason: String?)
         /// Again at that moment; with `uncertain`, it may have been sent this time.
         case later(WallTime, reason: String?, uncertain: Bool, counts: Bool)
+        /// It may have been sent, and nobody could say so yet: it is asked for again at that moment, after so many questions.
+        case ask(WallTime, reason: String?, questions: Int)
     }
 
     package let row: Int64

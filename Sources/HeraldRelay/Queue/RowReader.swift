@@ -41,6 +41,10 @@ struct RowReader: Sendable {
     /// The most tokens of one row.
     static let maximumTokens = 1000
 
+    /// September 2001: an earlier moment is a span of seconds that somebody wrote for one, and would make the service drop
+    /// the notification of every device that is away.
+    private static let oldestExpiration = WallTime(seconds: 1_000_000_000)
+
     var longestLife: Duration
 
     /// Says what is to be done with a row.
@@ -144,7 +148,9 @@ struct RowReader: Sendable {
             request.priority = .conserving
         }
         if row[.expiration] != .null {
-            guard let moment = row[.expiration].text.flatMap(StoredMoment.read), moment.milliseconds >= 0 else {
+            guard let moment = row[.expiration].text.flatMap(StoredMoment.read),
+                moment.seconds == 0 || moment >= RowReader.oldestExpiration
+            else {
                 throw .badExpiration
             }
             request.expiration = moment.seconds == 0 ? .once : .at(moment)

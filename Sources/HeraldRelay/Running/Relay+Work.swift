@@ -78,6 +78,7 @@ extension Relay {
             }
             return later(row, moment, "Unreachable", counts: false, uncertain: row.isUncertain)
         }
+        if let wait = route.waitForCredential(order.topic, at: now) { return rest(row, order, wait, now) }
         let start = ContinuousClock.now
         let result = await route.sender.send(order.request)
         metrics.sending.recordNanoseconds(RelayMetrics.nanoseconds(ContinuousClock.now - start))
@@ -87,6 +88,12 @@ extension Relay {
     private func settle(_ row: QueueRow, _ order: RowOrder, _ route: Route, _ result: SendResult) async -> RowOutcome? {
         let now = clock.now()
         route.note(result, at: now)
+        let credential = route.noteCredential(result, order.topic, at: now)
+        if let change = credential.change { noteCredential(change, route, order.topic) }
+        if let wait = credential.wait {
+            metrics.retries.increment()
+            return rest(row, order, wait, now)
+        }
         let app = "\(order.topic.name) (\(route.app.environment.rawValue))"
         if case .answered(let answer) = result {
             var deaths: [Death] = []
@@ -111,6 +118,8 @@ extension Relay {
         )
         switch change {
         case .final(let status, let reason): return final(row, status, reason, now)
+        case .ask(let moment, let reason, let questions):
+            return ask(row, moment, reason ?? "Uncertain", questions: questions)
         case .later(let moment, let reason, let uncertain, let counts):
             metrics.retries.increment()
             // What an earlier try left open, a refusal of this one does not settle.
@@ -118,9 +127,41 @@ extension Relay {
         }
     }
 
+    /// What becomes of a row whose credential is not accepted: it waits, since it is not the row that is wrong.
+    private func rest(
+        _ row: QueueRow,
+        _ order: RowOrder,
+        _ wait: (until: WallTime, reason: String),
+        _ now: WallTime
+    ) -> RowOutcome {
+        guard wait.until < order.deadline else { return final(row, .expired, wait.reason, now) }
+        return later(row, wait.until, wait.reason, counts: false, uncertain: row.isUncertain)
+    }
+
+    private func noteCredential(_ change: Route.Change, _ route: Route, _ topic: Topic) {
+        var facts: Logger.Metadata = ["service": "\(route.name)", "topic": "\(topic.name)"]
+        switch change {
+        case .broken(let reason):
+            facts["reason"] = "\(reason)"
+            logger.error("the service does not accept the credential; rows of the topic wait", metadata: facts)
+        case .mended: logger.notice("the service accepts the credential", metadata: facts)
+        }
+    }
+
     func final(_ row: QueueRow, _ status: FinalStatus, _ reason: String?, _ now: WallTime) -> RowOutcome {
         report(row, status.rawValue, reason: reason, level: status == .sent ? .info : .notice)
         return RowOutcome(row: row.id, parent: row.parent, change: .final(status, reason: reason), time: now)
+    }
+
+    /// A row that may have been sent, and of which nobody could say so yet.
+    func ask(_ row: QueueRow, _ moment: WallTime, _ reason: String, questions: Int) -> RowOutcome {
+        report(row, "later", reason: reason, level: .notice)
+        return RowOutcome(
+            row: row.id,
+            parent: row.parent,
+            change: .ask(moment, reason: reason, questions: questions),
+            time: clock.now()
+        )
     }
 
     func later(

@@ -24,7 +24,7 @@ package final class Relay: Service {
     private let signal = WakeSignal()
     private let box: OutcomeBox
     private let table = Mutex(RouteTable())
-    private let brake: Mutex<DeathBrake>
+    let brake: Mutex<DeathBrake>
     private let isStopping = Mutex(false)
     /// The rows that are claimed and whose outcome is not in the box yet.
     private let hand = Mutex<Set<Int64>>([])
@@ -95,6 +95,8 @@ package final class Relay: Service {
 
     /// Runs until it is told to stop; then sends nothing more, and writes what is in hand.
     package func run() async throws {
+        // Brakes first, before an answer comes; if the database does not work now, nothing can be marked either.
+        do { try await look() } catch { health.lookFailure("\(error)") }
         await withGracefulShutdownHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { [self] in
@@ -102,6 +104,7 @@ package final class Relay: Service {
                 }
                 group.addTask { [self] in await measure() }
                 group.addTask { [self] in await readFeedbacks() }
+                group.addTask { [self] in await watchJournals() }
                 await pump()
                 group.cancelAll()
             }
@@ -120,6 +123,9 @@ package final class Relay: Service {
     /// Not for a handful: a claim costs a commit, whatever its size.
     private var leastRoom: Int { max(1, min(configuration.batch, configuration.window / 2)) }
 
+    /// How long outcomes gather before they are written.
+    private static let gathering = Duration.milliseconds(5)
+
     /// How long rows are left alone that are due and locked.
     private static let lockPause = Duration.milliseconds(100)
 
@@ -130,6 +136,8 @@ package final class Relay: Service {
                 let isStopping = isStopping.withLock { $0 } || Task.isCancelled
                 // An outcome is in the box before its row leaves the hand: whatever there was is written below.
                 let isIdle = inHand == 0
+                // While many are under way, more outcomes come at once: a commit costs the same for all of them.
+                if inHand > leastRoom, !isStopping { try? await Task.sleep(for: Relay.gathering) }
                 await flush(&state)
                 if isStopping, isIdle, state.unwritten.isEmpty { return }
                 // Past the time for stopping, what cannot be written is left to whoever starts next.
@@ -258,8 +266,9 @@ package final class Relay: Service {
         }
         if let alarm {
             logger.critical("tokens are no more marked dead", metadata: ["why": "\(alarm.words)"])
-            health.brakes(brake.withLock { $0.alarms })
-            metrics.brakes.record(brake.withLock { $0.alarms.count })
+            showBrakes()
+            // If it cannot be written now, it is with the next look at the queue.
+            do { try await keep(alarm) } catch { health.lookFailure("\(error)") }
         }
         guard !deaths.isEmpty else { return }
         do {

@@ -6,7 +6,10 @@ package final class RelayHealth: Sendable {
     private struct State {
         var progress: QueueProgress?
         var storeFailure: String?
+        /// That it could not be looked at, which is over with the next look.
+        var lookFailure: String?
         var brakes: [DeathBrake.Alarm] = []
+        var problems: [String] = []
         var troubles: [String] = []
         var lastWrite: WallTime?
     }
@@ -24,11 +27,13 @@ package final class RelayHealth: Sendable {
     package var problems: [String] {
         state.withLock { state in
             var problems: [String] = []
-            if let failure = state.storeFailure { problems.append("the queue does not work: \(failure)") }
+            if let failure = state.storeFailure ?? state.lookFailure {
+                problems.append("the queue does not work: \(failure)")
+            }
             if let age = state.progress?.oldestUnsentSeconds, age > Double(limit.wholeMilliseconds) / 1000 {
                 problems.append("the oldest row that is not sent has waited for \(Int(age)) s")
             }
-            problems += state.brakes.map(\.words)
+            problems += state.problems + state.brakes.map(\.words)
             return problems
         }
     }
@@ -39,14 +44,17 @@ package final class RelayHealth: Sendable {
     /// How the queue stood when it was looked at last.
     package var progress: QueueProgress? { state.withLock { $0.progress } }
 
-    func stands(_ progress: QueueProgress, troubles: [String]) {
+    func stands(_ progress: QueueProgress, problems: [String], troubles: [String]) {
         state.withLock { state in
             state.progress = progress
+            state.lookFailure = nil
+            state.problems = problems
             state.troubles = troubles
         }
     }
 
     func storeFailure(_ words: String?) { state.withLock { $0.storeFailure = words } }
+    func lookFailure(_ words: String) { state.withLock { $0.lookFailure = words } }
     func brakes(_ alarms: [DeathBrake.Alarm]) { state.withLock { $0.brakes = alarms } }
     func isBraked(_ app: String) -> Bool { state.withLock { $0.brakes.contains { $0.app == app } } }
     func progressed() { state.withLock { $0.lastWrite = clock.now() } }

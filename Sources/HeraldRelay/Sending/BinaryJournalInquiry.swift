@@ -12,7 +12,7 @@ final class BinaryJournalInquiry: Inquiry {
     private static let maximumBytes = 8 << 20
 
     private enum Turn {
-        case page(JournalPage?)
+        case page(Result<JournalPage, JournalFault>)
         /// Reads the next page, for all that wait.
         case reading
     }
@@ -32,11 +32,14 @@ final class BinaryJournalInquiry: Inquiry {
     }
 
     func standing(of id: NotificationID, since start: WallTime) async -> JournalStanding {
-        await page()?.standing(of: BinaryForm.identifier(id), since: start) ?? .unavailable
+        switch await page() {
+        case .success(let page): page.standing(of: BinaryForm.identifier(id), since: start)
+        case .failure(let fault): .unavailable(fault.words)
+        }
     }
 
     /// A page that was asked for after the call.
-    private func page() async -> JournalPage? {
+    private func page() async -> Result<JournalPage, JournalFault> {
         let reads = state.withLock { state in
             defer { state.isReading = true }
             return !state.isReading
@@ -60,7 +63,7 @@ final class BinaryJournalInquiry: Inquiry {
         }
     }
 
-    private func read() async -> JournalPage? {
+    private func read() async -> Result<JournalPage, JournalFault> {
         let served = state.withLock { state in
             defer { state.waiting = [] }
             return state.waiting
@@ -100,10 +103,12 @@ struct JournalPage: Sendable {
         start = isWhole ? nil : lines.first.flatMap { WallTime(rfc3339: $0.time) } ?? WallTime(milliseconds: .max)
     }
 
-    /// What became of a notification; ``JournalStanding/unavailable`` where lines about it may be older than the page.
+    /// What became of a notification; ``JournalStanding/unavailable(_:)`` where lines about it may be older than the page.
     func standing(of number: UInt32, since moment: WallTime) -> JournalStanding {
         let standing = JournalStanding(lines[number] ?? [])
-        if standing == .notTaken, let start, start > moment - Self.skew { return .unavailable }
+        if standing == .notTaken, let start, start > moment - Self.skew {
+            return .unavailable("its newest lines do not reach back to when the row was queued")
+        }
         return standing
     }
 

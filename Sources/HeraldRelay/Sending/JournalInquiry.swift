@@ -22,8 +22,8 @@ package enum JournalStanding: Hashable, Sendable {
     case underWay
     /// The service did not take it: it never came, or each time it came it was turned away.
     case notTaken
-    /// The journal cannot be asked.
-    case unavailable
+    /// The journal cannot be asked, and why.
+    case unavailable(String)
 
     /// Reads what the journal has about one notification: one that was sent several times has `received` for each, and
     /// those that a drill refused or lost say so.
@@ -76,11 +76,16 @@ struct JournalInquiry: Inquiry {
     }
 
     func standing(of id: NotificationID, since start: WallTime) async -> JournalStanding {
-        guard let lines = await door.lines("notification=\(id)&limit=1000", upTo: Self.maximumBytes) else {
-            return .unavailable
+        switch await door.lines("notification=\(id)&limit=1000", upTo: Self.maximumBytes) {
+        case .success(let lines): JournalStanding(lines)
+        case .failure(let fault): .unavailable(fault.words)
         }
-        return JournalStanding(lines)
     }
+}
+
+/// Why a journal cannot be asked.
+struct JournalFault: Error, Hashable {
+    let words: String
 }
 
 /// The journal by the admin API of a Herald's console.
@@ -105,8 +110,8 @@ final class JournalDoor: Sendable {
     }
 
     /// The lines that match a query, oldest first.
-    /// - Returns: nil if the journal cannot be asked, or its answer is longer than so many bytes.
-    func lines(_ query: String, upTo limit: Int) async -> [JournalLine]? {
+    /// - Returns: The lines; or why the journal cannot be asked, an answer of more bytes than that included.
+    func lines(_ query: String, upTo limit: Int) async -> Result<[JournalLine], JournalFault> {
         do {
             let token = try self.token.withLock { token in
                 let known = try token ?? readToken()
@@ -119,15 +124,17 @@ final class JournalDoor: Sendable {
                 if known == token { known = try readToken() }
                 return known == token ? nil : known
             }
-            guard let newer, case .answered(let lines) = try await ask(query, limit, newer) else { return nil }
+            guard let newer, case .answered(let lines) = try await ask(query, limit, newer) else {
+                return .failure(JournalFault(words: "it does not take the token of `console-token`"))
+            }
             return lines
         } catch {
-            return nil
+            return .failure(JournalFault(words: "\(error)"))
         }
     }
 
     private enum Answer {
-        case answered([JournalLine]?)
+        case answered(Result<[JournalLine], JournalFault>)
         case tokenRefused
     }
 
@@ -136,8 +143,14 @@ final class JournalDoor: Sendable {
         request.headers.add(name: "authorization", value: "Bearer \(token)")
         let response = try await HTTPClient.shared.execute(request, timeout: TimeAmount(timeout))
         guard response.status != .unauthorized else { return .tokenRefused }
-        guard response.status == .ok else { return .answered(nil) }
+        guard response.status == .ok else {
+            return .answered(.failure(JournalFault(words: "it answers \(response.status.code)")))
+        }
         let body = try await response.body.collect(upTo: limit)
-        return .answered(try JSONDecoder().decode([JournalLine].self, from: Data(body.readableBytesView)))
+        do {
+            return .answered(.success(try JSONDecoder().decode([JournalLine].self, from: Data(body.readableBytesView))))
+        } catch {
+            return .answered(.failure(JournalFault(words: "what answers is no journal")))
+        }
     }
 }

@@ -44,10 +44,10 @@ struct ProviderSender: RelaySender {
 }
 
 extension ProviderError {
-    /// What makes trying again useless; nil for all else.
+    /// What trying again does not mend by itself; nil for all else.
     var relayImpossibility: SendResult? {
         switch code {
-        case .badCredential, .badAuthority: .impossible("BadCredential")
+        case .badCredential, .badAuthority: .notAccepted("BadCredential")
         case .badRequest: .impossible("BadRequest")
         default: nil
         }

@@ -8,12 +8,15 @@ final class Route: Sendable {
     let sender: any RelaySender
     let inquiry: (any Inquiry)?
     private let rest: Mutex<RouteRest>
+    let credential: Mutex<CredentialRest>
+    let journal = Mutex(JournalState())
 
     init(_ app: RelayApp, sender: any RelaySender, inquiry: (any Inquiry)?, policy: RetryPolicy) {
         self.app = app
         self.sender = sender
         self.inquiry = inquiry
         rest = Mutex(RouteRest(policy))
+        credential = Mutex(CredentialRest(policy))
     }
 
     func wait(at now: WallTime) -> WallTime? { rest.withLock { $0.wait(at: now) } }
@@ -24,7 +27,7 @@ final class Route: Sendable {
             case .answered: rest.answered()
             case .notSent(let reason): rest.failed(reason, at: now, share: Double.random(in: 0...1))
             case .uncertain(let reason): rest.silent(reason, at: now, share: Double.random(in: 0...1))
-            case .impossible, .refused: break
+            case .notAccepted, .impossible, .refused: break
             }
         }
     }

@@ -77,6 +77,7 @@ enum RelaySchema {
         """,
         "CREATE INDEX IF NOT EXISTS devices_user ON devices (user_name, topic) WHERE user_name IS NOT NULL",
         templates,
+        brakes("text"),
     ]
 
     private static let postgresql = [
@@ -157,7 +158,21 @@ enum RelaySchema {
         """,
         "CREATE INDEX IF NOT EXISTS devices_user ON devices (user_name, topic) WHERE user_name IS NOT NULL",
         templates,
+        brakes("timestamptz"),
     ]
+
+    /// The apps whose tokens are not marked dead, since far more of them died than usual.
+    private static func brakes(_ moment: String) -> String {
+        """
+        CREATE TABLE IF NOT EXISTS push_brakes (
+            app text NOT NULL PRIMARY KEY,
+            topic text NOT NULL,
+            deaths integer NOT NULL,
+            answers integer NOT NULL,
+            since \(moment) NOT NULL
+        )
+        """
+    }
 
     /// What became of each token of each row; of a row for one token, the row itself.
     private static let outcomes = """

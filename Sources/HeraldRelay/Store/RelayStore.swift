@@ -21,6 +21,9 @@ package protocol RelayStore: Sendable {
     func takeOver(at: WallTime) async throws -> Int
     /// Makes a row for many tokens into rows for one each.
     func spread(_ row: Int64, to tokens: [String], owner: String) async throws
+    /// Makes rows for many tokens final whose last parts somebody deleted; looks at some of them after that row.
+    /// - Returns: What became final, and after which row to go on; nil: from the beginning.
+    func settle(after last: Int64) async throws -> (finished: [FinishedRow], last: Int64?)
     /// The tokens of a user's devices for a topic that are not dead, at most so many.
     func tokens(of user: String, topic: String, limit: Int) async throws -> [String]
     /// The payload of a template in each language.
@@ -29,8 +32,10 @@ package protocol RelayStore: Sendable {
     /// Marks tokens dead that were not registered since; or, held, only says that it would have.
     /// - Returns: How many were marked.
     func bury(_ deaths: [Death], held: Bool) async throws -> Int
-    /// Makes dead tokens alive again.
-    func revive(_ selection: DeviceSelection, at: WallTime) async throws -> Int
+    /// Makes dead tokens alive again, and takes the brakes off that are meant with them.
+    func revive(_ selection: DeviceSelection, at: WallTime) async throws -> Revival
+    /// Keeps that a brake is on, for whoever starts next and for the other relays; `revive` takes it off.
+    func keep(_ brake: DeathBrake.Alarm) async throws
     /// Registers a token, or its languages anew.
     func register(_ device: DeviceEntry) async throws
 
@@ -93,11 +98,21 @@ package struct DeviceSelection: Sendable {
     /// Dead since then or later.
     package var since: WallTime?
 
+    /// Whether brakes are meant too: those of a topic, or all; not where single tokens are named.
+    var meansBrakes: Bool { tokens == nil && (topic != nil || since == nil) }
+
     package init(tokens: [String]? = nil, topic: String? = nil, since: WallTime? = nil) {
         self.tokens = tokens
         self.topic = topic
         self.since = since
     }
+}
+
+/// What was revived.
+package struct Revival: Hashable, Sendable {
+    package let tokens: Int
+    /// The apps whose brake it took off.
+    package let brakes: [String]
 }
 
 /// Which rows that are final; what is nil does not choose.
@@ -191,15 +206,30 @@ package struct QueueProgress: Codable, Hashable, Sendable {
         }
     }
 
+    /// That tokens of an app are not marked dead.
+    package struct Brake: Codable, Hashable, Sendable {
+        /// Its topic and environment.
+        package let app: String
+        /// So many of so many answers were deaths.
+        package let deaths: Int
+        package let answers: Int
+        /// RFC 3339.
+        package let since: String
+    }
+
     /// Rows by status.
     package var rows: [String: Int] = [:]
     /// Rows that are queued and wait for their `send_after`.
     package var scheduled = 0
     /// Rows that were sent, got no final answer, and wait for the next try.
     package var retrying = 0
+    /// Why rows wait for the next try, and how many for each reason.
+    package var waiting: [String: Int] = [:]
     /// How long the oldest row has waited that could have been sent, in seconds; nil if there is none.
     package var oldestUnsentSeconds: Double?
     package var claims: [Claim] = []
+    /// The brakes that are on.
+    package var brakes: [Brake] = []
     /// Tokens that are registered and not dead.
     package var devices = 0
     package var deadDevices = 0
@@ -210,8 +240,10 @@ package struct QueueProgress: Codable, Hashable, Sendable {
         case rows
         case scheduled
         case retrying
+        case waiting
         case oldestUnsentSeconds = "oldest_unsent_seconds"
         case claims
+        case brakes
         case devices
         case deadDevices = "dead_devices"
         case heldDevices = "held_devices"

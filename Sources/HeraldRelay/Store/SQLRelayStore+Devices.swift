@@ -46,7 +46,7 @@ extension SQLRelayStore {
         }
     }
 
-    package func revive(_ selection: DeviceSelection, at: WallTime) async throws -> Int {
+    package func revive(_ selection: DeviceSelection, at: WallTime) async throws -> Revival {
         var conditions = ["(dead_at IS NOT NULL OR held_at IS NOT NULL)"]
         var arguments: [SQLValue] = []
         func add(_ condition: (String) -> String, _ value: SQLValue) {
@@ -73,7 +73,44 @@ extension SQLRelayStore {
                     """
                 count += try session.runOnce(sql, arguments).changed
             }
-            return count
+            return Revival(tokens: count, brakes: try SQLRelayStore.release(selection, session))
+        }
+    }
+
+    private static func release(_ selection: DeviceSelection, _ session: any SQLSession) throws -> [String] {
+        guard selection.meansBrakes else { return [] }
+        let found =
+            if let topic = selection.topic {
+                try session.run("DELETE FROM push_brakes WHERE topic = ?1 RETURNING app", [.text(topic)])
+            } else {
+                try session.run("DELETE FROM push_brakes RETURNING app")
+            }
+        return found.rows.compactMap { $0[0].text }.sorted()
+    }
+
+    package func keep(_ brake: DeathBrake.Alarm) async throws {
+        _ = try await database.write { session in
+            try session.run(
+                """
+                INSERT INTO push_brakes (app, topic, deaths, answers, since) VALUES (?1, ?2, ?3, ?4, ?5)
+                ON CONFLICT (app) DO NOTHING
+                """,
+                [
+                    .text(brake.app), .text(brake.topic), .int(Int64(brake.deaths)), .int(Int64(brake.answers)),
+                    StoredMoment.exactText(brake.since),
+                ]
+            )
+        }
+    }
+
+    static func brakes(_ session: any SQLSession) throws -> [QueueProgress.Brake] {
+        try session.run("SELECT app, deaths, answers, since FROM push_brakes ORDER BY app").rows.map { row in
+            QueueProgress.Brake(
+                app: row[0].text ?? "",
+                deaths: Int(clamping: row[1].int ?? 0),
+                answers: Int(clamping: row[2].int ?? 0),
+                since: (row[3].text.flatMap(StoredMoment.read) ?? WallTime(seconds: 0)).rfc3339
+            )
         }
     }
 

@@ -67,15 +67,21 @@ extension SQLRelayStore {
                     sum(CASE WHEN due_at > ?1 AND owner IS NULL AND NOT (\(isScheduled)) THEN 1 ELSE 0 END),
                     min(CASE WHEN \(isScheduled) THEN NULL ELSE
                         \(dialect.greatest)(\(dialect.epoch("time_queued")), coalesce(\(dialect.epoch("send_after")), 0)) END)
-                FROM push_queue WHERE status = 'queued' AND parts IS NULL
+                , reason FROM push_queue WHERE status = 'queued' AND parts IS NULL GROUP BY reason
                 """,
                 [.int(now.milliseconds)]
             )
-            if let row = queued.rows.first {
-                progress.scheduled = Int(clamping: row[0].int ?? 0)
-                progress.retrying = Int(clamping: row[1].int ?? 0)
-                if let oldest = row[2].int { progress.oldestUnsentSeconds = Double(max(0, now.seconds - oldest)) }
+            for row in queued.rows {
+                let retrying = Int(clamping: row[1].int ?? 0)
+                progress.scheduled += Int(clamping: row[0].int ?? 0)
+                progress.retrying += retrying
+                if retrying > 0, let reason = row[3].text { progress.waiting[reason] = retrying }
+                if let oldest = row[2].int {
+                    let age = Double(max(0, now.seconds - oldest))
+                    progress.oldestUnsentSeconds = max(age, progress.oldestUnsentSeconds ?? 0)
+                }
             }
+            progress.brakes = try SQLRelayStore.brakes(session)
             let claims = try session.run(
                 """
                 SELECT owner, count(*), max(due_at) FROM push_queue WHERE status = 'queued' AND owner IS NOT NULL

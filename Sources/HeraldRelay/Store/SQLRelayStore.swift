@@ -54,6 +54,7 @@ package struct SQLRelayStore: RelayStore {
                     []
                 )
                 _ = try session.runOnce("SELECT name, language, payload FROM push_templates LIMIT 0", [])
+                _ = try session.runOnce("SELECT app, topic, deaths, answers, since FROM push_brakes LIMIT 0", [])
             }
         } catch let error as RelayStoreError where error.code == .failed {
             throw RelayStoreError(
@@ -64,7 +65,7 @@ package struct SQLRelayStore: RelayStore {
     }
 
     private static func missingTables(_ session: any SQLSession, _ dialect: SQLDialect) throws -> [String] {
-        let names = ["push_queue", "devices", "push_templates", "push_outcomes"]
+        let names = ["push_queue", "devices", "push_templates", "push_outcomes", "push_brakes"]
         return try names.filter { name in
             let sql =
                 dialect == .sqlite

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import GRDBSQLite
 import HeraldModel
 
 /// The queue in a file that other programs write too.
@@ -127,6 +128,19 @@ private struct SQLiteSession: SQLSession {
         try run(try database.makeStatement(sql: sql), arguments)
     }
 
+    private static func value(_ handle: OpaquePointer, _ column: Int32) -> SQLValue {
+        switch sqlite3_column_type(handle, column) {
+        case SQLITE_NULL: return .null
+        case SQLITE_INTEGER: return .int(sqlite3_column_int64(handle, column))
+        case SQLITE_FLOAT: return .text(String(sqlite3_column_double(handle, column)))
+        default:
+            // Of a text, the bytes of its UTF-8; none of an empty one.
+            guard let start = sqlite3_column_blob(handle, column) else { return .bytes([]) }
+            let count = Int(sqlite3_column_bytes(handle, column))
+            return .bytes(Array(UnsafeRawBufferPointer(start: start, count: count)))
+        }
+    }
+
     private func run(_ statement: Statement, _ arguments: [SQLValue]) throws -> SQLResult {
         let values = StatementArguments(
             arguments.map { value -> DatabaseValue in
@@ -140,19 +154,10 @@ private struct SQLiteSession: SQLSession {
         var result = SQLResult()
         let before = database.totalChangesCount
         let rows = try Row.fetchCursor(statement, arguments: values)
-        while let row = try rows.next() {
-            result.rows.append(
-                (0..<row.count).map { index in
-                    let value: DatabaseValue = row[index]
-                    switch value.storage {
-                    case .null: return .null
-                    case .int64(let number): return .int(number)
-                    case .double(let number): return .text(String(number))
-                    case .string(let text): return .text(text)
-                    case .blob(let data): return .bytes(Array(data))
-                    }
-                }
-            )
+        let handle = statement.sqliteStatement
+        while try rows.next() != nil {
+            // From SQLite's own memory: a text or a blob by way of Foundation costs more than reading the row.
+            result.rows.append((0..<sqlite3_column_count(handle)).map { SQLiteSession.value(handle, $0) })
         }
         result.changed = database.totalChangesCount - before
         return result
