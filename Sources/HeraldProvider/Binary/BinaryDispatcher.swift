@@ -9,20 +9,9 @@ import Synchronization
 ///
 /// It performs what the structs decide: ``BinaryHistory`` (what became of what was written) and ``ConnectPlan`` (when to
 /// connect).
+///
+/// Unchecked: all that varies, but for the inbox with its lock, is touched on `eventLoop` alone.
 final class BinaryDispatcher: @unchecked Sendable {
-    // Sendable: all that varies, but for the inbox with its lock, is touched on `eventLoop` alone.
-
-    private enum Item: Sendable {
-        case start(BinaryCall)
-        case cancel(BinaryCall)
-        case shutDown(CheckedContinuation<Void, Never>?)
-    }
-
-    private struct Inbox {
-        var items: [Item] = []
-        var isWoken = false
-    }
-
     /// How often what waits for time is looked at while there is something.
     private static let beat = TimeAmount.milliseconds(100)
     /// How much is handed to the socket at once, in bytes.
@@ -34,11 +23,9 @@ final class BinaryDispatcher: @unchecked Sendable {
     private let metrics: ProviderMetrics
     private var logger: Logger? { configuration.logger }
     private var place: String { "\(connector.host):\(connector.port)" }
-    private let inbox = Mutex(Inbox())
+    private let inbox = CallInbox<BinaryCall>()
 
-    private var waiting = CircularBuffer<BinaryCall>()
-    /// Those in ``waiting`` that somebody waits for.
-    private var waitingCount = 0
+    private var queue: CallQueue<BinaryCall>
     private var history: BinaryHistory<BinaryCall>
     private var link: BinaryLink?
     private var isConnecting = false
@@ -50,7 +37,6 @@ final class BinaryDispatcher: @unchecked Sendable {
     private var plan: ConnectPlan
     private var lastError: ProviderError?
     private var nextBeat: (at: NIODeadline, task: Scheduled<Void>)?
-    private var isShutDown = false
     private var onEnd: [CheckedContinuation<Void, Never>] = []
 
     init(connector: Connector, configuration: BinaryClientConfiguration, metrics: ProviderMetrics) {
@@ -58,6 +44,7 @@ final class BinaryDispatcher: @unchecked Sendable {
         self.configuration = configuration
         self.metrics = metrics
         eventLoop = connector.eventLoop
+        queue = CallQueue(limit: configuration.maximumWaiting)
         history = BinaryHistory(limit: configuration.maximumUnsettled)
         var limits = ProviderConnectionLimits()
         limits.maximum = 1
@@ -70,75 +57,38 @@ final class BinaryDispatcher: @unchecked Sendable {
 
     /// Sends a notification until it is known what became of it.
     func perform(_ call: BinaryCall) async -> BinaryCall.Outcome {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                call.settle = { continuation.resume(returning: $0) }
-                leave(.start(call))
-            }
-        } onCancel: {
-            leave(.cancel(call))
-        }
+        await inbox.perform(call) { self.wake() }
     }
 
     /// Takes no further call, waits for those in hand, and closes the connection.
     func shutDown() async {
-        await withCheckedContinuation { leave(.shutDown($0)) }
+        await withCheckedContinuation { inbox.leave(.shutDown($0), wake: wake) }
     }
 
     /// As ``shutDown()``, waiting for nothing.
     func abandon() {
-        leave(.shutDown(nil))
+        inbox.leave(.shutDown(nil), wake: wake)
     }
 
-    private func leave(_ item: Item) {
-        let wakes = inbox.withLock { inbox in
-            inbox.items.append(item)
-            defer { inbox.isWoken = true }
-            return !inbox.isWoken
-        }
-        if wakes { eventLoop.execute { self.handOver() } }
+    private func wake() {
+        eventLoop.execute { self.handOver() }
     }
 
     // On the event loop.
 
     private func handOver() {
-        let items = inbox.withLock { inbox in
-            inbox.isWoken = false
-            defer { inbox.items = [] }
-            return inbox.items
-        }
-        for item in items {
+        for item in inbox.take() {
             switch item {
-            case .start(let call): accept(call)
-            case .cancel(let call): cancel(call)
+            case .start(let call): queue.accept(call)
+            // One that is written stays in the history, where its place tells about others.
+            case .cancel(let call): queue.cancel(call)
+            case .run(let work): work()
             case .shutDown(let continuation):
-                isShutDown = true
+                queue.close()
                 if let continuation { onEnd.append(continuation) }
             }
         }
         pump()
-    }
-
-    private func accept(_ call: BinaryCall) {
-        if call.isCancelled {
-            call.end(.cancelled)
-        } else if isShutDown {
-            call.end(.failed(ProviderError(.shutDown, "the client was shut down")))
-        } else if waitingCount >= configuration.maximumWaiting {
-            let message = "\(configuration.maximumWaiting) notifications wait already: send more slowly"
-            call.end(.failed(ProviderError(.overloaded, message)))
-        } else {
-            call.stage = .waiting
-            waitingCount += 1
-            waiting.append(call)
-        }
-    }
-
-    /// One that is written stays in the history, where its place tells about others; nobody waits for it any more.
-    private func cancel(_ call: BinaryCall) {
-        call.isCancelled = true
-        if call.stage == .waiting { waitingCount -= 1 }
-        if call.stage != .new { call.end(.cancelled) }
     }
 
     private func pump() {
@@ -158,12 +108,10 @@ final class BinaryDispatcher: @unchecked Sendable {
         guard history.checkpoint == nil else { return }
         guard isKnown else { return writeCheckpoint(to: link, now: now) }
         while link.isWritable, var buffer = link.makeBuffer(capacity: 4096) {
-            while buffer.readableBytes < Self.writeBytes, let call = nextWaiting(),
+            while buffer.readableBytes < Self.writeBytes, let call = queue.first(),
                 history.hasRoom(for: call.notification.identifier)
             {
-                waiting.removeFirst()
-                waitingCount -= 1
-                call.stage = .written
+                _ = queue.takeFirst()
                 var notification = call.notification
                 notification.identifier = history.write(call, notification.identifier, now: now)
                 buffer.writeNotification(notification)
@@ -173,23 +121,14 @@ final class BinaryDispatcher: @unchecked Sendable {
         }
         guard history.count > 0 else {
             // Whoever wanted it has gone meanwhile.
-            guard nextWaiting() == nil else { return }
+            guard queue.first() == nil else { return }
             forgetLink()
             return link.close(nil)
         }
-        let isHeldUp = nextWaiting().map { !history.hasRoom(for: $0.notification.identifier) } ?? isShutDown
+        let isHeldUp = queue.first().map { !history.hasRoom(for: $0.notification.identifier) } ?? queue.isClosed
         if isHeldUp || history.checkpointDue(after: configuration.settleAfter).map({ $0 <= now }) == true {
             writeCheckpoint(to: link, now: now)
         }
-    }
-
-    /// The first that somebody waits for.
-    private func nextWaiting() -> BinaryCall? {
-        while let call = waiting.first {
-            if call.stage == .waiting { return call }
-            waiting.removeFirst()
-        }
-        return nil
     }
 
     private func writeCheckpoint(to link: BinaryLink, now: NIODeadline) {
@@ -203,7 +142,7 @@ final class BinaryDispatcher: @unchecked Sendable {
 
     private func connectIfWanted(now: NIODeadline) {
         guard !isConnecting else { return }
-        switch plan.step(isShort: waitingCount > 0, usable: 0, opening: 0, now: now) {
+        switch plan.step(isShort: !queue.isEmpty, usable: 0, opening: 0, now: now) {
         case .nothing: break
         case .wait(let moment): beat(at: moment, now: now)
         case .connect:
@@ -246,15 +185,7 @@ final class BinaryDispatcher: @unchecked Sendable {
         logger?.warning("no connection", metadata: ["error": "\(error.message)"])
         // Whom the service does not trust, or who does not trust it, has nothing to wait for.
         let isHopeless = error.code == .untrusted || error.code == .badCredential || error.code == .badAnswer
-        if isHopeless || !configuration.waitsForService { fail(error) { _ in true } }
-    }
-
-    private func fail(_ error: ProviderError, where isMeant: (BinaryCall) -> Bool) {
-        for call in waiting where call.stage == .waiting && isMeant(call) {
-            waitingCount -= 1
-            call.end(.failed(error))
-        }
-        waiting.removeAll { $0.stage != .waiting }
+        if isHopeless || !configuration.waitsForService { queue.fail(error) { _ in true } }
     }
 
     // What the connection tells.
@@ -324,11 +255,9 @@ final class BinaryDispatcher: @unchecked Sendable {
         if let (call, status) = settlement.refused { call.end(.answered(.refused(BinaryRefusal(status)))) }
         let doubt = ProviderError(error.code, error.message, mayHaveArrived: true)
         for call in settlement.uncertain { call.end(.answered(.uncertain(doubt))) }
-        for call in settlement.again.reversed() where call.stage == .written {
+        for call in settlement.again.reversed() where call.stage == .sent {
             metrics.moves.increment()
-            call.stage = .waiting
-            waitingCount += 1
-            waiting.prepend(call)
+            queue.putBack(call)
         }
     }
 
@@ -348,13 +277,13 @@ final class BinaryDispatcher: @unchecked Sendable {
 
     private func expire(now: NIODeadline) {
         let late = ProviderError(.timedOut, "\(place) takes no further notification in time")
-        fail(link == nil ? lastError ?? late : late) { $0.deadline <= now }
+        queue.fail(link == nil ? lastError ?? late : late) { $0.deadline <= now }
         let doubt = ProviderError(.timedOut, "\(place) did not say in time what became of it", mayHaveArrived: true)
         for call in history.items where call.deadline <= now { call.end(.answered(.uncertain(doubt))) }
     }
 
     private func scheduleBeat(now: NIODeadline) {
-        guard waitingCount > 0 || link != nil else { return }
+        guard !queue.isEmpty || link != nil else { return }
         let due = history.checkpointDue(after: configuration.settleAfter) ?? .distantFuture
         beat(at: min(now + Self.beat, max(due, now)), now: now)
     }
@@ -369,7 +298,7 @@ final class BinaryDispatcher: @unchecked Sendable {
     }
 
     private func endIfOver() {
-        guard isShutDown, waitingCount == 0, history.count == 0, !isConnecting else { return }
+        guard queue.isClosed, queue.isEmpty, history.count == 0, !isConnecting else { return }
         if let link {
             forgetLink()
             _ = history.end(.lost)

@@ -4,20 +4,9 @@ import NIOCore
 /// One attempt at one request: what is sent, how far it came, and who waits for the answer.
 ///
 /// It moves from connection to connection as long as no service looked at it.
-final class Call: @unchecked Sendable {
-    // Sendable: what varies is touched on the client's event loop alone, from the moment the call is left in its inbox.
-
-    enum Stage {
-        /// Not yet with the dispatcher.
-        case new
-        /// In the dispatcher's queue.
-        case waiting
-        /// On a stream of a connection.
-        case sent
-        /// Its outcome was given.
-        case done
-    }
-
+///
+/// Unchecked: what varies is touched on the client's event loop alone, from the moment the call is left in its inbox.
+final class Call: QueuedCall, @unchecked Sendable {
     let head: HeaderBlock
     let body: [UInt8]
     /// The longest body of an answer that is kept, in bytes.
@@ -27,9 +16,8 @@ final class Call: @unchecked Sendable {
     /// Whether it waits for a service that cannot be reached.
     let waitsForService: Bool
 
-    var stage = Stage.new
+    var stage = CallStage.new
     var isCancelled = false
-    /// Called once, with the outcome.
     var settle: ((Outcome) -> Void)?
 
     /// How often a connection that went on did not take it.
@@ -66,16 +54,8 @@ final class Call: @unchecked Sendable {
         overdue = .distantFuture
     }
 
-    /// Gives the outcome; only the first counts.
-    func end(_ outcome: Outcome) {
-        guard stage != .done else { return }
-        stage = .done
-        settle?(outcome)
-        settle = nil
-    }
-
     /// How an attempt ended.
-    enum Outcome: Sendable {
+    enum Outcome: CallOutcome {
         case answered(Answer, link: Int)
         /// The service did not look at it, again and again.
         case untouched

@@ -7,22 +7,9 @@ import Synchronization
 /// Brings calls to connections: a bounded queue in front of a few connections, all on one event loop.
 ///
 /// It performs what the structs decide: ``LinkState`` for each connection, ``ConnectPlan`` for their number.
+///
+/// Unchecked: all that varies, but for the inbox with its lock, is touched on `eventLoop` alone.
 final class Dispatcher: @unchecked Sendable {
-    // Sendable: all that varies, but for the inbox with its lock, is touched on `eventLoop` alone.
-
-    private enum Item: Sendable {
-        case start(Call)
-        case cancel(Call)
-        /// Nothing is begun on the connection with this number any more.
-        case retire(Int)
-        case shutDown(CheckedContinuation<Void, Never>?)
-    }
-
-    private struct Inbox {
-        var items: [Item] = []
-        var isWoken = false
-    }
-
     /// How often what waits for time is looked at while there is something.
     private static let beat = TimeAmount.milliseconds(100)
     /// How often a connection that goes on may decline a call before its sender is asked.
@@ -32,21 +19,17 @@ final class Dispatcher: @unchecked Sendable {
     private let connector: Connector
     private let limits: ProviderConnectionLimits
     private let timeout: Duration
-    private let maximumWaiting: Int
     private let logger: Logger?
     private let metrics: ProviderMetrics
-    private let inbox = Mutex(Inbox())
+    private let inbox = CallInbox<Call>()
 
-    private var waiting = CircularBuffer<Call>()
-    /// Those in ``waiting`` that somebody waits for.
-    private var waitingCount = 0
+    private var queue: CallQueue<Call>
     private var links: [ProviderLink] = []
     private var connecting = 0
     private var plan: ConnectPlan
     private var linkNumber = 0
     private var lastError: ProviderError?
     private var nextBeat: (at: NIODeadline, task: Scheduled<Void>)?
-    private var isShutDown = false
     private var onEnd: [CheckedContinuation<Void, Never>] = []
 
     init(connector: Connector, configuration: ProviderConfiguration, metrics: ProviderMetrics) {
@@ -54,7 +37,7 @@ final class Dispatcher: @unchecked Sendable {
         eventLoop = connector.eventLoop
         limits = configuration.connections
         timeout = configuration.timeout
-        maximumWaiting = configuration.maximumWaiting
+        queue = CallQueue(limit: configuration.maximumWaiting)
         logger = configuration.logger
         self.metrics = metrics
         plan = ConnectPlan(limits: configuration.connections)
@@ -64,89 +47,53 @@ final class Dispatcher: @unchecked Sendable {
 
     /// Has one attempt made.
     func perform(_ call: Call) async -> Call.Outcome {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                call.settle = { continuation.resume(returning: $0) }
-                leave(.start(call))
-            }
-        } onCancel: {
-            leave(.cancel(call))
-        }
+        await inbox.perform(call) { self.wake() }
     }
 
     /// Has no further request begun on a connection.
     func retire(_ link: Int) {
-        leave(.retire(link))
+        inbox.leave(.run { self.links.first { $0.number == link }?.state.leave() }, wake: wake)
     }
 
     /// Takes no further call, waits for those in hand, and closes the connections.
     func shutDown() async {
-        await withCheckedContinuation { leave(.shutDown($0)) }
+        await withCheckedContinuation { inbox.leave(.shutDown($0), wake: wake) }
     }
 
     /// As ``shutDown()``, waiting for nothing.
     func abandon() {
-        leave(.shutDown(nil))
+        inbox.leave(.shutDown(nil), wake: wake)
     }
 
-    private func leave(_ item: Item) {
-        let wakes = inbox.withLock { inbox in
-            inbox.items.append(item)
-            defer { inbox.isWoken = true }
-            return !inbox.isWoken
-        }
-        if wakes { eventLoop.execute { self.handOver() } }
+    private func wake() {
+        eventLoop.execute { self.handOver() }
     }
 
     // On the event loop.
 
     private func handOver() {
-        let items = inbox.withLock { inbox in
-            inbox.isWoken = false
-            defer { inbox.items = [] }
-            return inbox.items
-        }
-        for item in items {
+        for item in inbox.take() {
             switch item {
-            case .start(let call): accept(call)
+            case .start(let call): queue.accept(call)
             case .cancel(let call): cancel(call)
-            case .retire(let number): links.first { $0.number == number }?.state.leave()
+            case .run(let work): work()
             case .shutDown(let continuation):
-                isShutDown = true
+                queue.close()
                 if let continuation { onEnd.append(continuation) }
             }
         }
         pump()
     }
 
-    private func accept(_ call: Call) {
-        if call.isCancelled {
-            call.end(.cancelled)
-        } else if isShutDown {
-            call.end(.failed(ProviderError(.shutDown, "the client was shut down")))
-        } else if waitingCount >= maximumWaiting {
-            let message = "\(maximumWaiting) notifications wait already: send more slowly"
-            call.end(.failed(ProviderError(.overloaded, message)))
-        } else {
-            call.stage = .waiting
-            waitingCount += 1
-            waiting.append(call)
-        }
-    }
-
     private func cancel(_ call: Call) {
-        call.isCancelled = true
-        let stage = call.stage
-        guard stage == .waiting || stage == .sent else { return }
-        if stage == .waiting { waitingCount -= 1 }
-        if stage == .sent { links.first { $0.number == call.link }?.cancel(call) }
-        call.end(.cancelled)
+        if call.stage == .sent { links.first { $0.number == call.link }?.cancel(call) }
+        queue.cancel(call)
     }
 
     /// Begins what can be begun, opens a connection if one is wanted, and writes.
     private func pump() {
         let now = eventLoop.now
-        if waitingCount > 0 {
+        if !queue.isEmpty {
             for link in links { link.perform(link.state.wanted(now: now)) }
             distribute(now: now)
         }
@@ -165,27 +112,24 @@ final class Dispatcher: @unchecked Sendable {
     private func distribute(now: NIODeadline) {
         while let (link, room) = links.map({ ($0, $0.room) }).max(by: { $0.1 < $1.1 }), room > 0 {
             for _ in 0..<room {
-                guard let call = waiting.popFirst() else { return }
-                guard call.stage == .waiting else { continue }
+                guard let call = queue.takeFirst() else { return }
                 call.link = link.number
                 call.overdue = .distantFuture
                 guard link.begin(call) else {
                     link.state.leave()
-                    waiting.prepend(call)
+                    queue.putBack(call)
                     break
                 }
-                waitingCount -= 1
-                call.stage = .sent
                 call.overdue = min(now + TimeAmount(timeout), call.deadline)
             }
         }
     }
 
     private func connectIfWanted(now: NIODeadline) {
-        guard !isShutDown || waitingCount > 0 else { return }
+        guard !queue.isClosed || !queue.isEmpty else { return }
         let opening = connecting + links.count { $0.state.phase == .opening }
         let usable = links.count { $0.state.phase == .open }
-        switch plan.step(isShort: waitingCount > 0, usable: usable, opening: opening, now: now) {
+        switch plan.step(isShort: !queue.isEmpty, usable: usable, opening: opening, now: now) {
         case .nothing: break
         case .wait(let moment): beat(at: moment, now: now)
         case .connect:
@@ -233,15 +177,7 @@ final class Dispatcher: @unchecked Sendable {
         guard !links.contains(where: { $0.state.phase == .open }) else { return }
         // Whom the service does not trust, or who does not trust it, has nothing to wait for.
         let isHopeless = error.code == .untrusted || error.code == .badCredential || error.code == .badAnswer
-        fail(error) { isHopeless || !$0.waitsForService }
-    }
-
-    private func fail(_ error: ProviderError, where isMeant: (Call) -> Bool) {
-        for call in waiting where call.stage == .waiting && isMeant(call) {
-            waitingCount -= 1
-            call.end(.failed(error))
-        }
-        waiting.removeAll { $0.stage != .waiting }
+        queue.fail(error) { isHopeless || !$0.waitsForService }
     }
 
     // What connections tell.
@@ -279,9 +215,7 @@ final class Dispatcher: @unchecked Sendable {
             if call.refusals > Self.refusals { return call.end(.untouched) }
         }
         metrics.moves.increment()
-        call.stage = .waiting
-        waitingCount += 1
-        waiting.prepend(call)
+        queue.putBack(call)
     }
 
     func hasClosed(_ link: ProviderLink) {
@@ -305,7 +239,7 @@ final class Dispatcher: @unchecked Sendable {
             call.end(.failed(ProviderError(code, message, mayHaveArrived: true)))
         }
         logger?.debug("connection closed", metadata: ["reason": "\(error.message)"])
-        if !link.state.hasAnswered, !isShutDown {
+        if !link.state.hasAnswered, !queue.isClosed {
             if link.farewell != nil, link.refusal == nil {
                 // It went as it should, only soon: the next is made a little later.
                 plan.failed(now: eventLoop.now, chance: .random(in: 0...1))
@@ -347,11 +281,11 @@ final class Dispatcher: @unchecked Sendable {
         let error = lastError.map { ProviderError($0.code, $0.message) }
         let isReached = links.contains { $0.state.phase == .open }
         let late = ProviderError(.timedOut, "\(place) takes no further notification in time")
-        fail(isReached ? late : error ?? late) { $0.deadline <= now }
+        queue.fail(isReached ? late : error ?? late) { $0.deadline <= now }
     }
 
     private func scheduleBeat(now: NIODeadline) {
-        guard waitingCount > 0 || links.contains(where: { $0.openStreams > 0 }) else {
+        guard !queue.isEmpty || links.contains(where: { $0.openStreams > 0 }) else {
             if let check = links.map({ $0.state.nextCheck(isBusy: false) }).min() { beat(at: check, now: now) }
             return
         }
@@ -368,7 +302,7 @@ final class Dispatcher: @unchecked Sendable {
     }
 
     private func endIfOver() {
-        guard isShutDown, waitingCount == 0, !links.contains(where: { $0.openStreams > 0 }) else { return }
+        guard queue.isClosed, queue.isEmpty, !links.contains(where: { $0.openStreams > 0 }) else { return }
         for link in links where !link.isClosed { link.leave() }
         // A connection that is still being made is closed when it is there: nobody waits for an address that is silent.
         guard links.isEmpty else { return }
