@@ -2,7 +2,7 @@ import pytest
 
 from service import HERALD, Service
 
-pytest_plugins = ("parties", "mqtt_fixtures", "screen_page")
+pytest_plugins = ("parties", "mqtt_fixtures", "relay_fixtures", "screen_page")
 
 
 def pytest_configure(config):

@@ -9,7 +9,7 @@ from binary import BAD_TOKEN, accepted
 from cutting_proxy import CuttingProxy
 from parties import OTHER, remove_app
 from provider import Device, away_device
-from relay import PAYLOAD, TOPIC, Relay, SQLiteQueue, asking, fill
+from relay import PAYLOAD, TOPIC, asking, fill
 from service import eventually, herald
 
 ROWS = 500
@@ -18,18 +18,6 @@ ROWS = 500
 @pytest.fixture
 def service(fresh):
     return fresh().start()
-
-
-@pytest.fixture
-def queue(tmp_path):
-    return SQLiteQueue(tmp_path / "queue.db")
-
-
-@pytest.fixture
-def relay(queue):
-    relay = Relay(queue.url)
-    yield relay
-    relay.close()
 
 
 @pytest.fixture

@@ -6,23 +6,11 @@ import subprocess
 import pytest
 
 from provider import away_device
-from relay import Relay, SQLiteQueue, asking, received
+from relay import asking, received
 from service import TEAM, TOPIC, eventually, herald
 
 OTHER = "com.example.other"
 ROWS = 60
-
-
-@pytest.fixture
-def queue(tmp_path):
-    return SQLiteQueue(tmp_path / "queue.db")
-
-
-@pytest.fixture
-def relay(queue):
-    relay = Relay(queue.url)
-    yield relay
-    relay.close()
 
 
 def to(service):

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from provider import away_device
-from relay import PostgresServer, Relay, SQLiteQueue, check, fill, received, sending
+from relay import PostgresServer, Relay, check, fill, received, sending
 from service import TOPIC, eventually, herald
 
 #: So many deaths are let through in ten minutes.
@@ -22,18 +22,6 @@ def drill(service, *words):
 
 def states(service, id):
     return [line["state"] for line in service.journal(id)]
-
-
-@pytest.fixture
-def queue(tmp_path):
-    return SQLiteQueue(tmp_path / "queue.db")
-
-
-@pytest.fixture
-def relay(queue):
-    relay = Relay(queue.url)
-    yield relay
-    relay.close()
 
 
 def test_a_wave_of_deaths_puts_the_brake_on(fresh, queue, relay):

@@ -7,7 +7,17 @@ import CDispatch
 #endif
 
 /// Files of the agent's folder, of which a reader sees either the old or the new content, and which survive loss of power.
-enum AgentFile {
+package enum AgentFile {
+    /// Makes a folder (0700) with a name that nothing else has, in `place`.
+    /// - Returns: Its path; nil if there can be none.
+    package static func makeTemporaryFolder(in place: String, named name: String) -> String? {
+        // mkdtemp(3) puts letters of its own in place of the last six.
+        var template = Array("\(place)/\(name).XXXXXX".utf8CString)
+        return template.withUnsafeMutableBufferPointer { buffer in
+            buffer.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) }
+        }
+    }
+
     /// Writes a whole file by renaming a complete one into its place.
     static func replace(_ path: String, with bytes: [UInt8]) throws {
         let draft = path + ".new"

@@ -35,11 +35,9 @@ final class AgentFolder: Sendable {
 
     /// A folder for a device that keeps nothing; it is gone with the device.
     static func temporary() throws -> AgentFolder {
-        var template = Array((NSTemporaryDirectory() + "/herald-agent-XXXXXX").utf8CString)
-        let made = template.withUnsafeMutableBufferPointer { buffer in
-            buffer.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) }
+        guard let made = AgentFile.makeTemporaryFolder(in: NSTemporaryDirectory(), named: "herald-agent") else {
+            throw AgentFile.failure("cannot make a folder in", NSTemporaryDirectory())
         }
-        guard let made else { throw AgentFile.failure("cannot make a folder in", NSTemporaryDirectory()) }
         return try AgentFolder(URL(fileURLWithPath: made).standardizedFileURL.path, isKept: false)
     }
 

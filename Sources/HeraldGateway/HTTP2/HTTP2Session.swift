@@ -199,7 +199,7 @@ final class HTTP2Session {
         guard count != streams.announced else { return }
         var entry = nghttp2_settings_entry(
             settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue),
-            value: streams.libraryCeiling
+            value: streams.sessionCeiling
         )
         guard nghttp2_submit_settings(library, 0, &entry, 1) == 0 else { return }
         streams.announce(count)
@@ -369,7 +369,7 @@ final class HTTP2Session {
         }
         let entries = [
             entry(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, 4096),
-            entry(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, Int(streams.libraryCeiling)),
+            entry(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, Int(streams.sessionCeiling)),
             entry(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.drainedBodyBytes),
             entry(NGHTTP2_SETTINGS_MAX_FRAME_SIZE, 16_384),
             entry(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.advertisedHeaderListBytes),

@@ -26,7 +26,7 @@ struct StreamLimit {
     }
 
     /// What the library is told.
-    var libraryCeiling: UInt32 { UInt32(clamping: ceiling) * 2 + 1 }
+    var sessionCeiling: UInt32 { UInt32(clamping: ceiling) * 2 + 1 }
 
     /// Whether another stream may open.
     func admits() -> Bool {

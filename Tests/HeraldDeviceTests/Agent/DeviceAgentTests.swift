@@ -151,7 +151,8 @@ import Testing
         #expect(runs == "x\n")
     }
 
-    @Test func anAppInSwiftHearsAllThatItNeeds() async throws {
+    /// An app on the local socket of an agent that runs.
+    private func withLocalApp(_ body: @Sendable (DeviceAgent, LocalApp) async throws -> Void) async throws {
         let folder = try TemporaryFolder()
         let agent = try agent(folder)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -161,43 +162,41 @@ import Testing
             // The device listens once it runs.
             for await snapshot in await agent.snapshots() where snapshot.connection.state == .connected { break }
             try await LocalApp.run(PhoneKit.topic, wants: [.alert], socket: socket) { app in
-                var events = app.events.makeAsyncIterator()
-                try await agent.perform(.permit(PhoneKit.topic, [.alert, .badge]))
-                #expect(await events.next() == .permission([.alert]))
-                #expect(try await app.languages() == ["en"])
-                try await app.move(to: .foreground)
-                try await agent.receive(notification(1, #"{"aps":{"alert":"a"}}"#))
-                guard case .notification(let notification)? = await events.next() else {
-                    Issue.record("no notification")
-                    return
-                }
-                #expect(notification.cause == .foreground && notification.id == NotificationID(high: 0, low: 1))
-                await #expect(throws: DeviceError.self) { try await app.done(NotificationID(high: 9, low: 9), .noData) }
+                try await body(agent, app)
             }
         }
     }
 
-    @Test func anAppThatDoesNotReadIsLetGoAndToldSo() async throws {
-        let folder = try TemporaryFolder()
-        let agent = try agent(folder)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            defer { group.cancelAll() }
-            group.addTask { try await agent.run() }
-            let socket = folder.path + "/device/run/agent.sock"
-            for await snapshot in await agent.snapshots() where snapshot.connection.state == .connected { break }
-            try await LocalApp.run(PhoneKit.topic, wants: [.alert], socket: socket) { app in
-                let words = "disconnected: \(LocalClient.maximumUnread) events were not read"
-                await #expect(throws: DeviceError(.unreachable, words)) {
-                    for count in 0...LocalClient.maximumUnread {
-                        try await agent.perform(.permit(PhoneKit.topic, count.isMultiple(of: 2) ? [.alert] : [.badge]))
-                        // Answered in turn: what was said before it has come.
-                        _ = try await app.languages()
-                    }
-                }
-                var heard = 0
-                for await _ in app.events { heard += 1 }
-                #expect(heard == LocalClient.maximumUnread)
+    @Test func anAppInSwiftHearsAllThatItNeeds() async throws {
+        try await withLocalApp { agent, app in
+            var events = app.events.makeAsyncIterator()
+            try await agent.perform(.permit(PhoneKit.topic, [.alert, .badge]))
+            #expect(await events.next() == .permission([.alert]))
+            #expect(try await app.languages() == ["en"])
+            try await app.move(to: .foreground)
+            try await agent.receive(notification(1, #"{"aps":{"alert":"a"}}"#))
+            guard case .notification(let notification)? = await events.next() else {
+                Issue.record("no notification")
+                return
             }
+            #expect(notification.cause == .foreground && notification.id == NotificationID(high: 0, low: 1))
+            await #expect(throws: DeviceError.self) { try await app.done(NotificationID(high: 9, low: 9), .noData) }
+        }
+    }
+
+    @Test func anAppThatDoesNotReadIsLetGoAndToldSo() async throws {
+        try await withLocalApp { agent, app in
+            let words = "disconnected: \(LocalClient.maximumUnread) events were not read"
+            await #expect(throws: DeviceError(.unreachable, words)) {
+                for count in 0...LocalClient.maximumUnread {
+                    try await agent.perform(.permit(PhoneKit.topic, count.isMultiple(of: 2) ? [.alert] : [.badge]))
+                    // Answered in turn: what was said before it has come.
+                    _ = try await app.languages()
+                }
+            }
+            var heard = 0
+            for await _ in app.events { heard += 1 }
+            #expect(heard == LocalClient.maximumUnread)
         }
     }
 

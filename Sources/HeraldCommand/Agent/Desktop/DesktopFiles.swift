@@ -18,10 +18,7 @@ struct DesktopFiles {
     init(environment: [String: String]) {
         let session = environment["XDG_RUNTIME_DIR"].flatMap { $0.isEmpty ? nil : $0 }
         let place = URL(fileURLWithPath: session ?? NSTemporaryDirectory()).standardizedFileURL.path
-        var template = Array("\(place)/herald-desktop.XXXXXX".utf8CString)
-        folder = template.withUnsafeMutableBufferPointer { buffer in
-            buffer.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) }
-        }
+        folder = AgentFile.makeTemporaryFolder(in: place, named: "herald-desktop")
     }
 
     /// Writes what the snapshot names and is not there yet.
