@@ -1,5 +1,3 @@
-import NIOCore
-
 /// How a call that was not answered ends.
 protocol CallOutcome: Sendable {
     /// The service does not have it, or may not have it: the error says which.
