@@ -142,6 +142,16 @@ class Link(Wire):
     def acknowledge(self, *publishes):
         self.send(*(mqtt.puback(found.packet_id, self.version) for found in publishes if found.qos))
 
+    def register_and_hear(self, provider):
+        """Registers and takes a first notification: from then on they go straight to this connection. Returns the token.
+
+        Until what waits for the app has been read, they are stored first, and there a newer one replaces an older.
+        """
+        token = self.register()
+        assert provider.push(token).status == 200
+        self.notification()
+        return token
+
     def settled(self):
         """The connection stands, and nothing comes before the answer to a PINGREQ."""
         before = self.ping()

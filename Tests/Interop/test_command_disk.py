@@ -35,8 +35,9 @@ def fill(path):
 class Accepted:
     """What was answered with 200, the newest of each device last."""
 
-    def __init__(self, provider):
+    def __init__(self, provider, may_stop=False):
         self.provider = provider
+        self.may_stop = may_stop
         self.newest = {}
         #: Everything that was sent, in order, whatever came of it.
         self.sent = {}
@@ -48,8 +49,12 @@ class Accepted:
         if answer.status == 200:
             self.newest[device.id] = id
         else:
-            assert_refused(answer, 503, "ServiceUnavailable", id)
+            assert_refused(answer, 503, self.refusal(answer), id)
         return answer
+
+    def refusal(self, answer):
+        """Why a disk that fails refuses: a service that it ends refuses what comes meanwhile as one that stops."""
+        return "Shutdown" if self.may_stop and answer.reason == "Shutdown" else "ServiceUnavailable"
 
 
 @pytest.fixture
@@ -225,7 +230,7 @@ def test_a_failed_sync_ends_the_process_with_one_line_and_loses_nothing(fresh, w
     service = fresh().start()
     devices = [away_device(service, name=f"device {n}") for n in range(3)]
     with Provider(service, service.provider_certificate()) as provider:
-        accepted = Accepted(provider)
+        accepted = Accepted(provider, may_stop=True)
         for device in devices:
             assert accepted.push(device).status == 200
         with failing(service, "fdatasync,fsync", "EIO", when):

@@ -366,7 +366,7 @@ def test_one_of_two_overlapping_filters_is_enough_at_its_own_qos(device, version
 @pytest.mark.parametrize("maximum", [1, 3, 20])
 def test_the_receive_maximum_is_obeyed_and_nothing_is_lost(device, provider, maximum):
     link = device.connect(properties=[(Property.RECEIVE_MAXIMUM, maximum)])
-    token = link.register()
+    token = link.register_and_hear(provider)
     streams = [provider.send(token, {"n": number}) for number in range(40)]
     numbers, unacknowledged = [], []
     while len(numbers) < 40:

@@ -424,7 +424,7 @@ def test_MQTT311_4_3_2_2_and_3_3_1_3_after_its_puback_an_identifier_names_a_new_
 
 def test_MQTT311_4_6_0_6_notifications_for_a_topic_come_in_the_order_of_the_provider(device, provider):
     link = device.connect(4)
-    token = link.register()
+    token = link.register_and_hear(provider)
     streams = [provider.send(token, {"n": number}) for number in range(30)]
     assert [link.notification().payload for _ in streams] == [b'{"n":%d}' % number for number in range(30)]
     assert {provider.answer(stream).status for stream in streams} == {200}

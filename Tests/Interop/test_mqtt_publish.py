@@ -218,7 +218,7 @@ def test_MQTT_3_4_2_1_a_puback_may_have_a_reason_and_properties(device, provider
 
 def test_MQTT_4_6_0_5_and_6_notifications_for_a_topic_come_in_the_order_of_the_provider(device, provider):
     link = device.connect()
-    token = link.register()
+    token = link.register_and_hear(provider)
     # Fewer than the service holds for a connection: all are sent.
     streams = [provider.send(token, {"n": number}) for number in range(50)]
     found = [link.notification().payload for _ in streams]
