@@ -101,17 +101,15 @@ let package = Package(
             ]
         ),
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", grdb, grdbSQLite, logging]),
+        herald("HeraldWeb", [hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore]),
         herald(
             "HeraldConsole",
-            [
-                "HeraldModel", "HeraldMailbox", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging,
-                coreMetrics, nioCore,
-            ]
+            ["HeraldModel", "HeraldMailbox", "HeraldWeb", hummingbird, logging, coreMetrics]
         ),
         herald(
             "HeraldActivation",
             [
-                "HeraldModel", "HeraldTrust", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging,
+                "HeraldModel", "HeraldTrust", "HeraldWeb", hummingbird, hummingbirdCore, httpTypes, logging,
                 coreMetrics, nioCore, nioPosix, nioSSL, nioTLS,
             ]
         ),
@@ -126,8 +124,8 @@ let package = Package(
         herald(
             "HeraldRelay",
             [
-                "HeraldModel", "HeraldProvider", "CLibpq", grdb, grdbSQLite, httpClient, hummingbird, hummingbirdCore,
-                httpTypes, lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1,
+                "HeraldModel", "HeraldProvider", "HeraldWeb", "CLibpq", grdb, grdbSQLite, httpClient, hummingbird,
+                lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1,
             ]
         ),
         .target(name: "CSpawn"),
@@ -142,7 +140,7 @@ let package = Package(
         .target(
             name: "HeraldScreen",
             dependencies: [
-                "HeraldDevice", "HeraldModel", hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore,
+                "HeraldDevice", "HeraldModel", "HeraldWeb", hummingbird, httpTypes, logging, nioCore,
             ],
             // In the binary, so that there is nothing beside it.
             resources: [.embedInCode("Resources")],
@@ -154,7 +152,7 @@ let package = Package(
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway",
                 "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
-                "HeraldDevice", "HeraldScreen",
+                "HeraldDevice", "HeraldScreen", "HeraldWeb",
                 argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
                 nioHTTP1,
                 nioPosix, httpClient,
@@ -195,10 +193,12 @@ let package = Package(
             "HeraldStoresTests",
             ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb, grdbSQLite, logging]
         ),
+        tests("HeraldWebTests", ["HeraldWeb", hummingbird, nioCore]),
         tests(
             "HeraldConsoleTests",
             [
-                "HeraldConsole", "HeraldModel", "HeraldTestSupport", httpClient, lifecycle, logging, coreMetrics,
+                "HeraldConsole", "HeraldModel", "HeraldTestSupport", "HeraldWeb", httpClient, lifecycle, logging,
+                coreMetrics,
                 nioCore, nioHTTP1,
             ]
         ),
@@ -224,13 +224,16 @@ let package = Package(
         ),
         tests(
             "HeraldScreenTests",
-            ["HeraldScreen", "HeraldDevice", "HeraldModel", httpClient, lifecycle, logging, nioCore, nioHTTP1]
+            [
+                "HeraldScreen", "HeraldDevice", "HeraldModel", "HeraldWeb", httpClient, lifecycle, logging, nioCore,
+                nioHTTP1,
+            ]
         ),
         tests(
             "HeraldCommandTests",
             [
                 "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox", "HeraldModel",
-                "HeraldProvider", "HeraldRelay", "HeraldTestSupport", "HeraldTrust",
+                "HeraldProvider", "HeraldRelay", "HeraldTestSupport", "HeraldTrust", "HeraldWeb",
                 argumentParser, httpClient, logging, nioCore,
             ]
         ),

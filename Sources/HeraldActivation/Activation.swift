@@ -1,5 +1,6 @@
 package import HeraldModel
 package import HeraldTrust
+package import HeraldWeb
 import Hummingbird
 import HummingbirdCore
 package import Logging
@@ -66,22 +67,10 @@ package final class Activation: Sendable {
     }
 
     /// The door; `isOpen` is told the port once it listens.
-    package func door(_ isOpen: @escaping @Sendable (Int) -> Void) -> ActivationDoor {
-        let (host, port) = (configuration.host, configuration.port)
-        return ActivationDoor(address: "\(host):\(port)", host: host) {
-            self.application { channel in isOpen(channel.localAddress?.port ?? port) }
-        }
-    }
-
-    private func application(
-        _ isOpen: @escaping @Sendable (any Channel) async -> Void
-    ) -> Application<RouterResponder<ActivationContext>> {
+    package func door(_ isOpen: @escaping @Sendable (Int) -> Void) -> WebDoor {
         let router = Router(context: ActivationContext.self)
         router.add(middleware: ActivationFailures(logger: logger))
         addRoutes(to: router)
-        var quiet = logger
-        // Hummingbird tells of each start and stop; Herald says itself where its doors are, and what failed is thrown.
-        quiet.logLevel = .critical
         var decoder = HTTP1Channel.Configuration.DecoderConfiguration()
         decoder.maxHeaderFieldSize = configuration.maximumHeaderBytes
         decoder.maxHeaderListSize = configuration.maximumHeaderBytes
@@ -91,8 +80,10 @@ package final class Activation: Sendable {
             httpDecoderConfiguration: decoder
         )
         let (listener, configuration) = (listener, configuration)
-        return Application(
-            responder: router.buildResponder(),
+        let place = WebPlace.Address.port(host: configuration.host, port: configuration.port)
+        return WebDoor(
+            WebPlace(door: "activation", place, portOption: "--activation-port", hostOption: "--host"),
+            router: router,
             server: HTTPServerBuilder { responder in
                 ActivationChannel(
                     base: HTTP1Channel(responder: responder, configuration: http),
@@ -100,12 +91,9 @@ package final class Activation: Sendable {
                     configuration: configuration
                 )
             },
-            configuration: ApplicationConfiguration(
-                address: .hostname(configuration.host, port: configuration.port),
-                serverName: "herald"
-            ),
-            onServerRunning: isOpen,
-            logger: quiet
+            maximumConnections: nil,
+            logger: logger,
+            isOpen: isOpen
         )
     }
 }

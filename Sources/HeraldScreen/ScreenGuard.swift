@@ -1,4 +1,5 @@
 import HTTPTypes
+import HeraldWeb
 import Hummingbird
 
 #if canImport(Glibc)
@@ -21,7 +22,7 @@ struct ScreenGuard: RouterMiddleware {
         next: (Request, BasicRequestContext) async throws -> Response
     ) async throws -> Response {
         guard let authority = request.head.authority, isOurs(authority) else {
-            throw ScreenRefusal(
+            throw WebRefusal(
                 421,
                 "the screen answers to localhost, a loopback address, or the address given with --screen-host"
             )
@@ -34,11 +35,11 @@ struct ScreenGuard: RouterMiddleware {
 
     private func refuseForeign(_ request: Request, authority: String) throws {
         if let origin = request.headers[.origin], origin.lowercased() != "http://" + authority.lowercased() {
-            throw ScreenRefusal(403, "a page of another site may not use the device")
+            throw WebRefusal(403, "a page of another site may not use the device")
         }
         let type = request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         guard type?.filter({ $0 != " " }) == "application/json" else {
-            throw ScreenRefusal(415, "send the action with content-type: application/json")
+            throw WebRefusal(415, "send the action with content-type: application/json")
         }
     }
 

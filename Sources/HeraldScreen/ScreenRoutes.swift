@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import HeraldDevice
 import HeraldModel
+import HeraldWeb
 import Hummingbird
 import NIOCore
 
@@ -22,15 +23,15 @@ struct ScreenRoutes: Sendable {
     }
 
     func add(to router: Router<BasicRequestContext>) {
-        router.get { _, _ in ScreenReply.bytes(ScreenAssets.page.bytes, type: ScreenAssets.page.type) }
+        router.get { _, _ in WebReply.bytes(ScreenAssets.page.bytes, type: ScreenAssets.page.type) }
         router.get("assets/:name") { _, context in
             guard let asset = ScreenAssets.files[try context.parameters.require("name")] else {
                 throw HTTPError(.notFound)
             }
-            return ScreenReply.bytes(asset.bytes, type: asset.type)
+            return WebReply.bytes(asset.bytes, type: asset.type)
         }
         let api = router.group("api")
-        api.get("device") { _, _ in try ScreenReply.json(await view.snapshot()) }
+        api.get("device") { _, _ in try WebReply.json(await view.snapshot()) }
         api.post("device") { request, _ in try await perform(request) }
         api.get("events") { _, _ in try events() }
         api.get("saw/:id") { request, context in try await saw(try context.parameters.require("id"), request) }
@@ -48,60 +49,54 @@ struct ScreenRoutes: Sendable {
     }
 
     private func perform(_ request: Request) async throws -> Response {
-        let limit = configuration.maximumBodyBytes
-        let body: ByteBuffer
-        do {
-            body = try await request.body.collect(upTo: limit)
-        } catch is NIOTooManyBytesError {
-            throw ScreenRefusal(413, "the action is longer than \(limit) bytes")
-        }
+        let body = try await WebBody.bytes(of: request, limit: configuration.maximumBodyBytes)
         let action: PhoneAction
         do {
-            action = try JSONDecoder().decode(PhoneAction.self, from: Data(body.readableBytesView))
+            action = try JSONDecoder().decode(PhoneAction.self, from: Data(body))
         } catch DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty {
-            throw ScreenRefusal(400, context.debugDescription)
+            throw WebRefusal(400, context.debugDescription)
         } catch {
-            throw ScreenRefusal(400, "the body is not a JSON object like {\"do\":\"unlock\"}")
+            throw WebRefusal(400, "the body is not a JSON object like {\"do\":\"unlock\"}")
         }
         if case .install = action {
             // Paths are the user's; a page has no business with them.
-            throw ScreenRefusal(400, "apps are installed with `herald agent install`, not from the screen")
+            throw WebRefusal(400, "apps are installed with `herald agent install`, not from the screen")
         }
         do {
             try await view.perform(action)
         } catch let error as DeviceError {
-            throw ScreenRefusal(error.code == .notPossible ? 409 : 500, error.message)
+            throw WebRefusal(error.code == .notPossible ? 409 : 500, error.message)
         }
-        return ScreenReply.nothing()
+        return Response(status: .noContent)
     }
 
     private func events() throws -> Response {
         guard let place = viewers.take() else {
-            throw ScreenRefusal(503, "\(configuration.maximumViewers) pages watch this device already; close one")
+            throw WebRefusal(503, "\(configuration.maximumViewers) pages watch this device already; close one")
         }
         return Response(
             status: .ok,
-            headers: ScreenReply.fields("text/event-stream"),
+            headers: [.contentType: "text/event-stream"],
             body: SnapshotEvents(view: view, keepAlive: configuration.keepAlive, clock: clock, place: place).body
         )
     }
 
     private func saw(_ text: String, _ request: Request) async throws -> Response {
         guard let id = NotificationID(text) else {
-            throw ScreenRefusal(400, "\(text.prefix(80)) is no apns-id: it must be a UUID like 2f7ca8f4-….")
+            throw WebRefusal(400, "\(text.prefix(80)) is no apns-id: it must be a UUID like 2f7ca8f4-….")
         }
         let wait = try wait(request)
         guard let record = try await record(of: id, within: wait) else {
             let late = wait > .zero ? " within \(wait)" : ""
-            throw ScreenRefusal(404, "no notification with this apns-id has come to this device\(late)")
+            throw WebRefusal(404, "no notification with this apns-id has come to this device\(late)")
         }
-        return try ScreenReply.json(record)
+        return try WebReply.json(record)
     }
 
     private func record(of id: NotificationID, within wait: Duration) async throws -> SawRecord? {
         guard wait > .zero else { return await view.saw(id, within: .zero) }
         guard let place = waits.take() else {
-            throw ScreenRefusal(503, "\(configuration.maximumWaits) requests wait already; ask again later")
+            throw WebRefusal(503, "\(configuration.maximumWaits) requests wait already; ask again later")
         }
         defer { place.leave() }
         return await view.saw(id, within: wait)
@@ -112,16 +107,16 @@ struct ScreenRoutes: Sendable {
         guard let text = request.uri.queryParameters["wait"] else { return .zero }
         let longest = configuration.longestWait
         guard let seconds = Double(text), seconds >= 0, seconds <= Double(longest.components.seconds) else {
-            throw ScreenRefusal(400, "wait must be seconds from 0 to \(longest.components.seconds)")
+            throw WebRefusal(400, "wait must be seconds from 0 to \(longest.components.seconds)")
         }
         return .milliseconds(Int64(seconds * 1000))
     }
 
     private func file(_ kind: BundleFileKind, of topic: String, named name: String) async throws -> Response {
         guard let topic = Topic(decoded(topic)), let bytes = await view.file(kind, of: topic, named: name) else {
-            throw ScreenRefusal(404, "there is no such \(kind)")
+            throw WebRefusal(404, "there is no such \(kind)")
         }
-        return ScreenReply.bytes(bytes, type: FileType.name(of: bytes))
+        return WebReply.bytes(bytes, type: FileType.name(of: bytes))
     }
 
     private func decoded(_ text: String) -> String {

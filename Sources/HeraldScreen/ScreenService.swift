@@ -1,8 +1,7 @@
 package import HeraldDevice
+import HeraldWeb
 import Hummingbird
-import HummingbirdCore
 package import Logging
-import NIOCore
 import ServiceLifecycle
 
 /// A device's screen, for people with a browser and for tests with an HTTP client.
@@ -24,7 +23,7 @@ package struct ScreenService: Service {
 
     /// The screen of one device; `isOpen` is told the port once it listens.
     ///
-    /// Run it as a service: it ends with the group, or throws ``ScreenError`` if it cannot listen.
+    /// Run it as a service: it ends with the group, or throws `WebDoorError` if it cannot listen.
     package init(
         configuration: ScreenConfiguration,
         view: any DeviceView,
@@ -39,37 +38,24 @@ package struct ScreenService: Service {
         self.isOpen = isOpen
     }
 
+    /// Serves until the group stops.
+    /// - Throws: `WebDoorError` if it cannot listen.
     package func run() async throws {
-        do {
-            try await application().run()
-        } catch let error as IOError {
-            throw ScreenError(cannotListen: "\(configuration.host):\(configuration.port)", cause: error)
-        }
-    }
-
-    private func application() -> Application<RouterResponder<BasicRequestContext>> {
         let router = Router(context: BasicRequestContext.self)
-        router.add(middleware: ScreenFailures(logger: logger))
+        // The headers first: failures have them too.
+        router.add(middleware: ScreenHeaders())
+        router.add(middleware: WebFailures(logger: logger))
         router.add(middleware: ScreenGuard(host: configuration.host))
         ScreenRoutes(configuration: configuration, view: view, clock: clock).add(to: router)
-        var quiet = logger
-        // Hummingbird tells of each start and stop, and calls a stop by cancellation an error; the agent says itself where
-        // its screen is, and what failed is thrown.
-        quiet.logLevel = .critical
-        let port = configuration.port
-        let isOpen = isOpen
-        return Application(
-            responder: router.buildResponder(),
-            server: .http1(
-                configuration: HTTP1Channel.Configuration(idleTimeout: TimeAmount(configuration.idleTimeout))
-            ),
-            configuration: ApplicationConfiguration(
-                address: .hostname(configuration.host, port: port),
-                serverName: "herald",
-                availableConnectionsDelegate: .maximum(configuration.maximumConnections, logger: quiet)
-            ),
-            onServerRunning: { channel in await isOpen(channel.localAddress?.port ?? port) },
-            logger: quiet
+        let place = WebPlace.Address.port(host: configuration.host, port: configuration.port)
+        let door = WebDoor(
+            WebPlace(door: "screen", place, portOption: "--screen port", hostOption: "--screen-host"),
+            router: router,
+            server: .plain(idleTimeout: configuration.idleTimeout),
+            maximumConnections: configuration.maximumConnections,
+            logger: logger,
+            isOpen: isOpen
         )
+        try await door.run()
     }
 }

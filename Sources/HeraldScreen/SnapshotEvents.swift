@@ -1,4 +1,5 @@
 import HeraldDevice
+import HeraldWeb
 import HummingbirdCore
 import NIOCore
 import ServiceLifecycle
@@ -46,7 +47,7 @@ struct SnapshotEvents: Sendable {
         guard let snapshot else { return ByteBuffer(string: ": still here\n\n") }
         var event = ByteBuffer(string: "event: device\ndata: ")
         // JSON as it is written here has no line break, which would end the event's field.
-        event.writeBytes(try ScreenReply.encode(snapshot))
+        event.writeBytes(try WebReply.encode(snapshot))
         event.writeString("\n\n")
         return event
     }

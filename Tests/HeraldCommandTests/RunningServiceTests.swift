@@ -4,6 +4,7 @@ import HeraldConsole
 import HeraldMailbox
 import HeraldModel
 import HeraldTrust
+import HeraldWeb
 import Logging
 import Testing
 

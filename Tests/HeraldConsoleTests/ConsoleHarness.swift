@@ -3,6 +3,7 @@ import Foundation
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldWeb
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -193,7 +194,7 @@ struct ConsoleHarness {
     }
 
     private func run<Result: Sendable>(
-        _ door: ConsoleDoor,
+        _ door: WebDoor,
         _ body: @Sendable () async throws -> Result
     ) async throws -> Result {
         try await withThrowingTaskGroup(of: Void.self) { group in

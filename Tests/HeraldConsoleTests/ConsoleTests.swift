@@ -2,6 +2,7 @@ import CoreMetrics
 import Foundation
 import HeraldConsole
 import HeraldModel
+import HeraldWeb
 import Synchronization
 import Testing
 
@@ -73,7 +74,7 @@ import Testing
     func `the admin API is closed to who does not know the token`(token: String?) async throws {
         let answer = try await harness.withPort { try await harness.ask("GET", $0 + "/v1/status", token: token) }
         #expect(answer.status == 401)
-        #expect(try answer.decode(AdminFailure.self).error.contains("run/admin.token"))
+        #expect(try answer.decode(WebFailure.self).error.contains("run/admin.token"))
         #expect(!answer.body.contains(harness.token))
     }
 
@@ -128,7 +129,7 @@ import Testing
     func `a journal request that makes no sense is refused in words`(query: String) async throws {
         let answer = try await harness.withSocket { try await harness.ask("GET", $0 + "/v1/journal?" + query) }
         #expect(answer.status == 400)
-        #expect(try !answer.decode(AdminFailure.self).error.isEmpty)
+        #expect(try !answer.decode(WebFailure.self).error.isEmpty)
     }
 
     @Test func `an entry has the state's words and its reason apart`() throws {
@@ -152,7 +153,7 @@ import Testing
     func `a request for channels that makes no sense is refused in words`(query: String) async throws {
         let answer = try await harness.withSocket { try await harness.ask("GET", $0 + "/v1/channels?" + query) }
         #expect(answer.status == 400)
-        #expect(try !answer.decode(AdminFailure.self).error.isEmpty)
+        #expect(try !answer.decode(WebFailure.self).error.isEmpty)
     }
 
     @Test func `credentials are listed and revoked`() async throws {
@@ -166,7 +167,7 @@ import Testing
         #expect(try list.decode([CredentialEntry].self) == [StandInAdministration.credential])
         #expect(try revoked.decode(CredentialEntry.self).id == "c1")
         #expect(unknown.status == 404)
-        #expect(try unknown.decode(AdminFailure.self).error == "there is no credential c2")
+        #expect(try unknown.decode(WebFailure.self).error == "there is no credential c2")
     }
 
     @Test func `a failure inside is an answer too`() async throws {
@@ -219,13 +220,13 @@ import Testing
     func `what is not there is answered as such`(method: String, path: String) async throws {
         let answer = try await harness.withSocket { try await harness.ask(method, $0 + path) }
         #expect(answer.status == 404)
-        #expect(try !answer.decode(AdminFailure.self).error.isEmpty)
+        #expect(try !answer.decode(WebFailure.self).error.isEmpty)
     }
 
     @Test func `an occupied port is an error that says so`() async throws {
         let error = try await harness.withPort { base in
             let port = try #require(Int(base.split(separator: ":").last ?? ""))
-            return await #expect(throws: ConsoleError.self) {
+            return await #expect(throws: WebDoorError.self) {
                 try await harness.console(port: port).port { _ in }.run()
             }
         }

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import HeraldDevice
 import HeraldScreen
+import HeraldWeb
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -88,7 +89,7 @@ import Testing
             var second = harness
             second.configuration.port = port
             let taken = second.service { _ in }
-            let error = await #expect(throws: ScreenError.self) { try await taken.run() }
+            let error = await #expect(throws: WebDoorError.self) { try await taken.run() }
             #expect(error?.message.contains("127.0.0.1:\(port) is in use by another program") == true)
         }
     }

@@ -3,6 +3,7 @@ import Foundation
 import HeraldDevice
 import HeraldModel
 import HeraldScreen
+import HeraldWeb
 import Logging
 import ServiceLifecycle
 import UnixSignals
@@ -99,7 +100,7 @@ struct AgentService: Service {
         )
         do {
             try await group.run()
-        } catch let error as ScreenError {
+        } catch let error as WebDoorError {
             throw CommandError(.port, error.message)
         }
     }

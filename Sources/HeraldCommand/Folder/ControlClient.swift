@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Foundation
 import HeraldConsole
+import HeraldWeb
 import NIOCore
 import NIOHTTP1
 
@@ -78,7 +79,7 @@ struct ControlClient: Sendable {
         }
         let data = Data(answer.readableBytesView)
         guard (200..<300).contains(status.code) else {
-            let failure = try? JSONDecoder().decode(AdminFailure.self, from: data)
+            let failure = try? JSONDecoder().decode(WebFailure.self, from: data)
             throw CommandError(.refused, failure?.error ?? "the service answered \(status.code)")
         }
         return data

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldModel
+import HeraldWeb
 import Hummingbird
 import NIOCore
 
@@ -15,35 +16,39 @@ package struct AdminRoutes: Sendable {
 
     func add(to routes: RouterGroup<BasicRequestContext>) {
         addDrills(to: routes)
-        routes.get("status") { _, _ in try AdminReply.json(administration.status) }
+        routes.get("status") { _, _ in try WebReply.json(administration.status) }
         routes.get("journal") { request, _ in
             let (question, limit) = try journalQuestion(request)
-            return try AdminReply.json(await administration.journal(question, limit: limit))
+            return try WebReply.json(await administration.journal(question, limit: limit))
         }
         routes.get("channels") { request, _ in
             let bundle = try bundle(request)
-            return try AdminReply.json(await administration.channels(of: bundle, limit: try limit(request)))
+            return try WebReply.json(await administration.channels(of: bundle, limit: try limit(request)))
         }
-        routes.get("credentials") { _, _ in try AdminReply.json(await administration.credentials()) }
+        routes.get("credentials") { _, _ in try WebReply.json(await administration.credentials()) }
         routes.post("credentials/:id/revoke") { _, context in
-            try AdminReply.json(await administration.revokeCredential(try context.parameters.require("id")))
+            try WebReply.json(await administration.revokeCredential(try context.parameters.require("id")))
         }
-        routes.get("devices") { _, _ in try AdminReply.json(await administration.devices()) }
+        routes.get("devices") { _, _ in try WebReply.json(await administration.devices()) }
         routes.post("devices/:id/revoke") { _, context in
-            try AdminReply.json(await administration.revokeDevice(try context.parameters.require("id")))
+            try WebReply.json(await administration.revokeDevice(try context.parameters.require("id")))
         }
         routes.post("trust/reload") { _, _ in
             try await administration.reloadTrust()
-            return try AdminReply.json(administration.status)
+            return try WebReply.json(administration.status)
         }
-        routes.get("clock") { _, _ in try AdminReply.json(administration.clock) }
+        routes.get("clock") { _, _ in try WebReply.json(administration.clock) }
         routes.post("clock/advance") { request, _ in
-            let advance = try await AdminRoutes.body(of: request, as: ClockAdvance.self)
+            let advance = try await WebBody.json(
+                of: request,
+                as: ClockAdvance.self,
+                limit: AdminRoutes.maximumBodyBytes
+            )
             // A century is more than any test needs, and keeps the arithmetic far from its limits.
             guard advance.seconds.isFinite, abs(advance.seconds) <= 3_155_760_000 else {
                 throw AdminError(.badRequest, "seconds must be a number within a hundred years")
             }
-            return try AdminReply.json(
+            return try WebReply.json(
                 await administration.advanceClock(by: .milliseconds(Int64(advance.seconds * 1000)))
             )
         }
@@ -52,7 +57,11 @@ package struct AdminRoutes: Sendable {
     func add(_ control: [ControlRoute], to routes: RouterGroup<BasicRequestContext>) {
         for route in control {
             routes.post("control/\(route.name)") { request, _ in
-                AdminReply.json(bytes: try await route.answer(try await AdminRoutes.bytes(of: request)))
+                WebReply.json(
+                    bytes: try await route.answer(
+                        try await WebBody.bytes(of: request, limit: AdminRoutes.maximumBodyBytes)
+                    )
+                )
             }
         }
     }
@@ -102,23 +111,5 @@ package struct AdminRoutes: Sendable {
             throw AdminError(.badRequest, "topic must be a bundle identifier like com.example.app")
         }
         return bundle
-    }
-
-    static func bytes(of request: Request) async throws -> [UInt8] {
-        do {
-            let buffer = try await request.body.collect(upTo: maximumBodyBytes)
-            return Array(buffer.readableBytesView)
-        } catch is NIOTooManyBytesError {
-            throw AdminError(.tooLong, "the body is longer than \(maximumBodyBytes) bytes")
-        }
-    }
-
-    static func body<Value: Decodable>(of request: Request, as type: Value.Type) async throws -> Value {
-        let bytes = try await bytes(of: request)
-        do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
-        } catch {
-            throw AdminError(.badRequest, "the body is not the JSON that this request takes")
-        }
     }
 }

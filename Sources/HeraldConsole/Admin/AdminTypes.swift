@@ -4,15 +4,6 @@ package import HeraldModel
 // What the admin API says and hears, as JSON: the types that the server writes and the commands read.
 // Moments are texts in UTC with milliseconds (`2026-11-21T02:34:56.789Z`).
 
-/// The body of every refusal.
-package struct AdminFailure: Codable, Hashable, Sendable {
-    package let error: String
-
-    package init(error: String) {
-        self.error = error
-    }
-}
-
 /// Whether the service does its work.
 package struct HealthReport: Codable, Hashable, Sendable {
     package enum Status: String, Codable, Sendable {

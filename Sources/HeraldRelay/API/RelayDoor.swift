@@ -1,10 +1,7 @@
-import Foundation
-import HTTPTypes
 import HeraldModel
+import HeraldWeb
 import Hummingbird
-import HummingbirdCore
 import Logging
-import NIOCore
 import ServiceLifecycle
 
 /// Where the relay can be asked over HTTP, and who may.
@@ -27,7 +24,7 @@ package struct RelayDoorConfiguration: Sendable {
     }
 }
 
-/// The relay's door: health, metrics, and an API for those who queue from other machines or languages.
+/// What the relay can be asked: health, metrics, and an API for those who queue from other machines or languages.
 ///
 ///     GET /health /health/live      anybody who reaches the port
 ///     GET /metrics                  the same
@@ -63,43 +60,39 @@ package struct RelayDoor: Service {
         self.isOpen = isOpen
     }
 
+    /// Serves until the group stops.
+    /// - Throws: `WebDoorError` if it cannot listen.
     package func run() async throws {
+        let place = WebPlace.Address.port(host: configuration.host, port: configuration.port)
+        let door = WebDoor(
+            WebPlace(door: "relay", place, portOption: "--relay-port", hostOption: "--relay-host"),
+            router: router(),
+            server: .plain(idleTimeout: configuration.idleTimeout),
+            maximumConnections: configuration.maximumConnections,
+            name: "herald-relay",
+            logger: logger,
+            isOpen: isOpen
+        )
+        try await door.run()
+    }
+
+    private func router() -> Router<BasicRequestContext> {
         let router = Router(context: BasicRequestContext.self)
-        router.add(middleware: RelayFailures(logger: logger))
+        router.add(
+            middleware: WebFailures(logger: logger) { error in
+                guard (error as? RelayStoreError)?.code == .unavailable else { return nil }
+                return WebRefusal(503, "the queue does not work now: try again")
+            }
+        )
         router.get("health") { _, _ in try report() }
-        router.get("health/live") { _, _ in RelayReply.json(Array(#"{"status":"live"}"#.utf8)) }
-        router.get("metrics") { _, _ in RelayReply.text(metrics(), type: "text/plain; version=0.0.4; charset=utf-8") }
-        router.get("openapi.yaml") { _, _ in RelayReply.text(RelayDescription.yaml, type: "application/yaml") }
+        router.get("health/live") { _, _ in WebReply.live }
+        router.get("metrics") { _, _ in WebReply.metrics(metrics()) }
+        router.get("openapi.yaml") { _, _ in WebReply.text(RelayDescription.yaml, type: "application/yaml") }
         if let token = configuration.token {
-            let routes = router.group("v1").add(middleware: RelayToken(token: Array(token.utf8)))
+            let routes = router.group("v1").add(middleware: BearerToken(token, place: "of --api-token"))
             RelayRoutes(store: store, clock: clock).add(to: routes)
         }
-        // Hummingbird tells of each start and stop; what failed is thrown.
-        var quiet = logger
-        quiet.logLevel = .critical
-        let port = configuration.port
-        let application = Application(
-            responder: router.buildResponder(),
-            server: .http1(
-                configuration: HTTP1Channel.Configuration(idleTimeout: TimeAmount(configuration.idleTimeout))
-            ),
-            configuration: ApplicationConfiguration(
-                address: .hostname(configuration.host, port: port),
-                serverName: "herald-relay",
-                availableConnectionsDelegate: .maximum(configuration.maximumConnections, logger: quiet)
-            ),
-            onServerRunning: { channel in isOpen(channel.localAddress?.port ?? port) },
-            logger: quiet
-        )
-        do {
-            try await application.run()
-        } catch let error as IOError {
-            let place = "\(configuration.host):\(port)"
-            let why =
-                error.errnoCode == EADDRINUSE
-                ? "it is in use: choose another --relay-port (0 picks a free one)" : "\(error)"
-            throw RelayStoreError(.unusable, "cannot listen on \(place): \(why)")
-        }
+        return router
     }
 
     private func report() throws -> Response {
@@ -110,7 +103,7 @@ package struct RelayDoor: Service {
             notes: health.notes,
             oldestUnsentSeconds: health.progress?.oldestUnsentSeconds
         )
-        return try RelayReply.json(report, status: problems.isEmpty ? .ok : .serviceUnavailable)
+        return try WebReply.json(report, status: problems.isEmpty ? .ok : .serviceUnavailable)
     }
 }
 

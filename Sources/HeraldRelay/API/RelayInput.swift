@@ -1,22 +1,22 @@
 import Foundation
-import HTTPTypes
 import HeraldModel
+import HeraldWeb
 
 /// A text of a request, checked.
 private func checked(_ text: String?, _ name: String, _ longest: Int, isNeeded: Bool = false) throws -> String? {
     guard let text else {
-        if isNeeded { throw RelayRequestError(.badRequest, "`\(name)` is missing") }
+        if isNeeded { throw WebRefusal(400, "`\(name)` is missing") }
         return nil
     }
     guard !text.isEmpty, text.utf8.count <= longest, !text.utf8.contains(0) else {
-        throw RelayRequestError(.badRequest, "`\(name)` must have 1 to \(longest) bytes, none of them zero")
+        throw WebRefusal(400, "`\(name)` must have 1 to \(longest) bytes, none of them zero")
     }
     return text
 }
 
 private func topic(_ text: String) throws -> String {
     guard Topic(text) != nil else {
-        throw RelayRequestError(.badRequest, "`topic` must be a topic like com.example.app")
+        throw WebRefusal(400, "`topic` must be a topic like com.example.app")
     }
     return text
 }
@@ -24,7 +24,7 @@ private func topic(_ text: String) throws -> String {
 private func environment(_ text: String?) throws -> String? {
     guard let text else { return nil }
     guard PushEnvironment(rawValue: text) != nil else {
-        throw RelayRequestError(.badRequest, "`environment` is production or sandbox")
+        throw WebRefusal(400, "`environment` is production or sandbox")
     }
     return text
 }
@@ -49,7 +49,7 @@ struct DeviceInput: Decodable {
 
     func entry(at now: WallTime) throws -> DeviceEntry {
         guard let token = DeviceToken(deviceToken) else {
-            throw RelayRequestError(.badRequest, "`device_token` must be 64 hexadecimal digits")
+            throw WebRefusal(400, "`device_token` must be 64 hexadecimal digits")
         }
         var entry = DeviceEntry(token: token.hex, topic: try HeraldRelay.topic(topic))
         entry.environment = try HeraldRelay.environment(environment)
@@ -61,7 +61,7 @@ struct DeviceInput: Decodable {
                 && tag.utf8.allSatisfy { $0 == UInt8(ascii: "-") || Character(UnicodeScalar($0)).isASCIILetterOrDigit }
         }
         guard languages.count <= LanguageList.maximumCount, languages.allSatisfy(isTag) else {
-            throw RelayRequestError(.badRequest, "`languages` must be at most 20 tags like de-CH")
+            throw WebRefusal(400, "`languages` must be at most 20 tags like de-CH")
         }
         entry.languages = languages
         entry.registered = now
@@ -129,32 +129,32 @@ struct PushInput: Decodable {
         try content(&values)
         if let priority {
             guard let number = UInt8(exactly: priority), Priority(rawValue: number) != nil else {
-                throw RelayRequestError(.badRequest, "`priority` is 10, 5 or 1")
+                throw WebRefusal(400, "`priority` is 10, 5 or 1")
             }
             values[.priority] = .int(Int64(priority))
         }
         if let expiration {
             guard (0...253_402_300_799).contains(expiration) else {
-                throw RelayRequestError(.badRequest, "`expiration` is in seconds since 1970, or 0")
+                throw WebRefusal(400, "`expiration` is in seconds since 1970, or 0")
             }
             values[.expiration] = .int(expiration)
         }
         if let collapse = try checked(collapseID, "collapse_id", 64) {
             guard collapse.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
-                throw RelayRequestError(.badRequest, "`collapse_id` must be of ASCII")
+                throw WebRefusal(400, "`collapse_id` must be of ASCII")
             }
             values[.collapseID] = .text(collapse)
         }
         if let pushType {
             guard PushType(rawValue: pushType) != nil else {
-                throw RelayRequestError(.badRequest, "`push_type` is one of apns-push-type")
+                throw WebRefusal(400, "`push_type` is one of apns-push-type")
             }
             values[.pushType] = .text(pushType)
         }
         for (column, text) in [(QueueColumn.sendAfter, sendAfter), (.giveUpAt, giveUpAt)] {
             guard let text else { continue }
             guard let moment = WallTime(rfc3339: text), moment.milliseconds >= 0 else {
-                throw RelayRequestError(.badRequest, "`\(column.rawValue)` is a moment like 2026-11-21T02:34:56Z")
+                throw WebRefusal(400, "`\(column.rawValue)` is a moment like 2026-11-21T02:34:56Z")
             }
             values[column] = StoredMoment.text(moment)
         }
@@ -167,14 +167,14 @@ struct PushInput: Decodable {
         switch (deviceToken, user) {
         case (.one(let token)?, nil):
             guard let token = DeviceToken(token) else {
-                throw RelayRequestError(.badRequest, "`device_token` must be 64 hexadecimal digits, or a list of such")
+                throw WebRefusal(400, "`device_token` must be 64 hexadecimal digits, or a list of such")
             }
             values[.deviceToken] = .text(token.hex)
         case (.many(let tokens)?, nil):
             guard (1...RowReader.maximumTokens).contains(tokens.count), tokens.allSatisfy({ DeviceToken($0) != nil })
             else {
-                throw RelayRequestError(
-                    .badRequest,
+                throw WebRefusal(
+                    400,
                     "`device_token` must be a list of 1 to \(RowReader.maximumTokens) times 64 hexadecimal digits"
                 )
             }
@@ -183,18 +183,18 @@ struct PushInput: Decodable {
         case (nil, let user?):
             values[.audience] = .text(try checked(user, "user", 200))
         default:
-            throw RelayRequestError(.badRequest, "say to whom: either `device_token` or `user`")
+            throw WebRefusal(400, "say to whom: either `device_token` or `user`")
         }
     }
 
     private func content(_ values: inout [QueueColumn: SQLValue]) throws {
         switch (payload, template) {
         case (let payload?, nil):
-            guard parameters == nil else { throw RelayRequestError(.badRequest, "`parameters` go with `template`") }
+            guard parameters == nil else { throw WebRefusal(400, "`parameters` go with `template`") }
             guard payload.bytes.count <= QueueColumn.payload.limit, case .object = PayloadScanner.scan(payload.bytes)
             else {
-                throw RelayRequestError(
-                    .badRequest,
+                throw WebRefusal(
+                    400,
                     "`payload` must be a JSON object of at most \(QueueColumn.payload.limit) bytes"
                 )
             }
@@ -207,14 +207,14 @@ struct PushInput: Decodable {
             }
             let json = [UInt8(ascii: "{")] + members.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "}")]
             guard json.count <= QueueColumn.parameters.limit else {
-                throw RelayRequestError(
-                    .badRequest,
+                throw WebRefusal(
+                    400,
                     "`parameters` are longer than \(QueueColumn.parameters.limit) bytes"
                 )
             }
             values[.parameters] = .bytes(json)
         default:
-            throw RelayRequestError(.badRequest, "say what to send: either `payload` or `template`")
+            throw WebRefusal(400, "say what to send: either `payload` or `template`")
         }
     }
 }

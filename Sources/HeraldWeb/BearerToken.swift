@@ -1,0 +1,34 @@
+package import Hummingbird
+
+/// Lets in who knows the bearer token (RFC 6750 §2.1).
+package struct BearerToken: RouterMiddleware {
+    private let token: [UInt8]
+    private let place: String
+
+    /// - Parameters:
+    ///   - token: The token; nobody knows an empty one.
+    ///   - place: Where who may come in finds it, for the refusal.
+    package init(_ token: String, place: String) {
+        self.token = Array(token.utf8)
+        self.place = place
+    }
+
+    package func handle(
+        _ request: Request,
+        context: BasicRequestContext,
+        next: (Request, BasicRequestContext) async throws -> Response
+    ) async throws -> Response {
+        guard isKnown(request.headers[.authorization]) else {
+            throw WebRefusal(401, "send `authorization: Bearer …` with the token \(place)")
+        }
+        return try await next(request, context)
+    }
+
+    /// Takes as long for a token that is nearly right as for any other.
+    func isKnown(_ field: String?) -> Bool {
+        guard let field, field.prefix(7).lowercased() == "bearer " else { return false }
+        let shown = Array(field.dropFirst(7).utf8)
+        guard shown.count == token.count, !token.isEmpty else { return false }
+        return zip(shown, token).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}

@@ -1,0 +1,40 @@
+import Foundation
+package import HTTPTypes
+package import Hummingbird
+import NIOCore
+
+/// Answers of the doors for people and their tools.
+package enum WebReply {
+    /// JSON with keys in order, so that two answers can be compared.
+    package static func encode(_ value: some Encodable) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return Array(try encoder.encode(value))
+    }
+
+    package static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
+        json(bytes: try encode(value), status: status)
+    }
+
+    package static func json(bytes: [UInt8], status: HTTPResponse.Status = .ok) -> Response {
+        self.bytes(bytes, type: "application/json", status: status)
+    }
+
+    package static func text(_ text: String, type: String) -> Response {
+        bytes(Array(text.utf8), type: type)
+    }
+
+    /// The answer to whether the process runs.
+    package static var live: Response { json(bytes: Array(#"{"status":"live"}"#.utf8)) }
+
+    /// All metrics, as Prometheus reads them.
+    package static func metrics(_ exposition: String) -> Response {
+        text(exposition, type: "text/plain; version=0.0.4; charset=utf-8")
+    }
+
+    package static func bytes(_ bytes: [UInt8], type: String, status: HTTPResponse.Status = .ok) -> Response {
+        // What is read here is of the moment, and for the reader's eyes.
+        let fields: HTTPFields = [.contentType: type, .cacheControl: "no-store"]
+        return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+    }
+}

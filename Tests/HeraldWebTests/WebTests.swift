@@ -1,0 +1,90 @@
+import Foundation
+import Hummingbird
+import NIOCore
+import Testing
+
+@testable import HeraldWeb
+
+@Suite struct WebTests {
+    private struct Order: Decodable {
+        let count: Int
+        let name: String
+    }
+
+    private static func request(_ text: String) -> Request {
+        Request(
+            head: .init(method: .post, scheme: nil, authority: nil, path: "/"),
+            body: RequestBody(buffer: ByteBuffer(string: text))
+        )
+    }
+
+    @Test(arguments: [
+        (#"{"count":1}"#, 400, "`name` is missing"),
+        (#"{"count":"1","name":"a"}"#, 400, "`count` is of another type than the description says"),
+        (#"{"count":null,"name":"a"}"#, 400, "`count` is of another type than the description says"),
+        ("[]", 400, "`the body` is of another type than the description says"),
+        (#"{"count":"#, 400, "the body is not the JSON that this request takes"),
+        (#"{"count":1,"name":"a long, long name"}"#, 413, "the body is longer than 30 bytes"),
+    ])
+    func `a body that is not what a request takes is refused in words`(
+        text: String,
+        status: Int,
+        words: String
+    ) async {
+        await #expect(throws: WebRefusal(status, words)) {
+            _ = try await WebBody.json(of: WebTests.request(text), as: Order.self, limit: 30)
+        }
+    }
+
+    @Test func `a body is read`() async throws {
+        let order = try await WebBody.json(
+            of: WebTests.request(#"{"count":2,"name":"a"}"#),
+            as: Order.self,
+            limit: 30
+        )
+        #expect(order.count == 2 && order.name == "a")
+    }
+
+    @Test(arguments: [
+        ("Bearer secret", true), ("bearer secret", true), ("Bearer secre", false), ("Bearer secrets", false),
+        ("Bearer Secret", false), ("Basic secret", false), ("secret", false), ("", false), (nil, false),
+    ])
+    func `only the token lets in`(field: String?, isKnown: Bool) {
+        #expect(BearerToken("secret", place: "").isKnown(field) == isKnown)
+    }
+
+    @Test(arguments: ["Bearer ", "Bearer x", nil])
+    func `an empty token lets nobody in`(field: String?) {
+        #expect(!BearerToken("", place: "").isKnown(field))
+    }
+
+    @Test(arguments: [
+        (
+            EADDRINUSE,
+            "console: 127.0.0.1:80 is in use by another program; stop it, or choose another --console-port (0 picks a free one)"
+        ),
+        (
+            EADDRNOTAVAIL,
+            "console: 127.0.0.1:80 is not an address of this machine; choose another --console-host"
+        ),
+        (
+            EACCES,
+            "console: not allowed to listen on 127.0.0.1:80; ports below 1024 need root or CAP_NET_BIND_SERVICE"
+        ),
+    ])
+    func `a door that cannot be opened says why, and what to do`(number: CInt, words: String) {
+        let place = WebPlace(
+            door: "console",
+            .port(host: "127.0.0.1", port: 80),
+            portOption: "--console-port",
+            hostOption: "--console-host"
+        )
+        #expect(WebDoorError(place, cause: IOError(errnoCode: number, reason: "bind")).message == words)
+    }
+
+    @Test func `a door that cannot be opened for another reason says the system's`() {
+        let place = WebPlace(door: "console", .socket(path: "/a/b"), portOption: "", hostOption: "")
+        let error = WebDoorError(place, cause: IOError(errnoCode: ENAMETOOLONG, reason: "bind"))
+        #expect(error.message.hasPrefix("console: cannot listen on /a/b: "))
+    }
+}
