@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 
-from service import HERALD, herald
+from service import HERALD, PATIENCE, herald
 
 # One of the payloads is nested two thousand levels deep.
 sys.setrecursionlimit(10_000)
@@ -48,7 +48,7 @@ class Agent:
     def next(self, event, **members):
         """The first line of that event, with those members."""
         while True:
-            line = self.lines.get(timeout=20)
+            line = self.lines.get(timeout=PATIENCE)
             assert line is not None, f"the agent ended: {self.process.stderr.read()}"
             self.passed.append(line)
             if line["event"] == event and all(line.get(name) == value for name, value in members.items()):
@@ -72,7 +72,7 @@ class Agent:
     def command(self, *arguments, check=True):
         return herald("agent", *arguments, "--folder", self.folder, check=check)
 
-    def saw(self, id, wait=15):
+    def saw(self, id, wait=PATIENCE):
         """What the user saw, as the command says it."""
         return json.loads(self.command("saw", id, "--wait", wait, "--json").stdout)
 
@@ -85,7 +85,7 @@ class Local:
 
     def __init__(self, folder):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(15)
+        self.socket.settimeout(PATIENCE)
         # The system takes 107 bytes of a path, and folders of tests are longer.
         here = os.open(folder / "run", os.O_DIRECTORY)
         self.socket.connect(f"/proc/self/fd/{here}/agent.sock")

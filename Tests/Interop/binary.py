@@ -7,6 +7,7 @@ import struct
 import time
 
 from provider import connect_tls, tls_context
+from service import PATIENCE
 
 PAYLOAD = b'{"aps":{"alert":"hi"}}'
 BAD_TOKEN = "00" * 32
@@ -46,7 +47,7 @@ def framed(identifier, token, payload=PAYLOAD, expiry=None, priority=None):
 class Binary:
     """One connection to the gateway of the binary interface."""
 
-    def __init__(self, service, certificate=None, *, name="localhost", alpn=(), door="binary", timeout=15):
+    def __init__(self, service, certificate=None, *, name="localhost", alpn=(), door="binary", timeout=PATIENCE):
         self.service = service
         self.socket = connect_tls(service.doors[door], tls_context(service.ca, certificate, alpn), name, timeout)
 
@@ -85,7 +86,7 @@ class Binary:
         except TimeoutError:
             return True
         finally:
-            self.socket.settimeout(15)
+            self.socket.settimeout(PATIENCE)
         raise AssertionError(f"the service said {data!r}, or closed")
 
     def reset(self):
@@ -115,7 +116,7 @@ def accepted(service, topic, what="received"):
     return [int(line["id"][-8:], 16) for line in lines if line["state"] == what]
 
 
-def wait_for_end(connection, timeout=15):
+def wait_for_end(connection, timeout=PATIENCE):
     """Reads until the service closes, in whatever way."""
     end = time.monotonic() + timeout
     with contextlib.suppress(ssl.SSLError, ConnectionError):

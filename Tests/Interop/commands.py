@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 
-from service import HERALD
+from service import HERALD, PATIENCE
 
 PORTS = [
     "--api-port", "0", "--binary-port", "0", "--feedback-port", "0", "--device-port", "0", "--activation-port", "0",
@@ -28,7 +28,7 @@ def serve_in_vain(data, *options, **more):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more,
     )
     try:
-        stdout, stderr = process.communicate(timeout=10)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         os.kill(process.pid, signal.SIGKILL)
         stdout, stderr = process.communicate()

@@ -19,7 +19,7 @@ from model_oracle import Arrival, Connection, History, JournalLine, Post
 from mqtt_packets import PINGREQ, Kind, Property
 from mqtt_wire import Closed, Silence
 from provider import Disconnected, Provider
-from service import TOPIC, eventually
+from service import PATIENCE, TOPIC, eventually
 
 TOPICS = (TOPIC, "com.example.mail")
 #: What makes a step, and how often.
@@ -50,7 +50,7 @@ def _step(chance, kind):
         case "post":
             manner = chance.choice(("plain", "once", "expiring", "collapse", "background", "past"))
             size, stale = chance.choice((1, 1, 2, 5, 30)), chance.random() < 0.1
-            return kind, device, topic, manner, size, chance.random() < 0.5, chance.choice((2, 5, 20, 300)), stale
+            return kind, device, topic, manner, size, chance.random() < 0.5, chance.choice((6, 9, 20, 300)), stale
         case "connect":
             window = chance.choice((None, None, 1, 3))
             return kind, device, chance.choice((5, 4)), chance.random() < 0.4, chance.choice((0, 60, 3600)), window
@@ -366,7 +366,7 @@ class Player:
         options = {"priority": 5, "push_type": "background"} if manner == "background" else {}
         expires = None
         if manner == "expiring":
-            # Never so soon that it is over when the service reads it.
+            # Never so soon that it is over when a service that was stalled reads it.
             expires = options["expiration"] = self.now() // 1000 + 1 + seconds
         elif manner in ("once", "past"):
             options["expiration"] = 0 if manner == "once" else self.now() // 1000 - 5
@@ -471,7 +471,7 @@ class Player:
             data=None if body is None else json.dumps(body).encode(),
             headers={"authorization": f"Bearer {token}", "content-type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.loads(answer.read())
 
     # The end.

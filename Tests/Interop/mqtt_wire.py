@@ -8,6 +8,7 @@ import ssl
 import time
 
 from mqtt_packets import PINGREQ, Kind, Violation, read_packet
+from service import PATIENCE
 
 
 class Closed(Exception):
@@ -31,7 +32,7 @@ def tls_context(ca, certificate=None, version=None):
 class Wire:
     """One TLS connection to the devices' door."""
 
-    def __init__(self, port, context, *, version=5, name="localhost", timeout=10, session=None):
+    def __init__(self, port, context, *, version=5, name="localhost", timeout=PATIENCE, session=None):
         self.version = version
         self.timeout = timeout
         self.maximum_packet_size = None
@@ -146,6 +147,15 @@ class Wire:
         packets = self.until_closed(timeout)
         assert [found.kind for found in packets] in ([], [Kind.CONNACK]), f"closed after {packets}"
         assert all(found.reason in reasons for found in packets), f"not for this reason: {packets}"
+
+    def refused_after(self, seconds, *reasons, since):
+        """Waits to be refused for one of these reasons, as `refused` does, and not before so many seconds have passed
+        since a moment: that is when what let them begin was sent, or earlier.
+        """
+        packets = self.refused(*reasons)
+        spent = time.monotonic() - since
+        assert spent >= seconds, f"refused after {spent:.2f} s, not {seconds}"
+        return packets
 
     def quiet(self, seconds=0.15):
         """Nothing comes for so long."""

@@ -13,7 +13,7 @@ import paho.mqtt.client as mqtt
 import pytest
 
 from provider import Provider, away_device, tls_context
-from service import TOPIC
+from service import PATIENCE, TOPIC
 
 OTHER = "com.example.other"
 STRANGERS = "com.stranger.app"
@@ -83,7 +83,7 @@ def remove_app(device, topic=TOPIC):
     before = int(time.time() * 1000)
     client.connect("127.0.0.1", device.service.doors["device"])
     client.loop_start()
-    assert done.wait(timeout=10), "the device could not unsubscribe"
+    assert done.wait(timeout=PATIENCE), "the device could not unsubscribe"
     after = int(time.time() * 1000)
     client.disconnect()
     client.loop_stop()
@@ -98,7 +98,7 @@ def advance(service, seconds):
         data=json.dumps({"seconds": seconds}).encode(),
         headers={"authorization": f"Bearer {token}", "content-type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         assert answer.status == 200
 
 

@@ -32,7 +32,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from service import TOPIC, eventually
+from service import PATIENCE, TOPIC, eventually
 
 GOAWAY_FRAME = 7
 HELLO = {"aps": {"alert": "hello"}}
@@ -153,7 +153,7 @@ def tls_context(ca, certificate=None, alpn=("h2",), version=None):
     return context
 
 
-def connect_tls(port, context, name="localhost", timeout=10):
+def connect_tls(port, context, name="localhost", timeout=PATIENCE):
     """A TLS connection to a door on the loopback; the name is what the client asks for."""
     plain = socket.create_connection(("127.0.0.1", port), timeout=timeout)
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -173,7 +173,7 @@ class Provider:
 
     def __init__(
         self, service, certificate=None, key=None, *, name="localhost", alpn=("h2",), version=None, settings=None,
-        topic=TOPIC, timeout=10,
+        topic=TOPIC, timeout=PATIENCE,
     ):
         self.timeout = timeout
         self.topic = topic
@@ -442,7 +442,7 @@ class Device:
     def token(self):
         return self.tokens[self.topics[0]]
 
-    def start(self, *options, qos=1, timeout=20):
+    def start(self, *options, qos=1, timeout=PATIENCE):
         """Connects, subscribes, and waits for the tokens."""
         filters = [part for topic in self.topics for part in ("-t", f"apps/{topic}/#")]
         command = [
@@ -489,7 +489,7 @@ class Device:
             topic, bytes.fromhex(payload), int(qos), retain == "1", int(expiry or 0), content_type, properties
         )
 
-    def next(self, timeout=10):
+    def next(self, timeout=PATIENCE):
         """The next notification."""
         try:
             return self._inbox.get(timeout=timeout)

@@ -11,7 +11,7 @@ import threading
 import urllib.error
 import urllib.request
 
-from service import HERALD, ROOT, TOPIC, eventually, herald
+from service import HERALD, PATIENCE, ROOT, TOPIC, eventually, herald
 
 PAYLOAD = json.dumps({"aps": {"alert": "hello"}})
 DONE = ("sent", "refused", "expired", "failed")
@@ -164,7 +164,7 @@ class SQLiteQueue:
         (row,) = self.run("SELECT * FROM push_queue WHERE id = ?", id)
         return row
 
-    def done(self, *ids, timeout=20):
+    def done(self, *ids, timeout=PATIENCE):
         """The rows, once all of them are done."""
         def look():
             rows = [self.row(id) for id in ids]

@@ -16,6 +16,8 @@ CRASH_CYCLES = int(os.environ.pop("HERALD_CRASH_CYCLES", "25"))
 RELAY_CRASH_CYCLES = int(os.environ.pop("HERALD_RELAY_CRASH_CYCLES", "20"))
 RELAY_CRASH_ROWS = int(os.environ.pop("HERALD_RELAY_CRASH_ROWS", str(40 * RELAY_CRASH_CYCLES)))
 TOPIC = "com.example.chat"
+#: Seconds that anything may take which is bound to come: a machine may stall, and its disk take a third of a second to sync.
+PATIENCE = 30
 TEAM = "TEAM123456"
 
 
@@ -68,9 +70,7 @@ class Service:
         for reader in self._readers:
             reader.start()
         if not ready.get(timeout=60):
-            code = self.process.wait(timeout=10)
-            for reader in self._readers:
-                reader.join(timeout=10)
+            code = self.wait(timeout=10)
             raise AssertionError(f"herald serve ended ({code}) before it was ready:\n" + "\n".join(self.lines))
         self.doors = json.loads((self.data / "run" / "doors.json").read_text())
         return self
@@ -83,12 +83,19 @@ class Service:
         """Asks it to stop, as an operator does, and returns its exit code."""
         if self.process and self.process.poll() is None:
             os.kill(self.pid, signal.SIGTERM)
-        return self.process.wait(timeout=timeout) if self.process else None
+        return self.wait(timeout) if self.process else None
+
+    def wait(self, timeout=PATIENCE):
+        """Its exit code, when all that it said has been read."""
+        code = self.process.wait(timeout=timeout)
+        for reader in self._readers:
+            reader.join(timeout=10)
+        return code
 
     def kill(self):
         """Ends it as a crash does."""
         os.kill(self.pid, signal.SIGKILL)
-        self.process.wait(timeout=30)
+        self.wait()
 
     def close(self):
         if self.process and self.process.poll() is None:
@@ -135,7 +142,7 @@ class Service:
         return json.loads(herald("journal", "--data", self.data, *query, "--json").stdout)
 
 
-def eventually(condition, timeout=15, what="the condition"):
+def eventually(condition, timeout=PATIENCE, what="the condition"):
     """Waits until a condition of another process holds; for what announces itself in no other way."""
     end = time.monotonic() + timeout
     while time.monotonic() < end:
