@@ -107,36 +107,35 @@ def test_notifications_that_cross_a_takeover_arrive(device, version, provider):
 def test_of_many_connections_at_once_one_stays(device):
     wires = [device.wire() for _ in range(6)]
     for wire in wires:
-        wire.send(mqtt.connect(device.id), mqtt.PINGREQ)
+        wire.send(mqtt.connect(device.id))
 
-    def alive(wire):
+    def is_open(wire):
         try:
-            kinds = [wire.read(timeout=5).kind for _ in range(2)]
-            wire.quiet(0.3)
-            return kinds == [Kind.CONNACK, Kind.PINGRESP]
-        except (Closed, AssertionError):
+            wire.ping()
+        except Closed:
             return False
+        return True
 
-    assert sum(alive(wire) for wire in wires) == 1
+    # Who was taken over is told so a moment later.
+    eventually(lambda: sum([is_open(wire) for wire in wires]) == 1, what="one connection alone")
+    (one,) = (wire for wire in wires if is_open(wire))
+    one.quiet(0.3)
+    assert is_open(one)
 
 
 def test_two_copies_of_a_certificate_are_slowed_down_and_reported(shared, device, other):
     """Each takes over from the other as fast as it can, as two devices with one identity do."""
     untouched = other.connect()
-    began = time.monotonic()
     slowed = False
     for _ in range(60):
         wire = device.wire()
-        sent = time.monotonic()
         wire.send(mqtt.connect(device.id))
         try:
-            reason = wire.expect(Kind.CONNACK, timeout=15).reason
+            slowed = wire.expect(Kind.CONNACK).reason != 0
         except Closed:
-            reason = None
-        if reason != 0 or time.monotonic() - sent > 0.5:
             slowed = True
+        if slowed:
             break
-        assert time.monotonic() - began < 30
     assert slowed, "60 takeovers in a row, each at once"
     eventually(lambda: [line for line in shared.lines if device.id in line], what="a line in the log about the device")
     untouched.settled()
@@ -179,16 +178,15 @@ def test_a_keep_alive_of_zero_or_too_long_is_replaced_by_the_services(watched, w
 
 
 def test_the_services_keep_alive_is_enforced(watched):
-    link = watched.connect(keep_alive=0)
-    link.quiet(2.1)
-    link.refused(Reason.KEEP_ALIVE, timeout=2)
+    began = time.monotonic()
+    watched.connect(keep_alive=0).refused_after(3, Reason.KEEP_ALIVE, since=began)
 
 
 def test_in_3_1_1_the_connection_closes_after_the_longest_silence(watched):
     link = watched.connect(4, keep_alive=0)
+    began = time.monotonic()
     link.settled()
-    link.quiet(1.5)
-    link.refused(timeout=3)
+    link.refused_after(3, since=began)
 
 
 # What outlives the service.
@@ -280,4 +278,5 @@ def test_a_service_that_stops_does_not_wait_for_a_device_that_does_not_read(serv
             assert provider.push(token, {"n": number, "fill": "x" * 3000}).status == 200
     began = time.monotonic()
     assert service.stop() == 0
-    assert time.monotonic() - began < 12
+    # Before the end of the grace period, and of what comes after it.
+    assert time.monotonic() - began < 14

@@ -22,6 +22,13 @@ def registered(device, version):
 
 
 @pytest.fixture
+def heard(device, version, provider):
+    """A device to whose connection notifications go straight, one after the other: the connection and its token."""
+    link = device.stay(version)
+    return link, link.register_and_hear(provider)
+
+
+@pytest.fixture
 def away(device, version):
     """The token of a device that registered and went away; its session is kept."""
     link = device.stay(version)
@@ -120,15 +127,17 @@ def test_the_content_type_is_json(device, provider):
 def test_the_message_expiry_is_what_is_left_of_the_expiration(device, provider):
     link = device.connect()
     expiration = int(time.time()) + 1000
-    assert provider.push(link.register(), HELLO, expiration=expiration).status == 200
-    assert abs(link.notification().value(Property.MESSAGE_EXPIRY) - (expiration - time.time())) <= 2
+    token, before = link.register(), time.time()
+    assert provider.push(token, HELLO, expiration=expiration).status == 200
+    left, after = link.notification().value(Property.MESSAGE_EXPIRY), time.time()
+    assert expiration - after - 1 <= left <= expiration - before + 1
 
 
 @pytest.mark.parametrize("expiration", [None, 4_000_000_000], ids=["absent", "far-away"])
 def test_the_message_expiry_is_thirty_days_where_none_or_a_later_one_was_given(device, provider, expiration):
     link = device.connect()
     assert provider.push(link.register(), HELLO, expiration=expiration).status == 200
-    assert MONTH - 2 <= link.notification().value(Property.MESSAGE_EXPIRY) <= MONTH
+    assert MONTH - 60 <= link.notification().value(Property.MESSAGE_EXPIRY) <= MONTH
 
 
 @pytest.mark.parametrize("expiration", [0, 1, 1_700_000_000], ids=["zero", "1970", "past"])
@@ -207,8 +216,8 @@ def test_what_is_not_acknowledged_comes_again_after_a_clean_start_and_its_suback
     assert found.payload == HELLO and not found.duplicate
 
 
-def test_an_acknowledgement_of_the_older_does_not_forget_the_newer(device, version, registered, provider):
-    link, token = registered
+def test_an_acknowledgement_of_the_older_does_not_forget_the_newer(device, version, heard, provider):
+    link, token = heard
     assert provider.push(token, b'{"n":1}').status == 200
     assert provider.push(token, b'{"n":2}').status == 200
     older = link.notification(acknowledge=False)
@@ -218,8 +227,8 @@ def test_an_acknowledgement_of_the_older_does_not_forget_the_newer(device, versi
     assert device.stay(version).notification().payload == b'{"n":2}'
 
 
-def test_an_acknowledgement_of_the_newer_forgets_the_older_too(device, version, registered, provider):
-    link, token = registered
+def test_an_acknowledgement_of_the_newer_forgets_the_older_too(device, version, heard, provider):
+    link, token = heard
     assert provider.push(token, b'{"n":1}').status == 200
     assert provider.push(token, b'{"n":2}').status == 200
     link.notification(acknowledge=False)
@@ -291,8 +300,8 @@ def test_a_collapse_identifier_changes_nothing_about_what_waits(device, version,
     link.quiet()
 
 
-def test_a_connected_device_gets_all_even_with_one_collapse_identifier(registered, provider):
-    link, token = registered
+def test_a_connected_device_gets_all_even_with_one_collapse_identifier(heard, provider):
+    link, token = heard
     for number in range(3):
         assert provider.push(token, {"n": number}, collapse_id="same").status == 200
     assert [link.notification().payload for _ in range(3)] == [b'{"n":%d}' % number for number in range(3)]

@@ -212,10 +212,11 @@ def test_a_revoked_device_does_not_get_in(shared, device, other, revoke):
     still_serves(other)
 
 
-def test_the_live_connection_of_a_revoked_device_ends_within_a_second(device, other, revoke, version):
+def test_the_live_connection_of_a_revoked_device_ends(device, other, revoke, version):
     link, bystander = device.connect(version), other.connect(version)
     revoke(device)
-    link.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE, timeout=1)
+    # At once, and not when the certificates are looked through, every ten seconds.
+    link.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE, timeout=8)
     bystander.settled()
 
 
@@ -333,7 +334,8 @@ def test_noise_before_the_handshake_ends_the_connection(shared, steady, noise):
         plain.sendall(noise)
         # No more comes: what was sent decides.
         plain.shutdown(socket.SHUT_WR)
-    assert end_of(plain) < 5
+    # A handshake is waited for ten seconds.
+    assert end_of(plain) < 9
     still_serves(steady)
 
 
@@ -365,7 +367,7 @@ def hello(device):
 def expiring(shared, authority, tmp_path_factory):
     """The connection of a device whose certificate expires within seconds, and nothing else happens to it."""
     pem = tmp_path_factory.mktemp("expiring") / "short.pem"
-    authority.issue(pem, subject=NOBODY, names=device_name(), ends=datetime.timedelta(seconds=3))
+    authority.issue(pem, subject=NOBODY, names=device_name(), ends=datetime.timedelta(seconds=8))
     with mqtt_wire.Wire(shared.doors["device"], mqtt_wire.tls_context(shared.ca, pem)) as wire:
         wire.send(mqtt.connect(NOBODY))
         assert wire.expect(Kind.CONNACK).reason == 0
@@ -387,12 +389,13 @@ def test_whoever_says_half_and_then_nothing_is_not_waited_for(shared, steady, ex
         "a handshake": shaken.socket, "half a CONNECT": half_connect.socket,
     }
     taken = {stage: end_of(plain) for stage, plain in stages.items()}
-    assert sum(taken.values()) < 15, taken
+    # Ten seconds for a handshake, while the five for a CONNECT pass.
+    assert sum(taken.values()) < 20, taken
     still_serves(steady)
 
 
 def test_a_certificate_that_expires_ends_its_connection(expiring):
-    expiring.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE, timeout=15)
+    expiring.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE)
 
 
 def test_a_connect_that_comes_byte_by_byte_and_stops_is_not_waited_for(steady):
@@ -407,7 +410,7 @@ def test_a_connect_that_comes_byte_by_byte_and_stops_is_not_waited_for(steady):
                 break
     end_of(wire.socket)
     # Bytes that trickle in do not buy time.
-    assert time.monotonic() - began < 12
+    assert time.monotonic() - began < 18
 
 
 def test_connections_that_are_left_leave_nothing_behind(shared, steady):
