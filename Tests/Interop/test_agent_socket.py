@@ -64,7 +64,7 @@ def test_an_app_registers_and_receives(device, local, push):
     token = registered(local)
     # In the background it is shown, and the app hears when the user opens it.
     id = push(token, {"aps": {"alert": "hello"}, "n": 1})
-    assert local.ask("saw", apns_id=id, wait=15)["saw"]["body"] == "hello"
+    assert local.ask("saw", apns_id=id, wait=30)["saw"]["body"] == "hello"
     (shown,) = local.ask("device")["device"]["notifications"]
     assert local.ask("tap", notification=shown["id"])["ok"]
     opened = local.event("notification")
@@ -155,7 +155,7 @@ def test_an_app_that_says_no_more_is_gone_and_so_is_its_wait(device, local):
     leaving.file.flush()
     leaving.socket.shutdown(socket.SHUT_WR)
     assert leaving.file.readline() == "", "no answer is better than a wrong one"
-    assert device.show()["apps"][0]["state"] == "not running"
+    eventually(lambda: device.show()["apps"][0]["state"] == "not running", what="the end of the app")
     leaving.close()
 
 

@@ -157,6 +157,10 @@ class TestAioapns:
                 }
                 for n in range(5)
             ]
+            # The first shows that notifications go straight to the device; it costs no budget.
+            first = {"device_token": device.token, "message": HELLO, "notification_id": new_id()}
+            run(apple, AIOAPNS, self.by_key(apple), [first])
+            assert device.next().id == first["notification_id"]
             results = run(apple, AIOAPNS, self.by_key(apple), requests)
             assert [result[1] for result in results] == ["200"] * 5
             assert {device.next().id for _ in range(3)} <= {request["notification_id"] for request in requests}

@@ -231,7 +231,7 @@ class TestTheEnd:
                     return True
                 return (answer.status, answer.reason) == (403, "InvalidProviderToken")
 
-            eventually(is_refused, timeout=2, what="the refusal")
+            eventually(is_refused, what="the refusal")
         with Provider(shared) as provider:
             answer = provider.push(token, topic="com.example.revoked", authorization=f"bearer {provider_token(key)}")
             assert_refused(answer, 403, "InvalidProviderToken")

@@ -54,13 +54,13 @@ class TestIdleness:
         return fresh("--provider-idle", "5s").start()
 
     def test_a_silent_connection_is_told_idle_timeout_and_closed(self, service):
-        with Provider(service, service.provider_certificate()) as provider:
+        certificate, begin = service.provider_certificate(), time.monotonic()
+        with Provider(service, certificate) as provider:
             provider.wait_for_settings()
-            begin = time.monotonic()
-            goaway = provider.wait_for_goaway(timeout=12)
+            goaway = provider.wait_for_goaway()
             assert (goaway.error_code, goaway.additional_data) == (0, b'{"reason":"IdleTimeout"}')
-            assert 4 < time.monotonic() - begin < 9
-            provider.wait_for_close(timeout=5)
+            assert time.monotonic() - begin >= 5
+            provider.wait_for_close()
 
     def test_one_that_pings_is_not_silent(self, service):
         with Provider(service, service.provider_certificate()) as provider:

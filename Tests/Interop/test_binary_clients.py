@@ -38,7 +38,7 @@ class TestPushjack:
     @pytest.fixture
     def client(self, service):
         pushjack = importlib.import_module("pushjack")
-        client = pushjack.APNSClient(certificate=str(service.provider_certificate()), default_error_timeout=2)
+        client = pushjack.APNSClient(certificate=str(service.provider_certificate()), default_error_timeout=5)
         client.host = client.feedback_host = "127.0.0.1"
         client.port, client.feedback_port = service.doors["binary"], service.doors["feedback"]
         yield client

@@ -31,7 +31,8 @@ class Listener:
         self.socket = context.wrap_socket(plain, server_hostname="localhost")
         self.unread = b""
         self.payloads = []
-        self.socket.sendall(mqtt.connect(identity, 4))
+        # Some say nothing until a thousand have come.
+        self.socket.sendall(mqtt.connect(identity, 4, keep_alive=900))
         assert self._exactly(4) == b"\x20\x02\x00\x00"
         self.socket.sendall(mqtt.subscribe(1, (filter, 1), version=4))
         assert self._exactly(5) == b"\x90\x03\x00\x01\x01"

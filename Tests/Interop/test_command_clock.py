@@ -94,7 +94,7 @@ class TestWhatFollows:
         try:
             move(service, "3650d")
             eventually(
-                lambda: any("certificate is revoked or has expired" in line for line in service.lines), 5, "the end"
+                lambda: any("certificate is revoked or has expired" in line for line in service.lines), what="the end"
             )
         finally:
             device.stop()
@@ -174,13 +174,13 @@ class TestJumps:
             assert provider.goaways == []
             provider.send_body(stream, b"{}}")
             assert_accepted(provider.answer(stream))
+            begin = time.monotonic()
             half = provider.send(device.token, b'{"aps":', end=False)
             provider.ping()
             move(service, "10h", "--back")
             # Its ten seconds pass all the same.
-            begin = time.monotonic()
-            assert provider.answer(half, 15).reset == 8
-            assert 5 < time.monotonic() - begin < 14
+            assert provider.answer(half).reset == 8
+            assert time.monotonic() - begin > 9
 
     def test_a_jump_back_expires_nothing_early_and_nothing_late_by_more(self, service):
         device = away_device(service)

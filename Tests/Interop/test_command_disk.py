@@ -93,7 +93,7 @@ def test_a_full_disk_is_survived(disk):
             assert service.process.poll() is None
 
             os.truncate(disk / "filler", 0)
-            eventually(lambda: accepted.push(devices[0]).status == 200, timeout=10, what="the first success")
+            eventually(lambda: accepted.push(devices[0]).status == 200, what="the first success")
             eventually(lambda: health(service) == 200, what="the good health")
             for device in devices[:3]:
                 assert accepted.push(device).status == 200
@@ -181,9 +181,9 @@ def test_a_connected_device_is_served_although_nothing_can_be_stored(disk):
             sent = [new_id() for _ in range(20)]
             answers = {id: provider.push(device.token, id=id) for id in sent}
             os.truncate(disk / "filler", 0)
-            eventually(lambda: provider.push(device.token).status == 200, timeout=10)
+            eventually(lambda: provider.push(device.token).status == 200)
             device.next()
-            time_limit = time.monotonic() + 10
+            time_limit = time.monotonic() + 20
             successes = {id for id, answer in answers.items() if answer.status == 200}
             eventually(
                 lambda: successes <= {message.id for message in device.messages} or time.monotonic() > time_limit,
@@ -237,7 +237,7 @@ def test_a_failed_sync_ends_the_process_with_one_line_and_loses_nothing(fresh, w
             with contextlib.suppress(Disconnected, OSError):
                 for n in range(200):
                     accepted.push(devices[n % 3])
-            assert service.process.wait(timeout=20) == 1
+            assert service.wait() == 1
     errors = [line for line in service.lines if "failed to sync" in line]
     assert errors and "check the disk, then start again" in errors[-1]
     assert not any("Fatal error" in line or "backtrace" in line.lower() for line in service.lines)
@@ -262,8 +262,8 @@ def test_failed_writes_are_refused_and_forgotten_when_they_are_over(fresh, error
         with failing(service, "pwrite64", error, "3+"):
             refused = sum(accepted.push(devices[n % 3]).status == 503 for n in range(60))
             assert refused >= 50, "the disk fails, and nothing was refused"
-            assert health(service) == 503
-        eventually(lambda: accepted.push(devices[0]).status == 200, timeout=10, what="the first success")
+            eventually(lambda: health(service) == 503, what="the bad health")
+        eventually(lambda: accepted.push(devices[0]).status == 200, what="the first success")
         eventually(lambda: health(service) == 200, what="the good health")
     for device in devices:
         with device.start():

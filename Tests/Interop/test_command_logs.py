@@ -8,7 +8,7 @@ import pytest
 
 from parties import assert_accepted, remove_app
 from provider import Disconnected, Provider, away_device, base64url, listening_device, provider_token
-from service import TOPIC, herald
+from service import PATIENCE, TOPIC, herald
 
 CANARY = "kanarienvogel"
 
@@ -55,7 +55,7 @@ def lively(service, tmp_path):
     herald("token", "inspect", away.token, "--data", service.data)
     herald("provider", "revoke", "--data", service.data, kid)
     herald("device", "revoke", "--data", service.data, device.id)
-    device.process.wait(timeout=10)
+    device.process.wait(timeout=PATIENCE)
     for name, file in {"p8": path, "provider": certificate, "device": away.path}.items():
         body = re.search(r"-----BEGIN [A-Z ]*PRIVATE KEY-----\n(.*?)-----END", file.read_text(), re.S)[1]
         secrets[f"key of {name}"] = body.splitlines()[1]

@@ -14,7 +14,7 @@ import pytest
 
 from parties import assert_accepted, new_id
 from provider import Provider, away_device, connect_tls, listening_device, tls_context
-from service import TOPIC, eventually, herald
+from service import PATIENCE, TOPIC, eventually, herald
 
 
 class Configured:
@@ -132,7 +132,7 @@ def test_a_shorter_keep_alive_holds_for_devices_that_connect_after(configured):
         client.on_connect = lambda _client, _data, _flags, _code, properties: answers.put(properties)
         client.connect("127.0.0.1", scene.service.doors["device"], keepalive=1000)
         client.loop_start()
-        properties = answers.get(timeout=10)
+        properties = answers.get(timeout=PATIENCE)
         client.disconnect()
         client.loop_stop()
         return getattr(properties, "ServerKeepAlive", None)
@@ -221,7 +221,7 @@ def test_an_own_server_certificate_is_taken_over_without_dropping_a_connection(c
             except ssl.SSLError:
                 return False
 
-        eventually(is_shown, 5, "the new certificate")
+        eventually(is_shown, what="the new certificate")
         id = new_id()
         assert_accepted(provider.push(device.token, id=id), id)
         assert device.next().id == id

@@ -306,8 +306,8 @@ class TestRevocation:
             assert_accepted(provider.push(parties.token))
             herald("provider", "revoke", "--data", shared.data, id)
             with pytest.raises(Disconnected):
-                provider.wait_for_goaway(timeout=2)
-                provider.pump(lambda: False, timeout=2)
+                provider.wait_for_goaway(timeout=8)
+                provider.pump(lambda: False, timeout=8)
             assert all(goaway.additional_data == b'{"reason":"BadCertificate"}' for goaway in provider.goaways)
         with pytest.raises((Disconnected, OSError)), Provider(shared, certificate) as provider:
             answer = provider.push(parties.token)
@@ -321,7 +321,7 @@ class TestRevocation:
     def test_a_device_is_disconnected_and_stays_out(self, shared, parties):
         device = listening_device(shared)
         herald("device", "revoke", "--data", shared.data, device.id)
-        device.process.wait(timeout=5)
+        device.process.wait(timeout=8)
         with pytest.raises(AssertionError, match="no token"):
             device.start(timeout=3)
         listed = json.loads(herald("device", "list", "--data", shared.data, "--json").stdout)

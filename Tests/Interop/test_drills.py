@@ -153,14 +153,14 @@ class TestRefusals:
 class TestAnswers:
     def test_an_answer_waits_and_the_notification_does_not(self, scene):
         with listening_device(scene.service) as device, scene.provider() as provider:
-            scene.start("latency", "--latency", "1s..1500ms", "--token", device.token)
+            scene.start("latency", "--latency", "4s..4500ms", "--token", device.token)
             id = new_id()
             begin = time.monotonic()
             stream = provider.send(device.token, id=id)
             assert device.next().id == id
             delivered = time.monotonic() - begin
             assert_accepted(provider.answer(stream), id)
-            assert time.monotonic() - begin >= 1 > delivered
+            assert time.monotonic() - begin >= 4 > delivered
 
     def test_an_answer_that_never_comes_may_mean_that_it_is_lost(self, scene):
         id = new_id()
@@ -202,14 +202,14 @@ class TestConnections:
             provider.wait_for_settings()
             scene.start("goaway", "--share", "2%", "--seed", 5)
             sent = []
-            with pytest.raises((Disconnected, TimeoutError)):
+            with pytest.raises(Disconnected):
                 for _ in range(2000):
                     id = new_id()
                     sent.append((provider.send(scene.token, id=id), id))
-                    provider.pump(lambda: provider.goaways or provider.h2.open_outbound_streams < 200, 5)
+                    provider.pump(lambda: provider.goaways or provider.h2.open_outbound_streams < 200)
                     if provider.goaways:
                         break
-                provider.pump(lambda: False, 5)
+                provider.pump(lambda: False)
             (goaway,) = provider.goaways
             assert goaway.error_code == 0
             known = {line["id"] for line in scene.service.journal("--device", scene.away.id, "--limit", "10000")}
@@ -265,7 +265,7 @@ class TestConnections:
             try:
                 for _ in range(400):
                     streams.append(provider.send(scene.token))
-                provider.pump(lambda: provider.goaways, 5)
+                provider.pump(lambda: provider.goaways)
             except Disconnected:
                 pass
             provider.wait_for_close()
@@ -281,10 +281,10 @@ class TestConnections:
 
 class TestTheEnd:
     def test_a_drill_ends_by_itself_and_says_so(self, scene):
-        drill = scene.start("refuse", "--reason", "Forbidden", "--for", "1s")
+        drill = scene.start("refuse", "--reason", "Forbidden", "--for", "4s")
         with scene.provider() as provider:
             assert provider.push(scene.token).status == 403
-            eventually(lambda: provider.push(scene.token).status == 200, 5, "the end of the drill")
+            eventually(lambda: provider.push(scene.token).status == 200, what="the end of the drill")
         assert scene.list() == []
         logged = [line for line in scene.service.lines if f"drill={drill['id']} " in line]
         assert "drill begins" in logged[0] and " warning " in logged[0] and "403 Forbidden" in logged[0]
@@ -333,7 +333,7 @@ class TestTheEnd:
         # Set back, it prolongs nothing: the machine's clock counts too.
         scene.start("refuse", "--reason", "Forbidden", "--for", "1s")
         advance(scene.service, -7200)
-        eventually(lambda: scene.list() == [], 5, "the end of the drill")
+        eventually(lambda: scene.list() == [], what="the end of the drill")
 
     def test_a_stop_is_not_held_by_what_a_drill_holds(self, fresh):
         scene = Scene(fresh().start())
@@ -478,14 +478,20 @@ def test_many_providers_under_all_drills_at_once_lose_nothing_that_was_accepted(
     ):
         scene.start(*words, "--seed", "11")
     accepted, sent, statuses = {}, {}, []
+    end = time.monotonic() + 6
+    # On a machine that takes its time it takes longer until everything has happened.
+    last = end + 50
+
+    def goes_on(device):
+        lacks = accepted[device.id] < 0 or not {200, 500, 503} <= set(statuses)
+        return time.monotonic() < (last if lacks else end)
 
     def send(device):
         sent[device.id], accepted[device.id] = [], -1
-        end = time.monotonic() + 6
-        while time.monotonic() < end:
+        while goes_on(device):
             with scene.provider() as provider:
                 try:
-                    while time.monotonic() < end:
+                    while goes_on(device):
                         id = new_id()
                         sent[device.id].append(id)
                         answer = provider.answer(provider.send(device.token, id=id), 1)

@@ -49,7 +49,7 @@ class TestTheList:
         device, before, after = dead_device(service)
         begun = time.monotonic()
         ((seconds, token),) = feedback(service, certificate)
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 9
         assert token == device.token
         assert before <= seconds <= after
 
@@ -197,13 +197,14 @@ class TestTheCommand:
         when, token = line.split()
         assert token == device.token
         assert when[:10] == time.strftime("%Y-%m-%d", time.gmtime(before))
-        assert command(service, certificate).stdout == ""
+        # A list is forgotten when its reader has confirmed it.
+        eventually(lambda: command(service, certificate).stdout == "", what="an empty list")
 
     def test_it_prints_json(self, service, certificate):
         device, _, _ = dead_device(service)
         (entry,) = json.loads(command(service, certificate, "--json").stdout)
         assert entry["token"] == device.token
-        assert json.loads(command(service, certificate, "--json").stdout) == []
+        eventually(lambda: json.loads(command(service, certificate, "--json").stdout) == [], what="an empty list")
 
     def test_it_reads_any_feedback_service(self, service, certificate, tmp_path):
         """One that is not Herald: `openssl s_server` with tuples of two lengths."""

@@ -38,7 +38,7 @@ def descriptors(service):
     return len(list(pathlib.Path(f"/proc/{service.pid}/fd").iterdir()))
 
 
-def read_to_end(connection, timeout=15):
+def read_to_end(connection, timeout=30):
     """What the service says until it closes the connection."""
     connection.settimeout(timeout)
     said = b""

@@ -71,10 +71,10 @@ class Peers:
 
     def admits(self, peer):
         """Waits until the service, which looks at its folder every second, lets a peer in."""
-        eventually(lambda: self.gets_in(peer), timeout=4, what="admission")
+        eventually(lambda: self.gets_in(peer), what="admission")
 
     def refuses(self, peer):
-        eventually(lambda: not self.gets_in(peer), timeout=4, what="the refusal")
+        eventually(lambda: not self.gets_in(peer), what="the refusal")
 
 
 class Providers(Peers):
@@ -97,7 +97,7 @@ class Providers(Peers):
 
     @staticmethod
     def ends(provider):
-        provider.wait_for_close(timeout=4)
+        provider.wait_for_close(timeout=8)
         assert b"BadCertificate" in provider.goaways[0].additional_data
 
 
@@ -128,7 +128,7 @@ class Devices(Peers):
 
     @staticmethod
     def ends(wire):
-        wire.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE, timeout=4)
+        wire.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE, timeout=8)
 
 
 @pytest.fixture(params=["provider", "device"])
@@ -238,7 +238,7 @@ def test_a_list_that_is_none_leaves_the_one_in_force(peers, fault):
                 peers.list.unlink()
                 complaint = None
         if complaint:
-            eventually(lambda: logged(peers.service, complaint), timeout=5, what="the line in the log")
+            eventually(lambda: logged(peers.service, complaint), what="the line in the log")
         else:
             # What follows is read after it: a key that comes by the same look at the folder.
             herald("provider", "key", "--data", peers.service.data, "--team", "TEAM123456", "--out",
