@@ -73,9 +73,9 @@ def test_two_relays_share_a_queue_and_one_is_killed(fresh, postgres):
     queue = postgres.queue()
     options = ["--topic", TOPIC, *sending(service, "--lease", "4s", "--relay-window", 100)]
     relays = [Relay(queue.url, *options) for _ in range(2)]
-    relays[0].start()
+    for relay in relays:
+        relay.start()
     fill(queue, token, 1500)
-    relays[1].start()
     try:
         both = "SELECT count(DISTINCT owner) AS n FROM push_queue WHERE status = 'queued' AND owner IS NOT NULL"
         eventually(lambda: queue.run(both)[0]["n"] == 2, timeout=30, what="two relays at work")

@@ -139,11 +139,11 @@ def test_each_reaches_the_device_once_after_goaway(arrivals):
 
 
 def test_each_reaches_the_device_once_after_refusals(arrivals):
-    assert arrivals(150, "refuse", "--reason", "ServiceUnavailable", "--share", "30%", "--seed", 12, "--for", "4s") >= 3
+    assert arrivals(150, "refuse", "--reason", "ServiceUnavailable", "--share", "30%", "--seed", 12, "--for", "8s") >= 3
 
 
 def test_each_reaches_the_device_once_after_dropped_connections(arrivals):
-    assert arrivals(400, "drop", "--share", "1%", "--seed", 13, "--for", "4s") >= 2
+    assert arrivals(400, "drop", "--share", "1%", "--seed", 13, "--for", "12s") >= 2
 
 
 def test_goaway_in_mid_batch(day):
@@ -151,11 +151,11 @@ def test_goaway_in_mid_batch(day):
 
 
 def test_shutdown_in_mid_batch(day):
-    assert day(1000, ["shutdown", "--share", "1%", "--seed", 2, "--for", "3s"]).hits["shutdown"] >= 1
+    assert day(1000, ["shutdown", "--share", "1%", "--seed", 2, "--for", "8s"]).hits["shutdown"] >= 1
 
 
 def test_connections_that_drop(day):
-    assert day(1000, ["drop", "--share", "1%", "--seed", 3, "--for", "6s"]).hits["drop"] >= 3
+    assert day(1000, ["drop", "--share", "1%", "--seed", 3, "--for", "15s"]).hits["drop"] >= 3
 
 
 @pytest.mark.timeout(120)

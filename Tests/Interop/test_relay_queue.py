@@ -82,10 +82,12 @@ def test_what_a_row_says_reaches_the_device(relay, queue, device):
 
 
 def test_a_row_waits_for_its_time(relay, queue, device):
-    moment = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() + 2))
+    due = int(time.time()) + 2
+    moment = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(due))
     id = queue.insert(device_token=device.token, payload=text(), send_after=moment + ("+00" if "postgres" in queue.url else ""))
     queue.done(queue.insert(device_token=device.token, payload=text()))
-    assert queue.row(id)["status"] == "queued"
+    early = queue.row(id)["status"]
+    assert early == "queued" or time.time() >= due
     row = queue.done(id)
     assert row["status"] == "sent" and str(row["time_sent"])[:19] >= moment
     device.next(), device.next()
@@ -269,7 +271,7 @@ def test_status_purge_and_metrics(relay, queue, device):
     status = relay.command("status")
     assert (status["rows"]["sent"], status["rows"]["refused"], status["claims"]) == (1, 1, [])
     eventually(lambda: relay.metric('herald_relay_rows_total{status="sent"}') == 1)
-    assert relay.metric("herald_relay_oldest_unsent_seconds") == 0
+    eventually(lambda: relay.metric("herald_relay_oldest_unsent_seconds") == 0)
     assert relay.command("purge", "--status", "refused") == {"changed": 1}
     assert relay.command("purge", "--older-than", "1h") == {"changed": 0}
     assert [row["id"] for row in queue.run("SELECT id FROM push_queue")] == ids[:1]

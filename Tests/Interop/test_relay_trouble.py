@@ -160,7 +160,7 @@ def test_a_row_whose_time_is_over_is_asked_for_before_it_expires(fresh, queue, r
     relay.start()
     drill(service, "silence", "--accepted", "--token", token)
     drill(service, "silence", "--token", lost)
-    moment = int(time.time()) + 5
+    moment = int(time.time()) + 8
     ids = [queue.insert(device_token=token, give_up_at=moment), queue.insert(device_token=lost, give_up_at=moment)]
     # The relay dies while it waits for the answers, and comes back after the rows' time.
     rows = eventually(lambda: (rows := queue.run("SELECT id, apns_id FROM push_queue ORDER BY id"))[1]["apns_id"] and rows)
@@ -181,7 +181,7 @@ def test_without_a_journal_such_a_row_says_that_nobody_knows(fresh, queue, relay
     relay.options = ["--topic", TOPIC, *options[: options.index("--console")]]
     relay.start()
     drill(service, "silence", "--token", token)
-    moment = int(time.time()) + 3
+    moment = int(time.time()) + 6
     id = queue.insert(device_token=token, give_up_at=moment)
     eventually(lambda: queue.row(id)["owner"])
     relay.kill()
