@@ -328,24 +328,24 @@ import Testing
     }
 
     @Test(arguments: Engine.all) func othersWritingIsTold(_ engine: Engine) async throws {
-        let (store, address) = try await engine.make()
-        try await store.prepare()
-        let second = try SQLRelayStore.open(address)
-        var changes = store.changes().makeAsyncIterator()
-        // Once when it begins, and where it has to connect first, once when it listens.
-        await changes.next()
-        if engine.name == "PostgreSQL" { await changes.next() }
-        try await second.queue()
-        await changes.next()
-        #expect(try await store.claim().count == 1)
-        await second.close()
-        await store.close()
+        try await engine.withBare { store, address in
+            try await store.prepare()
+            let second = try SQLRelayStore.open(address)
+            var changes = store.changes().makeAsyncIterator()
+            // Once when it begins, and where it has to connect first, once when it listens.
+            await changes.next()
+            if engine.name == "PostgreSQL" { await changes.next() }
+            try await second.queue()
+            await changes.next()
+            #expect(try await store.claim().count == 1)
+            await second.close()
+        }
     }
 
     @Test(arguments: Engine.all) func tablesThatAreOthersAreRefused(_ engine: Engine) async throws {
-        let (store, _) = try await engine.make()
-        try await store.run("CREATE TABLE push_queue (id integer)")
-        await #expect(throws: RelayStoreError.self) { try await store.prepare() }
-        await store.close()
+        try await engine.withBare { store, _ in
+            try await store.run("CREATE TABLE push_queue (id integer)")
+            await #expect(throws: RelayStoreError.self) { try await store.prepare() }
+        }
     }
 }

@@ -9,34 +9,43 @@ import Testing
 /// A queue to be tested: the relay's store, and a way past it, as another program has one.
 struct Engine: Sendable, CustomTestStringConvertible {
     let name: String
-    let make: @Sendable () async throws -> (SQLRelayStore, DatabaseAddress)
+    /// Does something with the address of a new database, which is gone afterwards, or with the tests' server.
+    private let lend: @Sendable (_ body: (DatabaseAddress) async throws -> Void) async throws -> Void
 
     var testDescription: String { name }
 
     static let all: [Engine] = [
-        Engine(name: "SQLite") {
+        Engine(name: "SQLite") { body in
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent("relay-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            let address = DatabaseAddress.sqlite(path: folder.appendingPathComponent("queue.db").path)
-            return (try SQLRelayStore.open(address), address)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            try await body(.sqlite(path: folder.appendingPathComponent("queue.db").path))
         },
-        Engine(name: "PostgreSQL") {
-            let address = DatabaseAddress.postgresql(try PostgresServer.shared.database())
-            return (try SQLRelayStore.open(address), address)
+        Engine(name: "PostgreSQL") { body in
+            try await body(.postgresql(try PostgresServer.shared.database()))
         },
     ]
 
+    /// Does something with a queue whose tables are not made yet, and its address.
+    func withBare(_ body: (SQLRelayStore, DatabaseAddress) async throws -> Void) async throws {
+        try await lend { address in
+            let store = try SQLRelayStore.open(address)
+            do {
+                try await body(store, address)
+            } catch {
+                await store.close()
+                throw error
+            }
+            await store.close()
+        }
+    }
+
     /// Does something with an empty queue.
     func with(_ body: (SQLRelayStore) async throws -> Void) async throws {
-        let (store, _) = try await make()
-        try await store.prepare()
-        do {
+        try await withBare { store, _ in
+            try await store.prepare()
             try await body(store)
-        } catch {
-            await store.close()
-            throw error
         }
-        await store.close()
     }
 }
 

@@ -23,9 +23,19 @@ import Testing
     private func asked(
         _ answer: JournalStanding,
         _ questions: Int,
-        left: Int = 3600
-    ) async throws -> (Relay.InquiryResult, Relay) {
-        let (store, _) = try await Engine.all[0].make()
+        left: Int = 3600,
+        afterwards: (Relay) async throws -> Void = { _ in }
+    ) async throws -> Relay.InquiryResult? {
+        var result: Relay.InquiryResult?
+        try await Engine.all[0].withBare { store, _ in
+            let relay = try self.relay(on: store, answer)
+            result = await relay.inquire(Self.row(questions, left: left), RowReader(longestLife: .seconds(86_400)))
+            try await afterwards(relay)
+        }
+        return result
+    }
+
+    private func relay(on store: SQLRelayStore, _ answer: JournalStanding) throws -> Relay {
         let relay = try Relay(
             configuration: RelayConfiguration(),
             store: store,
@@ -44,11 +54,15 @@ import Testing
                 credential: .certificate(pem: [])
             )
         ])
+        return relay
+    }
+
+    private static func row(_ questions: Int, left: Int) -> QueueRow {
         var values: [QueueColumn: SQLValue] = [
             .deviceToken: .text(Words.token), .topic: .text("com.example.chat"), .payload: .text(Words.payload),
         ]
         values[.giveUpAt] = StoredMoment.exactText(Words.now + .seconds(left))
-        let row = QueueRow(
+        return QueueRow(
             id: 1,
             apnsID: "8f6b1c2e-6a3d-4b1f-9a57-0c7d2e4f5a6b",
             isUncertain: true,
@@ -58,7 +72,6 @@ import Testing
             device: nil,
             values: QueueColumn.allCases.map { values[$0] ?? .null }
         )
-        return (await relay.inquire(row, RowReader(longestLife: .seconds(86_400))), relay)
     }
 
     private func change(
@@ -66,7 +79,7 @@ import Testing
         _ questions: Int,
         left: Int = 3600
     ) async throws -> RowOutcome.Change? {
-        guard case .settled(let outcome) = try await asked(answer, questions, left: left).0 else { return nil }
+        guard case .settled(let outcome) = try await asked(answer, questions, left: left) else { return nil }
         return outcome.change
     }
 
@@ -93,23 +106,24 @@ import Testing
 
     @Test func theJournalsWordHolds() async throws {
         #expect(try await change(.accepted, 30, left: -60) == .final(.sent, reason: nil))
-        guard case .notTaken = try await asked(.notTaken, 0).0 else {
+        guard case .notTaken = try await asked(.notTaken, 0) else {
             Issue.record("what the service did not take is sent")
             return
         }
         // One that came and of which no more is known after minutes died with the service.
-        guard case .ask? = try await change(.underWay, 7), case .unknown = try await asked(.underWay, 8).0 else {
+        guard case .ask? = try await change(.underWay, 7), case .unknown = try await asked(.underWay, 8) else {
             Issue.record("what is under way is asked for eight times")
             return
         }
     }
 
     @Test func ofAJournalThatDoesNotAnswerEverybodyHears() async throws {
-        let (_, relay) = try await asked(.unavailable("it answers 404"), 0)
-        try await relay.store.prepare()
-        try await relay.look()
-        let note = try #require(relay.health.notes.first)
-        #expect(relay.health.notes.count == 1 && note.contains("cannot be asked (it answers 404)"))
-        #expect(relay.health.problems.isEmpty)
+        _ = try await asked(.unavailable("it answers 404"), 0) { relay in
+            try await relay.store.prepare()
+            try await relay.look()
+            let note = try #require(relay.health.notes.first)
+            #expect(relay.health.notes.count == 1 && note.contains("cannot be asked (it answers 404)"))
+            #expect(relay.health.problems.isEmpty)
+        }
     }
 }

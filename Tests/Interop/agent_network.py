@@ -111,6 +111,11 @@ class NetworkedAgent:
                 raise AssertionError(f"{what} did not come about within {timeout} s; the last: {self.events[-5:]}")
 
     def close(self):
+        """Ends it in order: the folder that it made for itself goes with it."""
         if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            self.process.wait(timeout=15)
+        except subprocess.TimeoutExpired:
             self.process.kill()
-        self.process.wait(timeout=10)
+            self.process.wait(timeout=10)

@@ -11,7 +11,7 @@ import pytest
 
 from parties import assert_accepted, new_id
 from provider import HELLO, Provider
-from service import HERALD, TOPIC, eventually, herald
+from service import HERALD, PATIENCE, TOPIC, eventually, herald
 
 
 def test_the_line_of_the_demo_sends_a_notification_that_its_device_shows(fresh, tmp_path):
@@ -32,6 +32,8 @@ def test_the_line_of_the_demo_sends_a_notification_that_its_device_shows(fresh, 
     screen = next(re.search(r"http://127.0.0.1:\d+/", line)[0] for line in service.lines if "screen is at" in line)
     with urllib.request.urlopen(f"{screen}api/device", timeout=10) as answer:
         assert json.load(answer)["notifications"][0]["body"] == alert
+    # Its device's folder goes with it.
+    assert service.stop() == 0
 
 
 def test_the_demo_is_made_once(fresh):
@@ -44,6 +46,7 @@ def test_the_demo_is_made_once(fresh):
     service.start()
     assert herald("provider", "list", "--data", service.data, "--json").stdout == credentials
     assert herald("device", "list", "--data", service.data, "--json").stdout == devices
+    assert service.stop() == 0
 
 
 class Agent:
@@ -69,7 +72,7 @@ class Agent:
         passed = []
         try:
             while True:
-                line = self.waiting.pop(0) if self.waiting else self.lines.get(timeout=15)
+                line = self.waiting.pop(0) if self.waiting else self.lines.get(timeout=PATIENCE)
                 if word in json.dumps(line):
                     return line
                 passed.append(line)
@@ -78,7 +81,7 @@ class Agent:
 
     def stop(self):
         self.process.terminate()
-        return self.process.wait(timeout=15)
+        return self.process.wait(timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -86,7 +89,8 @@ def agent(shared):
     path, _ = shared.device("agent")
     agent = Agent(shared, path, TOPIC, f"{TOPIC}.voip")
     yield agent
-    agent.process.kill()
+    if agent.process.poll() is None:
+        agent.stop()
 
 
 def test_an_agent_prints_its_tokens_and_what_it_receives(parties, agent):
