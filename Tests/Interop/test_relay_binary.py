@@ -113,7 +113,7 @@ def test_without_a_journal_what_was_on_a_connection_that_broke_is_sent_again(ser
     assert set(taken(service, queue).values()) <= {1, 2}
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_relay_that_is_killed_asks_what_became_of_its_rows(service, queue, relay):
     prepare(queue, away_device(service).token, 3000)
     token = queue.run("SELECT device_token FROM push_queue LIMIT 1")[0]["device_token"]
@@ -131,7 +131,7 @@ def test_a_relay_that_is_killed_asks_what_became_of_its_rows(service, queue, rel
         relay.kill()
         count += len(rows)
     relay.start()
-    queue.drained()
+    queue.drained(timeout=200)
     assert queue.count("sent") == count and traced(queue)
     assert set(taken(service, queue).values()) == {1}
 
