@@ -60,7 +60,8 @@ struct `a client's channels` {
             var configuration = service.configuration
             configuration.port = proxy.port
             configuration.connections.pingBusyAfter = .milliseconds(200)
-            configuration.connections.pingTimeout = .seconds(1)
+            // More than a machine that is busy with other tests takes for an answer.
+            configuration.connections.pingTimeout = .seconds(3)
             configuration.retry.repeatsAmbiguous = true
             // As a journal says it, which knows notifications alone.
             configuration.resolver = { _ in .neverArrived }

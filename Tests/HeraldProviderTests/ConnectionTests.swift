@@ -14,7 +14,8 @@ struct `a client's connections` {
             var configuration = service.configuration
             configuration.port = proxy.port
             configuration.connections.pingBusyAfter = .milliseconds(200)
-            configuration.connections.pingTimeout = .seconds(1)
+            // More than a machine that is busy with other tests takes for an answer.
+            configuration.connections.pingTimeout = .seconds(3)
             configuration.retry.firstPause = .milliseconds(10)
             configuration.resolver = { service.ledger.accepted[$0] == nil ? .neverArrived : .accepted }
             try await withProviderClient(configuration) { client in

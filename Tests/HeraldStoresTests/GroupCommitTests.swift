@@ -16,7 +16,7 @@ struct GroupCommitTests {
     }
 
     @Test func `what comes while a commit is on its way to a slow disk is in the next`() async throws {
-        let (fixture, scene) = try scene { $0.commitDelay = .milliseconds(5) }
+        let (fixture, scene) = try scene { $0.commitDelay = .milliseconds(100) }
         for number in 1...2000 as ClosedRange<UInt64> {
             scene.store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
         }
@@ -27,7 +27,7 @@ struct GroupCommitTests {
     }
 
     @Test func `ten thousand registrations at once are few commits`() async throws {
-        let (fixture, scene) = try scene { $0.commitDelay = .milliseconds(2) }
+        let (fixture, scene) = try scene { $0.commitDelay = .milliseconds(20) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for device in 1...10_000 as ClosedRange<UInt64> {
                 group.addTask { _ = try await scene.store.register(StoreScene.slot(device), at: scene.now) }

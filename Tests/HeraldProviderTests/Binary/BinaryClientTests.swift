@@ -253,7 +253,8 @@ struct BinaryClientTests {
         let peer = try await BinaryPeer { _ in .ignore }
         var configuration = try peer.configuration()
         configuration.maximumWaiting = 2
-        configuration.totalTimeout = .milliseconds(500)
+        // All ten are there before the first one's time is over, also where they have to wait for a processor.
+        configuration.totalTimeout = .seconds(3)
         try await withBinaryClient(configuration) { client in
             let codes = await withTaskGroup(of: ProviderError.Code?.self) { group in
                 for number in 0..<10 {
