@@ -56,7 +56,7 @@ class Phone(Agent):
         headers = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
         request = urllib.request.Request(self.url + path, data=data, headers=headers)
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
+            with urllib.request.urlopen(request, timeout=40) as answer:
                 return answer.status, json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as refusal:
             return refusal.code, json.loads(refusal.read())
@@ -99,7 +99,7 @@ def test_the_examples_of_the_guide(phone, shared, screen, file, wanted):
     badge = badge_of(page)
     sounds = len(phone.ask("api/device")[1]["sounds"])
     id = phone.push(shared, file)
-    status, record = phone.ask(f"api/saw/{id}?wait=15")
+    status, record = phone.ask(f"api/saw/{id}?wait=30")
     assert status == 200
     if wanted.get("shown") is False:
         assert (record["shown"], record["delivered_to_app"]) == (False, True)
@@ -160,7 +160,7 @@ def test_the_network_is_lost_and_comes_back(phone, shared, screen):
     assert phone.ask(f"api/saw/{id}")[0] == 404
     screen.one("[role=switch][aria-checked=false]", "Network").click()
     assert screen.one(".banner .card-body").text == "You got your emails."
-    assert phone.ask(f"api/saw/{id}?wait=10")[0] == 200
+    assert phone.ask(f"api/saw/{id}?wait=30")[0] == 200
 
 
 def test_the_bundles_sounds_are_served_and_can_be_played(phone, screen):
