@@ -431,8 +431,10 @@ def test_too_many_for_one_token_are_refused_and_others_are_not(fresh, enroll):
 
 
 def test_a_flood_larger_than_the_memory_is_refused_and_the_service_goes_on(fresh, enroll, tmp_path):
-    """h2load has 1,600 notifications of 4 KB under way at once; the memory is one MiB."""
-    service = fresh("--notification-memory", "1", "--token-rate", "0").start()
+    """h2load has 1,600 notifications of 4 KB under way at once; the memory is one MiB, and the disk is a slow one."""
+    calls = "fdatasync,fsync"
+    slow = ["strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", f"trace={calls}", "-e", f"inject={calls}:delay_enter=100000"]
+    service = fresh("--notification-memory", "1", "--token-rate", "0", prefix=slow).start()
     device = enroll(service)
     link = device.stay()
     token = link.register()
