@@ -10,7 +10,7 @@ import pytest
 
 from provider import away_device
 from relay import PostgresServer, Relay, SQLiteQueue, check, fill, received, sending
-from service import RELAY_CRASH_CYCLES, RELAY_CRASH_ROWS, TOPIC, eventually
+from service import RELAY_CRASH_CYCLES, RELAY_CRASH_ROWS, TOPIC, eventually, herald
 
 CYCLES = RELAY_CRASH_CYCLES
 ROWS = RELAY_CRASH_ROWS
@@ -75,12 +75,15 @@ def test_two_relays_share_a_queue_and_one_is_killed(fresh, postgres):
     relays = [Relay(queue.url, *options) for _ in range(2)]
     for relay in relays:
         relay.start()
+    # Neither is done with all of them while the other is held up.
+    herald("drill", "start", "latency", "--latency", "1s", "--data", service.data)
     fill(queue, token, 1500)
     try:
         both = "SELECT count(DISTINCT owner) AS n FROM push_queue WHERE status = 'queued' AND owner IS NOT NULL"
         eventually(lambda: queue.run(both)[0]["n"] == 2, timeout=30, what="two relays at work")
         relays[0].kill()
         killed = time.time()
+        herald("drill", "stop", "--all", "--data", service.data)
         pid = f":{relays[0].process.pid}:"
 
         def is_free():
