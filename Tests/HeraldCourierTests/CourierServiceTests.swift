@@ -51,15 +51,21 @@ struct DeviceErrandsTests {
         let (gate, open) = AsyncStream<Void>.makeStream()
         let a = DeviceID("a")!
         let b = DeviceID("b")!
-        errands.add(a) {
-            for await _ in gate {}
-            log.withLock { $0.append("a1") }
-        }
-        for number in 2...5 { errands.add(a) { log.withLock { $0.append("a\(number)") } } }
-        errands.add(b) {
-            log.withLock { $0.append("b1") }
-            open.finish()
-        }
+        errands.add(
+            a,
+            .task {
+                for await _ in gate {}
+                log.withLock { $0.append("a1") }
+            }
+        )
+        for number in 2...5 { errands.add(a, .task { log.withLock { $0.append("a\(number)") } }) }
+        errands.add(
+            b,
+            .task {
+                log.withLock { $0.append("b1") }
+                open.finish()
+            }
+        )
         errands.finish()
         await errands.run()
         #expect(log.withLock { $0 } == ["b1", "a1", "a2", "a3", "a4", "a5"])
@@ -70,20 +76,29 @@ extension DeviceErrandsTests {
     @Test func `a call begins at once, and what comes meanwhile waits for its end`() async {
         let errands = DeviceErrands()
         let log = Mutex<[String]>([])
-        let pending = Mutex<(@Sendable () -> Void)?>(nil)
+        let pending = Mutex<[@Sendable () -> Void]>([])
         let a = DeviceID("a")!
-        #expect(errands.call(a) { isOver in pending.withLock { $0 = isOver } })
-        #expect(!errands.call(a) { _ in log.withLock { $0.append("never") } })
-        errands.add(a) { log.withLock { $0.append("a1") } }
-        #expect(errands.call(DeviceID("b")!) { $0() })
+        func call(_ name: String) -> DeviceErrands.Errand {
+            .call { isOver in
+                log.withLock { $0.append(name) }
+                pending.withLock { $0.append(isOver) }
+            }
+        }
+        errands.add(a, call("a1"))
+        errands.add(a, call("a2"))
+        errands.add(a, .task { log.withLock { $0.append("a3") } })
+        errands.add(DeviceID("b")!, .call { $0() })
         async let running: Void = errands.run()
         // Ends what was begun all the same.
         errands.finish()
-        #expect(log.withLock { $0 }.isEmpty)
-        pending.withLock { $0 }?()
-        await running
         #expect(log.withLock { $0 } == ["a1"])
-        #expect(!errands.call(a) { _ in })
+        pending.withLock { $0.removeFirst() }()
+        #expect(log.withLock { $0 } == ["a1", "a2"])
+        pending.withLock { $0.removeFirst() }()
+        await running
+        #expect(log.withLock { $0 } == ["a1", "a2", "a3"])
+        errands.add(a, call("never"))
+        #expect(log.withLock { $0.count } == 3)
     }
 }
 

@@ -80,8 +80,13 @@ final class FakeOffice: DeviceOffice {
 
     func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {}
 
-    func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
+    func setSession(
+        _ session: SessionRecord?,
+        for device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
         state.withLock { $0.sessions[device] = session }
+        done(.success(()))
     }
 
     var tokenKey: UInt32 { 1 }

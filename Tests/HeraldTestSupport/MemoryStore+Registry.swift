@@ -103,8 +103,12 @@ extension MemoryStore {
         done(.success(contents.withLock { $0.records[device] ?? DeviceRecord() }))
     }
 
-    package func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
-        try write { $0.records[device, default: DeviceRecord()].session = session }
+    package func setSession(
+        _ session: SessionRecord?,
+        for device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        done(Result { try write { $0.records[device, default: DeviceRecord()].session = session } })
     }
 
     package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {

@@ -147,12 +147,12 @@ extension StoreConformance {
                 expiryInterval: .max,
                 disconnected: scene.now
             )
-            try await scene.store.setSession(session, for: device)
+            try await scene.store.keep(session, for: device)
             try await scene.store.setSavingPower(true, for: device)
             #expect(
                 try await scene.store.deviceRecord(device) == DeviceRecord(isSavingPower: true, session: session)
             )
-            try await scene.store.setSession(nil, for: device)
+            try await scene.store.keep(nil, for: device)
             try await scene.store.setSavingPower(false, for: device)
             #expect(try await scene.store.deviceRecord(device) == DeviceRecord())
         },
@@ -201,4 +201,12 @@ extension StoreConformance {
             #expect(try await scene.store.loadRegistry().registrations.count == 1000)
         },
     ]
+}
+
+extension RegistryStore {
+    fileprivate func keep(_ session: SessionRecord?, for device: DeviceNumber) async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            setSession(session, for: device) { continuation.resume(with: $0) }
+        }
+    }
 }

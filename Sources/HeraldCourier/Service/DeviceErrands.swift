@@ -7,74 +7,31 @@ import Synchronization
 /// The order counts across connections: what an older connection has to say of the session must not land on what a newer
 /// one made of it.
 final class DeviceErrands: Sendable {
-    typealias Errand = @Sendable () async -> Void
+    enum Errand: Sendable {
+        /// Waits for what it needs.
+        case task(@Sendable () async -> Void)
+        /// Only begins something, and returns at once; `isOver` is called once, from any thread, when that has ended. Costs
+        /// less than a task.
+        case call(@Sendable (_ isOver: @escaping @Sendable () -> Void) -> Void)
+    }
 
     private struct State {
         /// Devices with an errand under way, and what waits behind it; bounded by the operations of their connections.
         var waiting: [DeviceID: [Errand]] = [:]
-        /// Errands under way that are no tasks.
-        var calls = 0
         var isFinishing = false
+
+        var isDone: Bool { isFinishing && waiting.isEmpty }
     }
 
     private let errands = Errands()
     private let state = Mutex(State())
 
-    func add(_ device: DeviceID, _ errand: @escaping Errand) {
-        guard begin(device, else: errand) else { return }
-        errands.add { await self.run(device, errand) }
-    }
-
-    /// Begins an errand at once, if none of the device is under way.
+    /// Begins an errand of a device, at once unless another is under way.
     ///
-    /// It does not wait, and calls what it is given, from any thread, when it is over. A task would cost more than most such
-    /// errands.
-    /// - Returns: false if one is under way; nothing is done then.
-    func call(_ device: DeviceID, _ errand: (_ isOver: @escaping @Sendable () -> Void) -> Void) -> Bool {
+    /// Once ``finish()`` was called and nothing is under way, nothing is begun any more.
+    func add(_ device: DeviceID, _ errand: Errand) {
         let begins = state.withLock { state in
-            guard state.waiting[device] == nil, !state.isFinishing else { return false }
-            state.waiting[device] = []
-            state.calls += 1
-            return true
-        }
-        guard begins else { return false }
-        errand { self.callIsOver(device) }
-        return true
-    }
-
-    private func callIsOver(_ device: DeviceID) {
-        if let next = next(device) { errands.add { await self.run(device, next) } }
-        let isLast = state.withLock { state in
-            state.calls -= 1
-            return state.isFinishing && state.calls == 0
-        }
-        if isLast { errands.finish() }
-    }
-
-    /// Takes no more; ``run()`` returns when what was taken is done.
-    func finish() {
-        let isLast = state.withLock { state in
-            state.isFinishing = true
-            return state.calls == 0
-        }
-        if isLast { errands.finish() }
-    }
-
-    func run() async {
-        await errands.run()
-    }
-
-    private func run(_ device: DeviceID, _ first: @escaping Errand) async {
-        var errand: Errand? = first
-        while let current = errand {
-            await current()
-            errand = next(device)
-        }
-    }
-
-    /// Whether the device has no errand under way, and this one begins; else it waits.
-    private func begin(_ device: DeviceID, else errand: @escaping Errand) -> Bool {
-        state.withLock { state in
+            guard !state.isDone else { return false }
             guard state.waiting[device] == nil else {
                 state.waiting[device]?.append(errand)
                 return false
@@ -82,17 +39,45 @@ final class DeviceErrands: Sendable {
             state.waiting[device] = []
             return true
         }
+        if begins { begin(device, errand) }
     }
 
-    /// What is done for the device after the errand that is over.
-    private func next(_ device: DeviceID) -> Errand? {
-        state.withLock { state in
+    /// Lets ``run()`` return once nothing is under way.
+    func finish() {
+        let isDone = state.withLock { state in
+            state.isFinishing = true
+            return state.isDone
+        }
+        if isDone { errands.finish() }
+    }
+
+    func run() async {
+        await errands.run()
+    }
+
+    private func begin(_ device: DeviceID, _ errand: Errand) {
+        switch errand {
+        case .task(let errand):
+            errands.add {
+                await errand()
+                self.ended(device)
+            }
+        case .call(let errand):
+            errand { self.ended(device) }
+        }
+    }
+
+    /// An errand is over; the next one of the device begins.
+    private func ended(_ device: DeviceID) {
+        let (next, isDone) = state.withLock { state -> (Errand?, Bool) in
             guard let rest = state.waiting[device], let first = rest.first else {
                 state.waiting[device] = nil
-                return nil
+                return (nil, state.isDone)
             }
             state.waiting[device] = Array(rest.dropFirst())
-            return first
+            return (first, false)
         }
+        if let next { begin(device, next) }
+        if isDone { errands.finish() }
     }
 }

@@ -27,9 +27,13 @@ package protocol DeviceOffice: AnyObject, Sendable {
     /// Keeps whether the device saves power.
     /// - Throws: If the store fails.
     func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws
-    /// Keeps a session, or drops it with nil.
-    /// - Throws: If the store fails.
-    func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws
+    /// Keeps a session, or drops it with nil; from an event loop and without waiting. `done` is called once, from any
+    /// thread, when the change is durable, or if the store fails.
+    func setSession(
+        _ session: SessionRecord?,
+        for device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    )
     func app(_ number: AppNumber) -> App?
     func number(of app: App) -> AppNumber?
     func registration(_ slot: Slot) -> Registration?

@@ -47,8 +47,12 @@ package final class ServiceOffice: DeviceOffice {
         try await registry.setSavingPower(saving, for: device)
     }
 
-    package func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
-        try await registry.setSession(session, for: device)
+    package func setSession(
+        _ session: SessionRecord?,
+        for device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        registry.setSession(session, for: device, done)
     }
 
     package func app(_ number: AppNumber) -> App? {

@@ -44,33 +44,82 @@ final class SessionClerk: Sendable {
 
     /// Does what a session asks for; the answer is left for its loop.
     func perform(_ request: SessionRequest, for client: Client) {
-        if case .arrive = request, arriveAgain(client) { return }
-        errands.add(client.link.identity.id) {
-            client.link.complete(await self.result(of: request, for: client))
+        errands.add(client.link.identity.id, errand(request, for: client))
+    }
+
+    private func errand(_ request: SessionRequest, for client: Client) -> DeviceErrands.Errand {
+        switch request {
+        case .arrive:
+            // What every device that comes back has done, and what is written then, takes no task.
+            return office.isKnown(client.link.identity.id)
+                ? .call { self.arriveAgain(client, $0) }
+                : task(client) { try await self.arrive(client) }
+        case .keep(let record):
+            return .call { self.keep(record, client, $0) }
+        case .register(let apps):
+            return task(client) { await self.register(apps, client) }
+        case .unregister(let apps):
+            return task(client) { .unregistered(await self.unregister(apps, client)) }
+        case .findChannels(let filters):
+            return task(client) { .foundChannels(Set(filters.filter { self.exists($0, client) })) }
+        case .setEnabled(let isEnabled, let app):
+            return task(client) { try await self.setEnabled(isEnabled, app, client) }
+        case .setSavingPower(let isSaving):
+            return task(client) {
+                guard let device = client.device else { return .failed }
+                try await self.office.setSavingPower(isSaving, for: device)
+                return .done
+            }
+        case .examine(let tokens, let topic, let environment):
+            return task(client) { .examined(tokens.map { self.examine($0, for: topic, in: environment, client) }) }
         }
     }
 
-    /// Lets in a device that was here before, which takes a read of the store and no task.
-    /// - Returns: false if it takes more.
-    private func arriveAgain(_ client: Client) -> Bool {
-        let id = client.link.identity.id
-        guard office.isKnown(id) else { return false }
-        return errands.call(id) { isOver in
-            guard isAdmitted(client) else {
-                client.link.complete(.tooManyTakeovers)
-                return isOver()
-            }
-            office.arriveAgain(id) { [self] result in
-                switch result {
-                case .success(let arrival):
-                    client.link.complete(arrived(arrival, client))
-                case .failure(let error):
-                    log(error, id)
-                    client.link.complete(.failed)
-                }
-                isOver()
+    private func task(
+        _ client: Client,
+        _ body: @escaping @Sendable () async throws -> SessionResult
+    ) -> DeviceErrands.Errand {
+        .task {
+            do {
+                client.link.complete(try await body())
+            } catch {
+                self.failed(error, client)
             }
         }
+    }
+
+    private func arriveAgain(_ client: Client, _ isOver: @escaping @Sendable () -> Void) {
+        guard isAdmitted(client) else {
+            client.link.complete(.tooManyTakeovers)
+            return isOver()
+        }
+        office.arriveAgain(client.link.identity.id) { [self] result in
+            switch result {
+            case .success(let arrival): client.link.complete(arrived(arrival, client))
+            case .failure(let error): failed(error, client)
+            }
+            isOver()
+        }
+    }
+
+    private func keep(_ record: SessionRecord?, _ client: Client, _ isOver: @escaping @Sendable () -> Void) {
+        guard let device = client.device else {
+            client.link.complete(.failed)
+            return isOver()
+        }
+        office.setSession(record, for: device) { [self] result in
+            switch result {
+            case .success: client.link.complete(.done)
+            case .failure(let error): failed(error, client)
+            }
+            isOver()
+        }
+    }
+
+    private func setEnabled(_ isEnabled: Bool, _ app: App, _ client: Client) async throws -> SessionResult {
+        guard let slot = slot(app, client), office.registration(slot)?.isLive == true else { return .notRegistered }
+        try await office.setEnabled(isEnabled, for: slot)
+        return .done
     }
 
     /// A connection of a device that was let in is gone.
@@ -78,57 +127,41 @@ final class SessionClerk: Sendable {
         let id = link.identity.id
         if case .keep = departure.record { table.remember(remnants, of: departure.device) }
         office.detach(departure.device, fence: departure.fence)
-        errands.add(id) {
-            guard self.table.clearFence(departure.fence, of: id) else { return }
-            do {
+        errands.add(
+            id,
+            .call { isOver in
+                guard self.table.clearFence(departure.fence, of: id) else { return isOver() }
                 switch departure.record {
-                case .untouched: break
-                case .keep(let record): try await self.office.setSession(record, for: departure.device)
-                case .drop: try await self.office.setSession(nil, for: departure.device)
+                case .untouched: isOver()
+                case .keep(let record): self.leave(record, of: departure.device, id, isOver)
+                case .drop: self.leave(nil, of: departure.device, id, isOver)
                 }
-            } catch {
+            }
+        )
+    }
+
+    /// Stores what is left of a session whose connection is gone.
+    private func leave(
+        _ record: SessionRecord?,
+        of device: DeviceNumber,
+        _ id: DeviceID,
+        _ isOver: @escaping @Sendable () -> Void
+    ) {
+        office.setSession(record, for: device) { [logger] result in
+            if case .failure(let error) = result {
                 // The record of the connected session stays: the session lasts longer than it should, nothing is lost.
-                self.logger.warning(
+                logger.warning(
                     "could not keep a device's session",
                     metadata: ["device": "\(id)", "error": "\(error)"]
                 )
             }
+            isOver()
         }
     }
 
-    private func result(of request: SessionRequest, for client: Client) async -> SessionResult {
-        let id = client.link.identity.id
-        do {
-            switch request {
-            case .arrive:
-                return try await arrive(client)
-            case .register(let apps):
-                return await register(apps, client)
-            case .unregister(let apps):
-                return .unregistered(await unregister(apps, client))
-            case .keep(let record):
-                guard let device = client.device else { return .failed }
-                try await office.setSession(record, for: device)
-                return .done
-            case .findChannels(let filters):
-                return .foundChannels(Set(filters.filter { exists($0, client) }))
-            case .setEnabled(let isEnabled, let app):
-                guard let slot = slot(app, client), office.registration(slot)?.isLive == true else {
-                    return .notRegistered
-                }
-                try await office.setEnabled(isEnabled, for: slot)
-                return .done
-            case .setSavingPower(let isSaving):
-                guard let device = client.device else { return .failed }
-                try await office.setSavingPower(isSaving, for: device)
-                return .done
-            case .examine(let tokens, let topic, let environment):
-                return .examined(tokens.map { examine($0, for: topic, in: environment, client) })
-            }
-        } catch {
-            log(error, id)
-            return .failed
-        }
+    private func failed(_ error: any Error, _ client: Client) {
+        log(error, client.link.identity.id)
+        client.link.complete(.failed)
     }
 
     private func log(_ error: any Error, _ id: DeviceID) {

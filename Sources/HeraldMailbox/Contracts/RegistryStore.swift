@@ -44,7 +44,14 @@ package protocol RegistryStore: Sendable {
     )
 
     /// Keeps a session, or drops it with nil.
-    func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws
+    ///
+    /// Returns at once. `done` is called once, from any thread, and returns at once as well: when the change is durable,
+    /// or with an error if nothing was changed.
+    func setSession(
+        _ session: SessionRecord?,
+        for device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    )
 
     /// Tokens that died and were not registered again, oldest first.
     func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord]

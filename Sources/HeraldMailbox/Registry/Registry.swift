@@ -244,9 +244,14 @@ package final class Registry: Sendable {
     }
 
     /// Keeps a device's session, or drops it with nil.
-    /// - Throws: If the store fails.
-    package func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
-        try await store.setSession(session, for: device)
+    ///
+    /// `done` is called once, from any thread, and returns at once: when the change is durable, or if the store fails.
+    package func setSession(
+        _ session: SessionRecord?,
+        for device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        store.setSession(session, for: device, done)
     }
 
     // For the feedback service.

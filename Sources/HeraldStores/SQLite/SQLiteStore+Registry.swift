@@ -51,9 +51,14 @@ extension SQLiteStore: RegistryStore {
         readers.submit(isQuick: true, { try RegistryTable.deviceRecord(device, $0) }, done)
     }
 
-    package func setSession(_ session: SessionRecord?, for device: DeviceNumber) async throws {
-        let text = try RegistryTable.text(of: session)
-        try await change { database, _ in try RegistryTable.setSession(text, for: device, database) }
+    package func setSession(
+        _ session: SessionRecord?,
+        for device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        let text: String?
+        do { text = try RegistryTable.text(of: session) } catch { return done(.failure(error)) }
+        change({ database, _ in try RegistryTable.setSession(text, for: device, database) }, done)
     }
 
     package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {

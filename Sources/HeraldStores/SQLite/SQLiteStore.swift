@@ -122,14 +122,22 @@ package final class SQLiteStore: Sendable {
         _ body: @escaping @Sendable (Database, inout WriteBatch) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
-            let job = WriteJob(
-                run: { database, batch in
-                    let value = try body(database, &batch)
-                    return { continuation.resume(returning: value) }
-                },
-                fail: { continuation.resume(throwing: $0) }
-            )
-            if !queue.append(.job(job)) { job.fail(.closed) }
+            change(body) { continuation.resume(with: $0) }
         }
+    }
+
+    /// The same for those who cannot wait: `done` is called once, on the writer's thread or at once.
+    func change<Value: Sendable>(
+        _ body: @escaping @Sendable (Database, inout WriteBatch) throws -> Value,
+        _ done: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+        let job = WriteJob(
+            run: { database, batch in
+                let value = try body(database, &batch)
+                return { done(.success(value)) }
+            },
+            fail: { done(.failure($0)) }
+        )
+        if !queue.append(.job(job)) { job.fail(.closed) }
     }
 }
