@@ -178,7 +178,7 @@ package final class PostOffice: Sendable {
     /// Takes over all registrations that the store knows: once, before anything is posted.
     package func setRegistrations(_ registrations: [Registration]) {
         let share = registrations.count / counters.count
-        for counter in counters { at(counter) { $0.registrations.reserveCapacity(share + share / 8) } }
+        for counter in counters { at(counter) { $0.reserveRegistrations(share + share / 8) } }
         for registration in registrations { setRegistration(registration) }
     }
 
@@ -194,7 +194,7 @@ package final class PostOffice: Sendable {
 
     /// Nothing is known of an ended registration any more.
     package func forgetRegistration(_ slot: Slot) {
-        at(slot.device) { $0.registrations[slot] = nil }
+        at(slot.device) { $0.forgetRegistration(slot) }
     }
 
     // What runs.

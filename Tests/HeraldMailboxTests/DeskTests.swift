@@ -464,6 +464,22 @@ private final class RecordingLink: DeviceLink {
         #expect(scene.desk.lines[scene.slot.device]?.gate(scene.slot.app)?.pendingPuts == 1)
     }
 
+    @Test func `a put outlives the registration that it was for`() throws {
+        var scene = Scene()
+        _ = scene.desk.post(scene.letter(), generation: 1)
+        let put = try #require(scene.puts().first)
+        let registration = try #require(scene.desk.registration(scene.slot))
+        scene.desk.forgetRegistration(scene.slot)
+        #expect(scene.desk.post(scene.letter(), generation: 1) == .refused(.badDeviceToken, since: nil))
+        #expect(scene.desk.strayPuts == [scene.slot: 1])
+        scene.desk.setRegistration(registration)
+        scene.connect(fence: 1)
+        #expect(scene.desk.lines[scene.slot.device]?.gate(scene.slot.app)?.pendingPuts == 1)
+        scene.desk.stored(StoredPut(letter: put.0, sequence: 5, tag: put.1))
+        scene.desk.forgetRegistration(scene.slot)
+        #expect(scene.desk.holdings.isEmpty)
+    }
+
     @Test func `a put that is reported, or fails, is forgotten`() throws {
         var scene = Scene()
         _ = scene.desk.post(scene.letter(), generation: 1)

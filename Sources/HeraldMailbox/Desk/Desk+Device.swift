@@ -32,9 +32,10 @@ extension Desk {
         for (_, delivery) in line.unended() {
             if delivery.state.isInStoresHands { addStrays(1, delivery.letter.notification.slot) }
             switch delivery.state {
-            case .unstored where registrations[delivery.letter.notification.slot]?.isEnabled == false:
+            case .unstored where registration(delivery.letter.notification.slot)?.isEnabled == false:
                 orders.append(.recordAndSettle(.discardedDisabled, delivery.letter))
             case .unstored:
+                addStrays(1, delivery.letter.notification.slot)
                 store(delivery.letter, .unacknowledged)
             case .once:
                 orders.append(.record(.discardedDeviceOffline, delivery.letter))

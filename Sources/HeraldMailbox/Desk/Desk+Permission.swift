@@ -59,7 +59,6 @@ extension Desk {
     /// Puts a notification into the store, and notes why for a provider that asks.
     mutating func store(_ letter: Letter, _ reason: StoreReason, _ tag: PutTag? = nil, next: WallTime? = nil) {
         letter.note(JournalState(stored: reason), next: next)
-        if tag == nil { addStrays(1, letter.notification.slot) }
         orders.append(.store(letter, reason, tag))
     }
 

@@ -8,13 +8,15 @@ extension Desk {
         if put.isReplaced, put.letter.fate?.state.isStored ?? true { put.letter.note(.replaced) }
         orders.append(.settle(put.letter, .accepted))
         let line = lines[slot.device]
+        let place = holdings.index(forKey: slot)
+        let isLive = place.flatMap { holdings.values[$0].registration?.isLive } ?? false
         let isOfThisConnection = line != nil && put.tag?.fence == line?.fence
         let delivery = isOfThisConnection ? put.tag?.delivery : nil
-        if delivery.flatMap({ line?.delivery($0) }) == nil { noteReported(slot, line) }
+        if delivery.flatMap({ line?.delivery($0) }) == nil { noteReported(slot, at: place, line) }
         if !departed.isEmpty, let delivery = departed.removeValue(forKey: ObjectIdentifier(put.letter)) {
             return takeAway(put, as: delivery)
         }
-        guard put.isReplaced || registrations[slot]?.isLive ?? false else {
+        guard put.isReplaced || isLive else {
             // Put when the app was being removed: nothing of it is there for whoever registers again.
             orders.append(.remove(put.letter, sequence: put.sequence, .discardedUnregisteredFromStorage))
             return
@@ -72,7 +74,7 @@ extension Desk {
             if put.sequence > newest?.sequence ?? 0 { line.move(app, to: .reading(newest: put)) }
             return
         }
-        guard registrations[put.letter.notification.slot]?.isEnabled ?? false else {
+        guard registration(put.letter.notification.slot)?.isEnabled ?? false else {
             orders.append(.remove(put.letter, sequence: put.sequence, .discardedDisabledFromStorage))
             return
         }
@@ -93,13 +95,13 @@ extension Desk {
     mutating func couldNotStore(_ letter: Letter) {
         let slot = letter.notification.slot
         if !departed.isEmpty, let delivery = departed.removeValue(forKey: ObjectIdentifier(letter)) {
-            noteReported(slot, lines[slot.device])
+            noteReported(slot, at: holdings.index(forKey: slot), lines[slot.device])
             return endUnstored(delivery)
         }
         let line = lines[slot.device]
         let delivery = line?.unended(of: slot.app).first { _, delivery in delivery.letter === letter }
         guard let line, let (number, found) = delivery else {
-            noteReported(slot, line)
+            noteReported(slot, at: holdings.index(forKey: slot), line)
             orders.append(.settle(letter, .refused(.serviceUnavailable)))
             return
         }
@@ -167,7 +169,7 @@ extension Desk {
             return
         }
         let notification = candidate.notification
-        let isEnabled = registrations[slot]?.isEnabled ?? false
+        let isEnabled = registration(slot)?.isEnabled ?? false
         guard isEnabled, !notification.isExpired(at: now) else {
             line.move(slot.app, to: .open)
             let state: JournalState = isEnabled ? .discardedExpiredFromStorage : .discardedDisabledFromStorage

@@ -24,16 +24,11 @@ enum DeskOrder {
 /// All decisions about what happens to a notification are made here, in one place and under one lock per share; nothing
 /// here waits, reads a clock or knows a socket or a database. Orders for one slot must be carried out in the order given.
 struct Desk {
-    var registrations: [Slot: Registration] = [:]
+    var holdings: [Slot: Holding] = [:]
     var lines: [DeviceNumber: Line] = [:]
     /// Deliveries that have not been stored yet, in two generations: those of the present tick and of the one before.
     private var fresh: [(DeviceNumber, PutTag)] = []
     private var ripe: [(DeviceNumber, PutTag)] = []
-    /// How many puts of a slot the store has not reported, of which no gate and no delivery of the slot's present
-    /// connection knows; a gate that opens takes them over.
-    ///
-    /// Bounded by what the store has in hand.
-    private(set) var strayPuts: [Slot: UInt32] = [:]
     /// What ended on its way into the store and whose connection was gone before the store had it.
     var departed: [ObjectIdentifier: Line.Outstanding] = [:]
     let outstandingLimit: Int
@@ -71,7 +66,9 @@ struct Desk {
     /// Decides about a notification for a registration of that generation.
     mutating func post(_ letter: Letter, generation: UInt32) -> PostDecision {
         let slot = letter.notification.slot
-        guard let registration = registrations[slot] else { return .refused(.badDeviceToken, since: nil) }
+        guard let place = holdings.index(forKey: slot), let registration = holdings.values[place].registration else {
+            return .refused(.badDeviceToken, since: nil)
+        }
         guard registration.isLive, registration.generation == generation else {
             return .refused(.unregistered, since: registration.ended)
         }
@@ -83,13 +80,13 @@ struct Desk {
         }
         return letter.notification.storedUntil == nil
             ? postOnce(letter)
-            : postStorable(letter)
+            : postStorable(letter, place)
     }
 
     /// Takes a notification that goes on record and nowhere else, if its token is good.
     mutating func discard(_ letter: Letter, generation: UInt32, as state: JournalState) -> PostDecision {
         let slot = letter.notification.slot
-        guard let registration = registrations[slot] else { return .refused(.badDeviceToken, since: nil) }
+        guard let registration = registration(slot) else { return .refused(.badDeviceToken, since: nil) }
         guard registration.isLive, registration.generation == generation else {
             return .refused(.unregistered, since: registration.ended)
         }
@@ -118,10 +115,11 @@ struct Desk {
         return .accepted
     }
 
-    private mutating func postStorable(_ letter: Letter) -> PostDecision {
+    private mutating func postStorable(_ letter: Letter, _ place: [Slot: Holding].Index) -> PostDecision {
         let notification = letter.notification
         let slot = notification.slot
         guard let line = lines[slot.device], let gate = line.gate(slot.app) else {
+            holdings.values[place].strayPuts += 1
             store(letter, .deviceOffline)
             return .pending
         }
@@ -168,17 +166,29 @@ struct Desk {
         }
     }
 
-    func registration(_ slot: Slot) -> Registration? { registrations[slot] }
+    func registration(_ slot: Slot) -> Registration? { holdings[slot]?.registration }
+
+    /// Makes room for so many registrations.
+    mutating func reserveRegistrations(_ count: Int) {
+        holdings.reserveCapacity(count)
+    }
 
     /// Takes a registration as the store has it.
     mutating func setRegistration(_ registration: Registration) {
-        registrations[registration.slot] = registration
+        holdings[registration.slot, default: Holding()].registration = registration
+    }
+
+    /// Nothing is known of an ended registration any more.
+    mutating func forgetRegistration(_ slot: Slot) {
+        guard let place = holdings.index(forKey: slot) else { return }
+        holdings.values[place].registration = nil
+        removeIfEmpty(place)
     }
 
     /// The registration ended: nothing is sent any more, and what was on its way is not stored.
     mutating func endRegistration(_ slot: Slot, at moment: WallTime) {
-        registrations[slot]?.isLive = false
-        registrations[slot]?.ended = moment
+        holdings[slot]?.registration?.isLive = false
+        holdings[slot]?.registration?.ended = moment
         guard let line = lines[slot.device] else { return }
         closeGate(slot, in: line)
         for (number, delivery) in line.unended(of: slot.app) {
@@ -197,12 +207,19 @@ struct Desk {
 /// Puts that are on their way into the store: whoever opens a gate while they are must store what arrives behind them, or
 /// the older would come to the device after the newer.
 extension Desk {
+    /// Those of every slot that has any.
+    var strayPuts: [Slot: UInt32] { holdings.mapValues(\.strayPuts).filter { $0.value > 0 } }
+
     mutating func addStrays(_ count: UInt32, _ slot: Slot) {
-        if count > 0 { strayPuts[slot, default: 0] += count }
+        if count > 0 { holdings[slot, default: Holding()].strayPuts += count }
     }
 
     mutating func takeStrays(_ slot: Slot) -> UInt32 {
-        strayPuts.isEmpty ? 0 : strayPuts.removeValue(forKey: slot) ?? 0
+        guard let place = holdings.index(forKey: slot) else { return 0 }
+        let count = holdings.values[place].strayPuts
+        holdings.values[place].strayPuts = 0
+        removeIfEmpty(place)
+        return count
     }
 
     mutating func closeGate(_ slot: Slot, in line: Line) {
@@ -211,9 +228,14 @@ extension Desk {
     }
 
     /// The store has reported a put that is not a delivery of the slot's present connection.
-    mutating func noteReported(_ slot: Slot, _ line: Line?) {
+    mutating func noteReported(_ slot: Slot, at place: [Slot: Holding].Index?, _ line: Line?) {
         if line?.notePutDone(slot.app) ?? false { return }
-        guard let index = strayPuts.index(forKey: slot) else { return }
-        if strayPuts.values[index] > 1 { strayPuts.values[index] -= 1 } else { strayPuts.remove(at: index) }
+        guard let place, holdings.values[place].strayPuts > 0 else { return }
+        holdings.values[place].strayPuts -= 1
+        removeIfEmpty(place)
+    }
+
+    private mutating func removeIfEmpty(_ place: [Slot: Holding].Index) {
+        if holdings.values[place].isEmpty { holdings.remove(at: place) }
     }
 }
