@@ -46,20 +46,10 @@ public struct DeviceToken: Hashable, Sendable {
     /// Reads 64 hexadecimal digits where they lie; not generic, since every request comes by.
     package init?(hex digits: UnsafeRawBufferPointer) {
         guard digits.count == DeviceToken.byteCount * 2 else { return nil }
-        var valid = true
-        func word(_ start: Int) -> UInt64 {
-            var value: UInt64 = 0
-            for index in start..<start + 16 {
-                guard let four = Hex.value(of: digits[index]) else {
-                    valid = false
-                    return 0
-                }
-                value = value << 4 | UInt64(four)
-            }
-            return value
-        }
-        words = (word(0), word(16), word(32), word(48))
-        guard valid else { return nil }
+        guard let first = Hex.word(digits, at: 0), let second = Hex.word(digits, at: 16),
+            let third = Hex.word(digits, at: 32), let fourth = Hex.word(digits, at: 48)
+        else { return nil }
+        words = (first, second, third, fourth)
     }
 
     /// The 32 bytes.

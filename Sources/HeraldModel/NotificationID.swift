@@ -96,6 +96,33 @@ package enum Hex {
         }
     }
 
+    /// What the sixteen digits from a place on spell, eight at a time; nil if one of them is no digit.
+    ///
+    /// Without a branch for each: whether a digit of a token is a letter, no processor can foretell.
+    package static func word(_ digits: UnsafeRawBufferPointer, at start: Int) -> UInt64? {
+        guard start >= 0, digits.count - start >= 16,
+            let high = half(digits.loadUnaligned(fromByteOffset: start, as: UInt64.self)),
+            let low = half(digits.loadUnaligned(fromByteOffset: start + 8, as: UInt64.self))
+        else { return nil }
+        return high << 32 | low
+    }
+
+    /// What eight digits spell, which lie in a word as they lie in memory.
+    private static func half(_ digits: UInt64) -> UInt64? {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let highs = ones &* 0x80
+        let bytes = UInt64(bigEndian: digits)
+        let lower = bytes | ones &* 0x20
+        // The highest bit of each byte: no sum of two bytes below 128 reaches the next.
+        let areDigits = (bytes &+ ones &* (0x80 - 0x30)) & ~(bytes &+ ones &* (0x80 - 0x3A))
+        let areLetters = (lower &+ ones &* (0x80 - 0x61)) & ~(lower &+ ones &* (0x80 - 0x67)) & highs
+        guard bytes & highs == 0, (areDigits | areLetters) & highs == highs else { return nil }
+        var value = bytes & (ones &* 0x0F) &+ (areLetters >> 7) &* 9
+        value = (value | value >> 4) & 0x00FF_00FF_00FF_00FF
+        value = (value | value >> 8) & 0x0000_FFFF_0000_FFFF
+        return (value | value >> 16) & 0xFFFF_FFFF
+    }
+
     /// The lower-case digit of a value below 16.
     package static func lowerDigit(_ value: UInt8) -> UInt8 {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value

@@ -42,6 +42,25 @@ import Testing
         }
     }
 
+    @Test func `a device token has a digit in every place`() {
+        let digits = Array("0123456789abcdef89ABCDEF01234567fedcba98765432100f1e2d3c4b5a6978".utf8)
+        for place in digits.indices {
+            for byte in UInt8.min...UInt8.max {
+                var text = digits
+                text[place] = byte
+                let token = DeviceToken(hex: text)
+                guard let value = Hex.value(of: byte) else {
+                    #expect(token == nil, "byte \(byte) in place \(place)")
+                    continue
+                }
+                var expected = DeviceToken(hex: digits)?.bytes ?? []
+                let shift = place % 2 == 0 ? 4 : 0
+                expected[place / 2] = expected[place / 2] & ~(0xF << shift) | value << shift
+                #expect(token?.bytes == expected)
+            }
+        }
+    }
+
     @Test func `expiration tells absent, zero and a moment apart`() {
         let now = WallTime(seconds: 1000)
         #expect(Expiration("0") == .once)
