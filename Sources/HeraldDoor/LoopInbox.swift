@@ -1,23 +1,29 @@
 package import NIOCore
-import Synchronization
+package import Synchronization
 
 /// Things that any thread leaves for one event loop, handed over in batches.
 ///
 /// A hop to another loop costs some microseconds, an item in a hop that happens anyway a twentieth of one. So the first
 /// item left wakes the loop, and whatever is left until the loop gets there comes with it.
+///
+/// Inlinable, so that those who use it have it for their own kind of item: what handles any kind takes some 60 ns more
+/// for each.
 package final class LoopInbox<Item: Sendable>: Sendable {
-    private struct State {
-        var items: [Item] = []
-        var isWoken = false
+    @usableFromInline struct State {
+        @usableFromInline var items: [Item] = []
+        @usableFromInline var isWoken = false
+
+        @inlinable init() {}
     }
 
-    private let eventLoop: any EventLoop
-    private let receive: @Sendable ([Item]) -> Void
-    private let state = Mutex(State())
+    @usableFromInline let eventLoop: any EventLoop
+    @usableFromInline let receive: @Sendable ([Item]) -> Void
+    @usableFromInline let state = Mutex(State())
 
     /// - Parameters:
     ///   - eventLoop: Where the items are wanted.
     ///   - receive: Called on that loop with what was left, in order.
+    @inlinable
     package init(on eventLoop: any EventLoop, receive: @escaping @Sendable ([Item]) -> Void) {
         self.eventLoop = eventLoop
         self.receive = receive
@@ -27,6 +33,7 @@ package final class LoopInbox<Item: Sendable>: Sendable {
     ///
     /// How many can be left is bounded by those who leave them: each stands for a request or a delivery that is counted
     /// elsewhere.
+    @inlinable
     package func leave(_ item: Item) {
         let wakes = state.withLock { state in
             state.items.append(item)
@@ -38,7 +45,8 @@ package final class LoopInbox<Item: Sendable>: Sendable {
         }
     }
 
-    private func handOver() {
+    @inlinable
+    func handOver() {
         let items = state.withLock { state in
             state.isWoken = false
             let items = state.items
