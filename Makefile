@@ -48,7 +48,7 @@ bench: libraries rivals
 lint: libraries
 	swift format lint --strict --parallel --recursive $(SOURCES)
 	scripts/check-sizes
-	swift build --build-tests --explicit-target-dependency-import-check error
+	HERALD_BENCHMARKS=1 swift build --build-tests --explicit-target-dependency-import-check error
 
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)
