@@ -193,7 +193,7 @@ let package = Package(
             "HeraldStoresTests",
             ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb, grdbSQLite, logging]
         ),
-        tests("HeraldWebTests", ["HeraldWeb", hummingbird, nioCore]),
+        tests("HeraldWebTests", ["HeraldWeb", hummingbird, logging, nioCore]),
         tests(
             "HeraldConsoleTests",
             [

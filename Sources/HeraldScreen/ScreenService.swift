@@ -44,7 +44,8 @@ package struct ScreenService: Service {
         let router = Router(context: BasicRequestContext.self)
         // The headers first: failures have them too.
         router.add(middleware: ScreenHeaders())
-        router.add(middleware: WebFailures(logger: logger))
+        // The agent keeps no log: the answer itself says what failed, to the device's own user.
+        router.add(middleware: WebFailures(logger: logger) { WebRefusal(500, "it failed: \($0)") })
         router.add(middleware: ScreenGuard(host: configuration.host))
         ScreenRoutes(configuration: configuration, view: view, clock: clock).add(to: router)
         let place = WebPlace.Address.port(host: configuration.host, port: configuration.port)

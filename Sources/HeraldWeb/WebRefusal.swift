@@ -49,12 +49,13 @@ package struct WebFailures: RouterMiddleware {
         }
     }
 
-    private func explain(_ error: any Error) -> WebRefusal {
-        if let known = error as? WebRefusal ?? refusal(error) { return known }
+    func explain(_ error: any Error) -> WebRefusal {
+        if let known = error as? WebRefusal { return known }
         if let error = error as? HTTPError {
             let words = error.status == .notFound ? "there is nothing at this path" : error.status.reasonPhrase
             return WebRefusal(error.status.code, error.body ?? words)
         }
+        if let known = refusal(error) { return known }
         logger.warning("a request failed", error: error)
         return WebRefusal(500, "it failed; the log says why")
     }

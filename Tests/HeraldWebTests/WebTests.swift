@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import Logging
 import NIOCore
 import Testing
 
@@ -80,6 +81,18 @@ import Testing
             hostOption: "--console-host"
         )
         #expect(WebDoorError(place, cause: IOError(errnoCode: number, reason: "bind")).message == words)
+    }
+
+    @Test func `an error becomes words, and the door has the last one`() {
+        struct Broken: Error {}
+        let plain = WebFailures(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let telling = WebFailures(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
+            WebRefusal(500, "it failed: \($0)")
+        }
+        #expect(plain.explain(Broken()) == WebRefusal(500, "it failed; the log says why"))
+        #expect(telling.explain(Broken()) == WebRefusal(500, "it failed: Broken()"))
+        #expect(telling.explain(HTTPError(.notFound)) == WebRefusal(404, "there is nothing at this path"))
+        #expect(telling.explain(WebRefusal(409, "no")) == WebRefusal(409, "no"))
     }
 
     @Test func `a door that cannot be opened for another reason says the system's`() {
