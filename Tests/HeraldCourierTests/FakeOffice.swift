@@ -57,21 +57,25 @@ final class FakeOffice: DeviceOffice {
         }
     }
 
-    func register(_ device: DeviceNumber, _ app: App) async throws -> Registration {
+    func register(_ apps: [App], on device: DeviceNumber) async -> [App: Result<Registration, any Error>] {
         state.withLock { state in
-            let number = state.apps[app] ?? AppNumber(UInt32(state.apps.count + 1))
-            state.apps[app] = number
-            let slot = Slot(device: device, app: number)
-            let registration =
-                state.registrations[slot]
-                ?? Registration(slot: slot, generation: 1, isLive: true, registered: WallTime(milliseconds: 0))
-            state.registrations[slot] = registration
-            return registration
+            apps.reduce(into: [:]) { results, app in
+                let number = state.apps[app] ?? AppNumber(UInt32(state.apps.count + 1))
+                state.apps[app] = number
+                let slot = Slot(device: device, app: number)
+                let registration =
+                    state.registrations[slot]
+                    ?? Registration(slot: slot, generation: 1, isLive: true, registered: WallTime(milliseconds: 0))
+                state.registrations[slot] = registration
+                results[app] = .success(registration)
+            }
         }
     }
 
-    func unregister(_ slot: Slot) async throws -> Bool {
-        state.withLock { $0.registrations.removeValue(forKey: slot) != nil }
+    func unregister(_ slots: Set<Slot>) async -> [Slot: Result<Bool, any Error>] {
+        state.withLock { state in
+            slots.reduce(into: [:]) { $0[$1] = .success(state.registrations.removeValue(forKey: $1) != nil) }
+        }
     }
 
     func setEnabled(_ enabled: Bool, for slot: Slot) async throws {

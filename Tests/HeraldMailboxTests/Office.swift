@@ -61,7 +61,8 @@ final class Office: Sendable {
         let id = try #require(DeviceID("device"))
         let topic = try #require(Topic("com.example.magazine"))
         let device = try await registry.arrive(id).number
-        slot = try await registry.register(device, App(topic: topic, environment: .production)).slot
+        let app = App(topic: topic, environment: .production)
+        slot = try #require(await registry.register([app], on: device)[app]).get().slot
     }
 
     deinit { running.cancel() }

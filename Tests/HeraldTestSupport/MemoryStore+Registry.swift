@@ -24,7 +24,8 @@ extension MemoryStore {
     }
 
     package func number(of app: App) async throws -> AppNumber {
-        try write { contents in
+        await meeting.come()
+        return try write { contents in
             if let number = contents.apps[app] { return number }
             let number = AppNumber(UInt32(contents.apps.count) + 1)
             contents.apps[app] = number
@@ -33,7 +34,8 @@ extension MemoryStore {
     }
 
     package func register(_ slot: Slot, at moment: WallTime) async throws -> Registration {
-        try write { contents in
+        await meeting.come()
+        return try write { contents in
             var registration =
                 contents.registrations[slot]
                 ?? Registration(slot: slot, generation: contents.generationFloor, isLive: true, registered: moment)
@@ -50,6 +52,7 @@ extension MemoryStore {
     }
 
     package func unregister(_ slot: Slot, at moment: WallTime) async throws {
+        await meeting.come()
         flushNow()
         try write { contents in
             guard var registration = contents.registrations[slot], registration.isLive else { return }

@@ -49,6 +49,8 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
     private let reporter = Mutex(Weak())
     /// Whether broadcasts cannot be kept, while all else can.
     package let failsKeeping = Mutex(false)
+    /// Where apps that are to be numbered, registered or removed wait for each other.
+    package let meeting = Meeting()
     let clock: any WallClock
     private let isManual: Bool
     private let queue = DispatchQueue(label: "memory-store")

@@ -1,5 +1,6 @@
 """How much one device may register, and what is kept of what it removed."""
 
+import re
 import urllib.request
 
 from mqtt_packets import Reason
@@ -52,6 +53,27 @@ def test_the_cap_holds_after_a_restart(fresh, enroll):
     link = phone.connect()
     assert link.subscribe(f"apps/{APPS[2]}").reasons == (Reason.QUOTA,)
     assert link.subscribe(f"apps/{APPS[1]}").reasons == (1,)
+
+
+def test_the_apps_of_one_packet_share_a_few_syncs(fresh, enroll, tmp_path):
+    """Each sync takes 50 ms longer: what does not wait for the one before it is gathered into the next."""
+    calls, trace = "fsync,fdatasync", tmp_path / "trace"
+    slow = ["strace", "-f", "-o", trace, "-e", f"trace={calls}", "-e", f"inject={calls}:delay_enter=50000"]
+    service = fresh(prefix=slow).start()
+    link = enroll(service).stay()
+    filters = [f"apps/com.example.app{number}" for number in range(100)]
+
+    def syncs():
+        return len(re.findall(r"(?m)^\d+ +fd?a?t?a?sync\(", trace.read_text()))
+
+    before = syncs()
+    assert before > 0
+    assert set(link.subscribe(*filters).reasons) == {1}
+    subscribed = syncs()
+    assert set(link.unsubscribe(*filters).reasons) == {0}
+    # One after the other they would be 200, a number and a registration for each app, and 100.
+    assert subscribed - before <= 20 and syncs() - subscribed <= 20
+    assert set(link.unsubscribe(*filters).reasons) == {Reason.NO_SUBSCRIPTION_EXISTED}
 
 
 def test_more_apps_than_are_usual_may_be_allowed(fresh, enroll):

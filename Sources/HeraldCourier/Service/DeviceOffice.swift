@@ -14,13 +14,12 @@ package protocol DeviceOffice: AnyObject, Sendable {
     /// As ``arrive(_:)``, from an event loop and without waiting, for a device that is known; `done` is called once, from
     /// any thread.
     func arriveAgain(_ id: DeviceID, _ done: @escaping @Sendable (Result<Registry.Arrival, any Error>) -> Void)
-    /// Registers an app on a device, or confirms that it is.
-    /// - Throws: `RegistrationRefusal`, or if the store fails.
-    func register(_ device: DeviceNumber, _ app: App) async throws -> Registration
-    /// Removes an app from a device.
-    /// - Returns: Whether a registration stood.
-    /// - Throws: If the store fails; the registration stands then.
-    func unregister(_ slot: Slot) async throws -> Bool
+    /// Registers apps on a device, or confirms that they are registered; what fails fails alone, with
+    /// `RegistrationRefusal` or because of the store.
+    func register(_ apps: [App], on device: DeviceNumber) async -> [App: Result<Registration, any Error>]
+    /// Removes apps from devices; where the store fails, the registration stands.
+    /// - Returns: For each whether a registration stood.
+    func unregister(_ slots: Set<Slot>) async -> [Slot: Result<Bool, any Error>]
     /// Keeps whether the user wants the app's notifications.
     /// - Throws: If the store fails.
     func setEnabled(_ enabled: Bool, for slot: Slot) async throws

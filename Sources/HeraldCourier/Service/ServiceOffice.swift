@@ -31,12 +31,12 @@ package final class ServiceOffice: DeviceOffice {
         registry.arriveAgain(id, done)
     }
 
-    package func register(_ device: DeviceNumber, _ app: App) async throws -> Registration {
-        try await registry.register(device, app)
+    package func register(_ apps: [App], on device: DeviceNumber) async -> [App: Result<Registration, any Error>] {
+        await registry.register(apps, on: device)
     }
 
-    package func unregister(_ slot: Slot) async throws -> Bool {
-        try await registry.unregister(slot)
+    package func unregister(_ slots: Set<Slot>) async -> [Slot: Result<Bool, any Error>] {
+        await registry.unregister(slots)
     }
 
     package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {

@@ -225,21 +225,22 @@ final class SessionClerk: Sendable {
 
     private func register(_ wanted: [App], _ client: Client) async -> SessionResult {
         guard let device = client.device else { return .registered(wanted.map { _ in nil }) }
-        var apps: [RegisteredApp?] = []
+        let results = await office.register(wanted, on: device)
         var refused: Set<App> = []
-        for app in wanted {
-            do {
-                let registration = try await office.register(device, app)
-                apps.append(registered(registration, registration.slot.app, app.topic, sealsToken: true))
-            } catch let refusal as RegistrationRefusal {
+        let apps = wanted.map { app -> RegisteredApp? in
+            switch results[app] {
+            case .success(let registration):
+                return registered(registration, registration.slot.app, app.topic, sealsToken: true)
+            case .failure(let refusal as RegistrationRefusal):
                 refused.insert(app)
-                apps.append(nil)
                 metrics.registrationsRefused.increment()
                 if client.link.reportsRegistrationRefusal() { log(refusal, client.link.identity.id) }
-            } catch {
+            case .failure(let error):
                 logger.error("could not register an app", metadata: ["topic": "\(app.topic)", "error": "\(error)"])
-                apps.append(nil)
+            case nil:
+                break
             }
+            return nil
         }
         return .registered(apps, refused: refused)
     }
@@ -274,20 +275,20 @@ final class SessionClerk: Sendable {
     }
 
     private func unregister(_ apps: [App], _ client: Client) async -> [Bool?] {
-        var answers: [Bool?] = []
-        for app in apps {
-            guard let slot = slot(app, client) else {
-                answers.append(false)
-                continue
-            }
-            do {
-                answers.append(try await office.unregister(slot))
-            } catch {
+        let slots = apps.map { slot($0, client) }
+        let results = await office.unregister(Set(slots.compactMap(\.self)))
+        return zip(apps, slots).map { app, slot in
+            guard let slot else { return false }
+            switch results[slot] {
+            case .success(let stood):
+                return stood
+            case .failure(let error):
                 logger.error("could not remove an app", metadata: ["topic": "\(app.topic)", "error": "\(error)"])
-                answers.append(nil)
+                return nil
+            case nil:
+                return nil
             }
         }
-        return answers
     }
 
     private func examine(

@@ -27,6 +27,21 @@ package final class Registry: Sendable {
         var appNames: [AppNumber: App] = [:]
         /// How many registrations each device has, and had; none where there are none.
         var counts: [DeviceNumber: Counts] = [:]
+        /// Apps whose number the store is making, and for how many that ask.
+        var expected: [App: Int] = [:]
+
+        /// Counts an app that is to get a number.
+        /// - Returns: Whether so many apps may be known.
+        mutating func expect(_ app: App, limit: Int) -> Bool {
+            guard expected[app] != nil || apps.count + expected.count < limit else { return false }
+            expected[app, default: 0] += 1
+            return true
+        }
+
+        mutating func stopExpecting(_ app: App) {
+            guard let others = expected[app].map({ $0 - 1 }) else { return }
+            expected[app] = others > 0 ? others : nil
+        }
     }
 
     private struct Counts {
@@ -168,31 +183,77 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Registers an app on a device, or confirms that it is.
+    /// Registers apps on a device, or confirms that they are registered.
     ///
-    /// Of one device one at a time, as everything that changes its registrations.
-    /// - Throws: ``RegistrationRefusal``, or if the store fails; nothing is registered then.
-    package func register(_ device: DeviceNumber, _ app: App) async throws -> Registration {
-        let number = self.number(of: app)
-        let known = number.flatMap { postOffice.registration(Slot(device: device, app: $0)) }
-        if let known, known.isLive { return known }
-        let live = numbers.withLock { $0.counts[device]?.live ?? 0 }
-        guard live < configuration.appsPerDevice else { throw RegistrationRefusal.tooManyAppsOnDevice }
-        let appNumber = try await makeNumber(of: app)
-        let registration = try await store.register(Slot(device: device, app: appNumber), at: clock.now())
+    /// Side by side, so that the store can make them durable together. Of one device one call at a time, as everything
+    /// that changes its registrations.
+    /// - Returns: For each app its registration; or ``RegistrationRefusal``, or why the store failed: that app is not
+    ///   registered then.
+    package func register(_ apps: [App], on device: DeviceNumber) async -> [App: Result<Registration, any Error>] {
+        var results: [App: Result<Registration, any Error>] = [:]
+        var rest: [App] = []
+        for app in apps {
+            if let known = registration(of: app, on: device), known.isLive {
+                results[app] = .success(known)
+            } else if !rest.contains(app) {
+                rest.append(app)
+            }
+        }
+        while !rest.isEmpty {
+            let live = numbers.withLock { $0.counts[device]?.live ?? 0 }
+            let room = configuration.appsPerDevice - Int(live)
+            guard room > 0 else { break }
+            results.merge(await registerTogether(rest.prefix(room), on: device)) { $1 }
+            // Those that failed left their room to the next.
+            rest.removeFirst(min(room, rest.count))
+        }
+        for app in rest { results[app] = .failure(RegistrationRefusal.tooManyAppsOnDevice) }
+        return results
+    }
+
+    /// Registers different apps, for which there is room, and none of which is.
+    private func registerTogether(
+        _ apps: ArraySlice<App>,
+        on device: DeviceNumber
+    ) async -> [App: Result<Registration, any Error>] {
+        await withTaskGroup(of: (App, Result<Registration, any Error>).self) { group in
+            for app in apps {
+                group.addTask {
+                    do {
+                        return (app, .success(try await self.registerOne(app, on: device)))
+                    } catch {
+                        return (app, .failure(error))
+                    }
+                }
+            }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+    }
+
+    private func registerOne(_ app: App, on device: DeviceNumber) async throws -> Registration {
+        let wasKnown = registration(of: app, on: device) != nil
+        let number = try await makeNumber(of: app)
+        let registration = try await store.register(Slot(device: device, app: number), at: clock.now())
         postOffice.setRegistration(registration)
         numbers.withLock { numbers in
             numbers.counts[device, default: Counts()].live += 1
-            if known != nil { numbers.counts[device]?.ended -= 1 }
+            if wasKnown { numbers.counts[device]?.ended -= 1 }
         }
         return registration
+    }
+
+    private func registration(of app: App, on device: DeviceNumber) -> Registration? {
+        number(of: app).flatMap { postOffice.registration(Slot(device: device, app: $0)) }
     }
 
     /// The number of an app; makes one for an app never seen before.
     /// - Throws: ``RegistrationRefusal``, or if the store fails.
     package func makeNumber(of app: App) async throws -> AppNumber {
         if let known = number(of: app) { return known }
-        guard numbers.withLock({ $0.apps.count }) < configuration.apps else { throw RegistrationRefusal.tooManyApps }
+        guard numbers.withLock({ $0.expect(app, limit: configuration.apps) }) else {
+            throw RegistrationRefusal.tooManyApps
+        }
+        defer { numbers.withLock { $0.stopExpecting(app) } }
         let number = try await store.number(of: app)
         numbers.withLock { numbers in
             numbers.apps[app] = number
@@ -202,20 +263,40 @@ package final class Registry: Sendable {
         return number
     }
 
-    /// Removes an app from a device: its token is dead from now on.
-    /// - Returns: Whether a registration stood.
-    /// - Throws: If the store fails; the registration stands then.
-    package func unregister(_ slot: Slot) async throws -> Bool {
+    /// Removes apps from devices: their tokens are dead from now on.
+    ///
+    /// Side by side, as they are registered.
+    /// - Returns: For each slot whether a registration stood; or why the store failed: the registration stands then.
+    package func unregister(_ slots: Set<Slot>) async -> [Slot: Result<Bool, any Error>] {
+        let results = await withTaskGroup(of: (Slot, Result<Bool, any Error>).self) { group in
+            for slot in slots {
+                group.addTask {
+                    do {
+                        return (slot, .success(try await self.unregisterOne(slot)))
+                    } catch {
+                        return (slot, .failure(error))
+                    }
+                }
+            }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+        // Not before all are over: what is forgotten in the store must be known as ended here.
+        for device in Set(slots.map(\.device)) {
+            let ended = numbers.withLock { $0.counts[device]?.ended ?? 0 }
+            if ended > configuration.endedAppsPerDevice { await forgetEnded(device) }
+        }
+        return results
+    }
+
+    private func unregisterOne(_ slot: Slot) async throws -> Bool {
         guard let registration = postOffice.registration(slot), registration.isLive else { return false }
         let now = clock.now()
         try await store.unregister(slot, at: now)
         postOffice.endRegistration(slot, at: now)
-        let ended = numbers.withLock { numbers in
+        numbers.withLock { numbers in
             numbers.counts[slot.device]?.live -= 1
             numbers.counts[slot.device]?.ended += 1
-            return numbers.counts[slot.device]?.ended ?? 0
         }
-        if ended > configuration.endedAppsPerDevice { await forgetEnded(slot.device) }
         return true
     }
 
