@@ -119,7 +119,7 @@ struct ClosingTests {
         async let reading: Int? = store.readers.read { database in
             beganContinuation.yield()
             gate.wait()
-            return try Int.fetchOne(database, sql: "SELECT count(*) FROM mailbox")
+            return try Int.fetchOne(database, sql: "SELECT count(*) FROM bundle")
         }
         for await _ in began { break }
         async let closing: Void = store.close()

@@ -117,6 +117,22 @@ final class SQLiteFixture: StoreFixture {
         current.withLock { $0 = reopened }
     }
 
+    /// Orders while the writer is busy with a job, so that all of it is in one commit; returns when that is durable.
+    func together(_ order: () -> Void) async throws {
+        let store = sqlite
+        let gate = Gate()
+        let (began, beganContinuation) = AsyncStream.makeStream(of: Void.self)
+        async let busy: Void = store.change { _, _ in
+            beganContinuation.yield()
+            gate.wait()
+        }
+        for await _ in began { break }
+        order()
+        gate.open()
+        try await busy
+        try await store.change { _, _ in }
+    }
+
     func setFailsWrites(_ fails: Bool) {
         if fails { disk.fail(.writes, with: SQLITE_FULL) } else { disk.heal() }
     }

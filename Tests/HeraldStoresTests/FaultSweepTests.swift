@@ -84,7 +84,9 @@ struct FaultSweepTests {
 
     /// What was acknowledged.
     private struct Ledger {
-        static let putCount = 16
+        private static let singleCount = 16
+        private static let bundleCount = 8
+        static let putCount = singleCount + bundleCount
 
         /// What each slot holds; a slot that held something and was emptied holds 0.
         private var newest: [Slot: UInt64] = [:]
@@ -94,7 +96,7 @@ struct FaultSweepTests {
 
         /// A little of everything that writes.
         mutating func work(_ scene: StoreScene) async {
-            for number in 1...UInt64(Ledger.putCount) {
+            for number in 1...UInt64(Ledger.singleCount) {
                 let slot = StoreScene.slot(number % 5)
                 await put(number, slot, scene)
                 switch number % 4 {
@@ -107,6 +109,25 @@ struct FaultSweepTests {
                     ])
                     try? await scene.store.trim(before: scene.now, maximumBytes: 1000)
                 }
+            }
+            await workOnBundle(scene)
+        }
+
+        /// Some at once, most of which share a bundle; then they go one after the other, until the rest is written again.
+        private mutating func workOnBundle(_ scene: StoreScene) async {
+            let numbers = UInt64(Ledger.singleCount + 1)...UInt64(Ledger.putCount)
+            for number in numbers {
+                let notification = scene.notification(number, to: StoreScene.slot(number))
+                scene.store.put(Letter(notification), reason: .power, tag: nil)
+            }
+            let heard = await scene.witness.wait { $0.stored.count + $0.failed.count == Ledger.putCount }
+            for put in heard.stored where numbers.contains(put.letter.notification.id.low) {
+                newest[put.letter.notification.slot] = put.letter.notification.id.low
+            }
+            for number in numbers.dropLast() {
+                await remove(StoreScene.slot(number), scene)
+                // Reading the journal commits what was ordered.
+                _ = try? await scene.lines(number)
             }
         }
 

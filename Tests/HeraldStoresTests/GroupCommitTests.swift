@@ -93,7 +93,7 @@ struct GroupCommitTests {
         let (began, beganContinuation) = AsyncStream.makeStream(of: Void.self)
         let gate = Gate()
         async let reading: Int? = fixture.sqlite.readers.read { database in
-            let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM mailbox")
+            let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM bundle")
             beganContinuation.yield()
             gate.wait()
             return count

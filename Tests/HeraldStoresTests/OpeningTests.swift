@@ -40,7 +40,7 @@ struct OpeningTests {
 
     @Test(arguments: [
         ("journal_mode", "wal"), ("synchronous", "2"), ("wal_autocheckpoint", "0"), ("mmap_size", "0"),
-        ("application_id", "1213353028"), ("user_version", "2"), ("page_size", "4096"),
+        ("application_id", "1213353028"), ("user_version", "3"), ("page_size", "4096"),
     ])
     func `the writer's settings are those on which durability rests`(
         setting: (name: String, value: String)
@@ -63,7 +63,7 @@ struct OpeningTests {
     }
 
     @Test(arguments: [
-        "INSERT INTO setting VALUES ('x', 1)", "DELETE FROM mailbox", "PRAGMA user_version = 7", "CREATE TABLE t (x)",
+        "INSERT INTO setting VALUES ('x', 1)", "DELETE FROM bundle", "PRAGMA user_version = 7", "CREATE TABLE t (x)",
         "PRAGMA query_only = 0; INSERT INTO setting VALUES ('x', 1)",
     ])
     func `one connection writes: readers are refused`(sql: String) async throws {
@@ -280,12 +280,12 @@ struct OpeningTests {
         #expect(try failure().code == .damaged)
     }
 
-    @Test func `a notification whose row is missing is left out, and reading goes on`() async throws {
+    @Test func `a notification whose bundle is missing is left out, and reading goes on`() async throws {
         let fixture = try SQLiteFixture(in: folder)
         let scene = StoreScene(fixture, clock: ManualClock())
         for number in 1...3 as ClosedRange<UInt64> { await scene.put(number, to: StoreScene.slot(number)) }
         try await fixture.sqlite.change { database, _ in
-            try database.execute(sql: "DELETE FROM mailbox WHERE device = 2")
+            try database.execute(sql: "DELETE FROM bundle WHERE number = 2")
         }
         #expect(try await scene.waiting(StoreScene.slot(1), StoreScene.slot(2), StoreScene.slot(3)) == [1, 3])
         await fixture.close()

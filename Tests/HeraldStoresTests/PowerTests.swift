@@ -26,9 +26,9 @@ struct PowerTests {
         }
 
         /// Puts without waiting for each, from a few threads' worth of slots.
-        func load(from first: UInt64, count: UInt64) {
+        func load(from first: UInt64, count: UInt64, slots: UInt64 = 23) {
             for number in first..<first + count {
-                let slot = StoreScene.slot(number % 23)
+                let slot = StoreScene.slot(number % slots)
                 scene.store.put(Letter(scene.notification(number, to: slot)), reason: .deviceOffline, tag: nil)
             }
         }
@@ -68,6 +68,26 @@ struct PowerTests {
             let acknowledged = run.acknowledged
             let left = try run.fixture.disk.cut(losing: loss)
             #expect(try await run.lost(acknowledged, in: left) == 0)
+        }
+        await run.fixture.close()
+    }
+
+    @Test(arguments: [FaultyDisk.Loss.nothing, .everything, .some(seed: 1), .some(seed: 2), .some(seed: 3)])
+    func `nothing is lost where most of a bundle died and the rest is written again`(loss: FaultyDisk.Loss) async throws
+    {
+        let run = try await Run()
+        for round in 1...3 as ClosedRange<UInt64> {
+            try await run.fixture.together { run.load(from: round * 1008, count: 24, slots: 24) }
+            let index = run.fixture.sqlite.index
+            let last = try #require(index.entry(StoreScene.slot(23))?.place)
+            for step in 0..<22 as Range<UInt64> {
+                await run.scene.put(round * 1008 + 100 + step, to: StoreScene.slot(step))
+                guard step % 4 == 3 else { continue }
+                let acknowledged = run.acknowledged
+                let left = try run.fixture.disk.cut(losing: loss)
+                #expect(try await run.lost(acknowledged, in: left) == 0)
+            }
+            #expect(index.entry(StoreScene.slot(23))?.place != last)
         }
         await run.fixture.close()
     }

@@ -11,7 +11,11 @@ private final class Box {
     func entry(_ slot: Slot) -> SlotIndex.Entry? { index.entry(slot) }
     @discardableResult
     func set(_ entry: SlotIndex.Entry) -> SlotIndex.Entry? { index.set(entry) }
+    func stored(_ slot: Slot) -> SlotIndex.Entry? { index.stored(slot) }
     func remove(_ slot: Slot, sequence: UInt64) -> Bool { index.remove(slot, sequence: sequence) }
+    func move(_ slot: Slot, sequence: UInt64, to place: Place) { index.move(slot, sequence: sequence, to: place) }
+    func forget(_ slot: Slot, sequence: UInt64) { index.forget(slot, sequence: sequence) }
+    var newestSequence: UInt64? { index.newestSequence }
     func expired(at moment: Int64, limit: Int = .max) -> [SlotIndex.Entry] {
         index.expired(at: WallTime(milliseconds: moment), limit: limit)
     }
@@ -22,6 +26,7 @@ struct SlotIndexTests {
         SlotIndex.Entry(
             slot: Slot(device: DeviceNumber(device), app: AppNumber(1)),
             sequence: sequence,
+            place: Place(bundle: Int64(sequence), position: 0, count: 1),
             expires: expires,
             id: NotificationID(high: device, low: sequence),
             uniqueID: NotificationID(high: sequence, low: device)
@@ -46,6 +51,49 @@ struct SlotIndexTests {
         #expect(index.remove(entry(1, 0).slot, sequence: 2) == true)
         #expect(index.remove(entry(1, 0).slot, sequence: 2) == false)
         #expect(index.count == 0)
+    }
+
+    @Test func `what was taken out is there for who asks for what is stored, until it is forgotten`() {
+        let index = Box()
+        let slot = entry(1, 0).slot
+        index.set(entry(1, 2, expires: 1000))
+        index.set(entry(2, 3, expires: 1000))
+        #expect(index.remove(slot, sequence: 2))
+        #expect(index.entry(slot) == nil && index.count == 1)
+        #expect(index.expired(at: 5000).map(\.sequence) == [3])
+        #expect(index.stored(slot)?.sequence == 2)
+        #expect(index.stored(slot)?.isRemoved == true)
+        index.forget(slot, sequence: 1)
+        #expect(index.stored(slot) != nil)
+        index.forget(slot, sequence: 2)
+        #expect(index.stored(slot) == nil && index.count == 1)
+        #expect(index.set(entry(1, 4, expires: 1000)) == nil)
+        #expect(index.expired(at: 5000).map(\.sequence).sorted() == [3, 4])
+    }
+
+    @Test func `what is put where something was taken out is there`() {
+        let index = Box()
+        let slot = entry(1, 0).slot
+        index.set(entry(1, 2))
+        #expect(index.remove(slot, sequence: 2))
+        index.set(entry(1, 3))
+        #expect(index.entry(slot) == entry(1, 3) && index.count == 1)
+        index.forget(slot, sequence: 2)
+        #expect(index.entry(slot) == entry(1, 3) && index.newestSequence == 3)
+    }
+
+    @Test func `what is written again elsewhere is found there, taken out or not`() {
+        let index = Box()
+        let slot = entry(1, 0).slot
+        let place = Place(bundle: 99, position: 7, count: 9)
+        index.set(entry(1, 2))
+        index.move(slot, sequence: 1, to: place)
+        #expect(index.entry(slot) == entry(1, 2))
+        index.move(slot, sequence: 2, to: place)
+        #expect(index.entry(slot)?.place == place)
+        #expect(index.remove(slot, sequence: 2))
+        index.move(slot, sequence: 2, to: Place(bundle: 100, position: 0, count: 1))
+        #expect(index.stored(slot)?.place.bundle == 100)
     }
 
     @Test func `expired are those whose moment has come, to the millisecond`() {
@@ -81,6 +129,7 @@ struct SlotIndexTests {
             case 0:
                 let held = plain[new.slot]
                 #expect(index.remove(new.slot, sequence: held?.sequence ?? 0) == (held != nil))
+                if Bool.random(), let held { index.forget(new.slot, sequence: held.sequence) }
                 plain[new.slot] = nil
             case 1 where sequence % 100 == 0:
                 let moment = Int64.random(in: 0...100_000)
@@ -88,11 +137,13 @@ struct SlotIndexTests {
                 #expect(sequences(expired) == sequences(plain.values.filter { $0.expires <= moment }))
                 for one in expired.prefix(20) {
                     #expect(index.remove(one.slot, sequence: one.sequence))
+                    index.forget(one.slot, sequence: one.sequence)
                     plain[one.slot] = nil
                 }
             default:
                 let held = plain.updateValue(new, forKey: new.slot)
-                #expect(index.set(new) == held)
+                let old = index.set(new)
+                #expect(old?.isRemoved == true ? held == nil : old == held)
             }
         }
         #expect(index.count == plain.count)

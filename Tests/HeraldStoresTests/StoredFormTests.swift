@@ -38,6 +38,71 @@ struct StoredFormTests {
         #expect(sum([1]) != sum([0, 1]))
     }
 
+    private static let notification = Notification(
+        id: NotificationID(high: 3, low: 4),
+        uniqueID: NotificationID(high: 5, low: 6),
+        slot: Slot(device: DeviceNumber(1), app: AppNumber(0x0102_0304)),
+        received: WallTime(milliseconds: 7),
+        storedUntil: WallTime(milliseconds: 8),
+        priority: .conserving,
+        pushType: .voip,
+        collapseID: "täg",
+        payload: [0x7B, 0x7D]
+    )
+
+    @Test func `the head of a notification is the same for ever`() {
+        var packer = BundlePacker()
+        packer.append(StoredFormTests.notification, sequence: 9)
+        let checksum: UInt64 = 3_445_750_259_317_135_601
+        #expect(packer.heads == [9, 1, 0x0102_0304_0004_050A, 3, 4, 5, 6, 7, 8, 2, checksum].map(\.littleEndian))
+        #expect(packer.bodies == Array("täg{}".utf8))
+        packer.heads.withUnsafeBytes { heads in
+            packer.bodies.withUnsafeBytes { bodies in
+                let found = Bundle(heads: heads, bodies: bodies)?.notification(0)
+                #expect(found?.collapseID == "täg" && found?.payload == [0x7B, 0x7D])
+                #expect(found?.storedUntil == WallTime(milliseconds: 8) && found?.priority == .conserving)
+            }
+        }
+    }
+
+    @Test func `whichever bit of a bundle is flipped, its notification is noticed to be damaged`() {
+        var packer = BundlePacker()
+        packer.append(StoredFormTests.notification, sequence: 9)
+        let heads = packer.heads.withUnsafeBytes { Array($0) }
+        for place in 0..<heads.count + packer.bodies.count {
+            for bit in 0..<8 {
+                var all = heads + packer.bodies
+                all[place] ^= 1 << UInt8(bit)
+                all.withUnsafeBytes { all in
+                    let bundle = Bundle(
+                        heads: UnsafeRawBufferPointer(rebasing: all[..<heads.count]),
+                        bodies: UnsafeRawBufferPointer(rebasing: all[heads.count...])
+                    )
+                    #expect(bundle?.notification(0) == nil)
+                }
+            }
+        }
+    }
+
+    @Test func `the dead of a bundle are the same for ever, and a flipped bit of them is noticed`() {
+        let dead = Members([Place(bundle: 77, position: 0, count: 48), Place(bundle: 77, position: 47, count: 48)])
+        let stored = dead.stored(for: 77)
+        #expect(stored == -2_417_447_837_479_469_055)
+        #expect(Members(stored: stored, for: 77) == dead)
+        #expect(Members(stored: stored, for: 78) == nil)
+        for bit in 0..<64 { #expect(Members(stored: stored ^ 1 << bit, for: 77) == nil) }
+    }
+
+    @Test func `a place is what it was made of, and places of a bundle are neighbours`() {
+        for bundle in [1, 2, Place.numbers.upperBound] {
+            for (position, count) in [(0, 1), (47, 48), (3, 9)] {
+                let place = Place(bundle: bundle, position: position, count: count)
+                #expect(place.bundle == bundle && place.position == position && place.count == count)
+            }
+        }
+        #expect(Place(bundle: 1, position: 47, count: 48) < Place(bundle: 2, position: 0, count: 1))
+    }
+
     @Test func `identifiers of another length than sixteen bytes are not read`() {
         let bytes = [UInt8](1...17)
         #expect(

@@ -35,16 +35,16 @@ struct WriteQueueTests {
         )
     }
 
-    private let removal = WriteOrder.remove(sequence: 1, nil)
+    private let removal = WriteOrder.remove(StoreScene.slot(1), sequence: 1, nil)
 
     @Test func `orders are handed over in the order in which they were left, behind those that are there`() {
-        #expect(queue.append(.remove(sequence: 1, nil)))
+        #expect(queue.append(.remove(StoreScene.slot(1), sequence: 1, nil)))
         #expect(queue.append(put()))
         var orders: [WriteOrder] = []
         #expect(queue.take(into: &orders) == 1)
-        #expect(queue.append(.remove(sequence: 3, nil)))
+        #expect(queue.append(.remove(StoreScene.slot(3), sequence: 3, nil)))
         #expect(queue.take(into: &orders) == 0)
-        let sequences: [UInt64] = orders.map { if case .remove(let sequence, _) = $0 { sequence } else { 0 } }
+        let sequences: [UInt64] = orders.map { if case .remove(_, let sequence, _) = $0 { sequence } else { 0 } }
         #expect(sequences == [1, 0, 3])
         #expect(queue.take(into: &orders) == 0)
         #expect(queue.facts.isEmpty)

@@ -29,11 +29,20 @@ struct DatabaseOpening {
                 }
                 try setDurable(database)
             }
-            try Schema.migrator.migrate(queue)
+            try migrate(queue)
             return queue
         } catch {
             throw StoreError(opening: error, path: file.path)
         }
+    }
+
+    /// Brings the tables up to date.
+    ///
+    /// A mailbox that was carried over makes a large log, which is copied here rather than while somebody waits.
+    private func migrate(_ queue: DatabaseQueue) throws {
+        guard try queue.read({ try !Schema.migrator.hasCompletedMigrations($0) }) else { return }
+        try Schema.migrator.migrate(queue)
+        try queue.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
     }
 
     /// Opens a connection that can only read.

@@ -22,7 +22,7 @@ extension SQLiteStore: MailboxStore {
 
     package func remove(_ slot: Slot, sequence: UInt64, event: JournalEvent?) {
         if index.remove(slot, sequence: sequence) {
-            _ = queue.append(.remove(sequence: sequence, event))
+            _ = queue.append(.remove(slot, sequence: sequence, event))
         } else if let event {
             record(event, settling: nil)
         }
@@ -37,8 +37,9 @@ extension SQLiteStore: MailboxStore {
 
     /// Reads on.
     ///
-    /// A row that is gone was replaced or removed since. What the slot holds now is in another row, or nowhere; between a
-    /// commit and the index hearing of it, the index is asked again after the next commit.
+    /// A bundle that is gone went with all that was in it, or was written again elsewhere. What the slot holds now is in
+    /// another, or nowhere; between a commit and the index hearing of it, and where the transaction is older than what the
+    /// index says, the index is asked again after the next commit.
     private func read(
         _ slots: [Slot],
         _ before: Reading,
@@ -94,7 +95,7 @@ extension SQLiteStore: MailboxStore {
         var found: [StoredNotification] = []
         /// Whether the index may not have heard of a commit yet.
         var mayBeBehind = true
-        /// Entries whose rows are gone although the index has them.
+        /// Entries whose bundles are gone although the index has them.
         var behind: [SlotIndex.Entry] = []
     }
 
@@ -112,13 +113,13 @@ extension SQLiteStore: MailboxStore {
     }
 
     private static func read(_ entries: [SlotIndex.Entry], _ database: Database) throws -> Read {
-        let reader = try MailboxReader(database)
+        let reader = try BundleReader(database)
         var read = Read()
         for entry in entries {
-            switch try reader.find(entry.sequence) {
-            case .notification(let notification) where notification.slot == entry.slot:
+            switch try reader.find(entry) {
+            case .notification(let notification):
                 read.notifications.append(StoredNotification(notification: notification, sequence: entry.sequence))
-            case .notification, .damaged:
+            case .damaged:
                 read.damaged.append(entry)
             case .nothing:
                 read.gone.append(entry)

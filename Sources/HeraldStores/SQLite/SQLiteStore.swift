@@ -8,7 +8,7 @@ package import Logging
 /// One thread owns the one connection that writes and copies the write-ahead log (``Writer``); it commits what all event
 /// loops have left in the meantime as one transaction (``WriteQueue``, ``WriteBatch``), and tells once per commit. Reads
 /// use connections of their own that cannot write (``ReaderPool``). What each slot holds is known in memory
-/// (``SlotIndex``), so that a put is one row at the end of one table.
+/// (``SlotIndex``), so that what a commit puts is a few rows at the end of one table (``Bundle``).
 package final class SQLiteStore: Sendable {
     let file: DatabaseFile
     let configuration: SQLiteStoreConfiguration

@@ -3,7 +3,7 @@ import GRDB
 /// The tables, as a list of steps that only ever grows: a step that was released is never changed.
 enum Schema {
     /// How many steps there are; in the file as `user_version`, so that an older Herald refuses a newer file.
-    static let version: UInt32 = 2
+    static let version: UInt32 = 3
 
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -13,14 +13,15 @@ enum Schema {
         migrator.registerMigration("2: channels", foreignKeyChecks: .immediate) { database in
             try database.execute(sql: channels + "PRAGMA user_version = 2;")
         }
+        migrator.registerMigration("3: bundles", foreignKeyChecks: .immediate) { database in
+            try database.execute(sql: bundles)
+            try FormerMailbox.carryOver(database)
+            try database.execute(sql: "DROP TABLE mailbox; PRAGMA user_version = 3;")
+        }
         return migrator
     }
 
-    /// One row for each notification that waits, in the order in which they came.
-    ///
-    /// No secondary index: whichever row is put, it is put at the end; the index by slot is in memory. What the start
-    /// reads of each row comes before what may overflow the page. Moments are milliseconds since 1970, identifiers 16
-    /// bytes; `checksum` is over the row.
+    /// One row for each notification that waits, until the third step.
     private static let mailbox = """
         CREATE TABLE mailbox (
             sequence INTEGER PRIMARY KEY,
@@ -35,6 +36,24 @@ enum Schema {
             collapse_id TEXT,
             checksum INTEGER NOT NULL,
             payload BLOB NOT NULL
+        );
+
+        """
+
+    /// Notifications that wait, some in one row (``Bundle``), at the end of the table whichever they are, and one row for
+    /// each of these in which some are dead (``Members``).
+    ///
+    /// No secondary index: the index by slot is in memory. What the start reads of each row comes before what may overflow
+    /// the page.
+    private static let bundles = """
+        CREATE TABLE bundle (
+            number INTEGER PRIMARY KEY,
+            heads BLOB NOT NULL,
+            bodies BLOB NOT NULL
+        );
+        CREATE TABLE dead (
+            number INTEGER PRIMARY KEY,
+            members INTEGER NOT NULL
         );
 
         """

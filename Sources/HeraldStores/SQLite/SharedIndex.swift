@@ -3,8 +3,8 @@ import Synchronization
 
 /// The ``SlotIndex`` under a lock.
 ///
-/// The writer alone notes what is stored, after each commit; whoever removes something takes it out at once, so that
-/// nobody reads it again while its row is not deleted yet.
+/// The writer alone notes what is stored and where, after each commit; whoever removes something takes it out at once, so
+/// that nobody reads it again while its death is not on disk yet.
 final class SharedIndex: Sendable {
     private let index: Mutex<SlotIndex>
 
@@ -14,8 +14,14 @@ final class SharedIndex: Sendable {
 
     var count: Int { index.withLock { $0.count } }
 
+    var newestSequence: UInt64? { index.withLock { $0.newestSequence } }
+
     func entry(_ slot: Slot) -> SlotIndex.Entry? {
         index.withLock { $0.entry(slot) }
+    }
+
+    func stored(_ slot: Slot) -> SlotIndex.Entry? {
+        index.withLock { $0.stored(slot) }
     }
 
     func entries(_ slots: [Slot]) -> [SlotIndex.Entry] {
@@ -30,10 +36,15 @@ final class SharedIndex: Sendable {
         index.withLock { $0.expired(at: moment, limit: limit) }
     }
 
-    /// Notes a commit: what it took away, then what it stored.
-    func commit(forgotten: [SlotIndex.Entry], stored: some Sequence<SlotIndex.Entry>) {
+    /// Notes a commit: what it took away, what it wrote elsewhere, and what it stored.
+    func commit(
+        forgotten: [SlotIndex.Entry],
+        moved: some Sequence<(slot: Slot, sequence: UInt64, place: Place)>,
+        stored: some Sequence<SlotIndex.Entry>
+    ) {
         index.withLock { index in
-            for entry in forgotten { index.remove(entry.slot, sequence: entry.sequence) }
+            for entry in forgotten { index.forget(entry.slot, sequence: entry.sequence) }
+            for one in moved { index.move(one.slot, sequence: one.sequence, to: one.place) }
             for entry in stored { index.set(entry) }
         }
     }

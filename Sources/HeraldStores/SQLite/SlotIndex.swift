@@ -3,7 +3,10 @@ import HeraldModel
 /// Which sequence each slot holds, and which of them are over at a given moment.
 ///
 /// It takes the place of two indexes on disk, which would make of every put two writes to random pages. An entry takes
-/// about 100 bytes; a scan of the table rebuilds it at the start.
+/// some 130 bytes; a scan of the bundles rebuilds it at the start.
+///
+/// What was taken out of a slot stays in its entry until that is durable, seen only by those who ask for what is stored:
+/// so of everything that lives on disk the index knows the place.
 ///
 /// Entries lie in one array. A dictionary leads from slots to places in it; the entries that are over in the same second
 /// are linked into a list, whose head is in a second dictionary.
@@ -11,7 +14,10 @@ struct SlotIndex {
     /// What is known of a stored notification without reading it.
     struct Entry: Hashable, Sendable {
         let slot: Slot
+        /// Whether it was taken out, which is not on disk yet.
+        fileprivate(set) var isRemoved = false
         let sequence: UInt64
+        fileprivate(set) var place: Place
         /// Milliseconds of wall time; `Int64.max` if it is never over.
         let expires: Int64
         let id: NotificationID
@@ -34,12 +40,21 @@ struct SlotIndex {
     private var free: Int32 = SlotIndex.none
     /// No list is of an earlier second.
     private var earliest: Int64 = .max
+    private var removedCount = 0
 
     /// How many slots hold something.
-    var count: Int { places.count }
+    var count: Int { places.count - removedCount }
+
+    /// The greatest sequence of all entries, by looking at each.
+    var newestSequence: UInt64? { nodes.lazy.map(\.entry.sequence).max() }
 
     /// What the slot holds.
     func entry(_ slot: Slot) -> Entry? {
+        stored(slot).flatMap { $0.isRemoved ? nil : $0 }
+    }
+
+    /// What is on disk for the slot, also if it was taken out.
+    func stored(_ slot: Slot) -> Entry? {
         places[slot].map { nodes[Int($0)].entry }
     }
 
@@ -54,6 +69,7 @@ struct SlotIndex {
             return nil
         }
         let old = nodes[Int(place)].entry
+        if old.isRemoved { removedCount -= 1 }
         if SlotIndex.second(old.expires) == SlotIndex.second(entry.expires) {
             nodes[Int(place)].entry = entry
         } else {
@@ -64,16 +80,30 @@ struct SlotIndex {
         return old
     }
 
-    /// Forgets what the slot holds, if it is of this sequence.
+    /// Takes out what the slot holds, if it is of this sequence.
     /// - Returns: Whether it was.
-    @discardableResult
     mutating func remove(_ slot: Slot, sequence: UInt64) -> Bool {
-        guard let place = places[slot], nodes[Int(place)].entry.sequence == sequence else { return false }
+        guard let place = places[slot] else { return false }
+        guard nodes[Int(place)].entry.sequence == sequence, !nodes[Int(place)].entry.isRemoved else { return false }
+        nodes[Int(place)].entry.isRemoved = true
+        removedCount += 1
+        return true
+    }
+
+    /// Notes that what is stored for the slot lies elsewhere, if it is of this sequence.
+    mutating func move(_ slot: Slot, sequence: UInt64, to new: Place) {
+        guard let place = places[slot], nodes[Int(place)].entry.sequence == sequence else { return }
+        nodes[Int(place)].entry.place = new
+    }
+
+    /// Forgets what is stored for the slot, if it is of this sequence.
+    mutating func forget(_ slot: Slot, sequence: UInt64) {
+        guard let place = places[slot], nodes[Int(place)].entry.sequence == sequence else { return }
+        if nodes[Int(place)].entry.isRemoved { removedCount -= 1 }
         unlink(place)
         places[slot] = nil
         nodes[Int(place)].next = free
         free = place
-        return true
     }
 
     /// Up to `limit` entries whose time was over at `moment`, those of the earliest seconds first.
@@ -108,7 +138,7 @@ struct SlotIndex {
         var place = lists[second] ?? SlotIndex.none
         while place != SlotIndex.none, found.count < limit {
             let node = nodes[Int(place)]
-            if node.entry.expires <= moment.milliseconds { found.append(node.entry) }
+            if node.entry.expires <= moment.milliseconds, !node.entry.isRemoved { found.append(node.entry) }
             place = node.next
         }
     }

@@ -10,10 +10,13 @@ struct StoreSettings {
     private var ceiling: UInt64
     private var pendingCeiling: UInt64?
 
+    /// - Parameters:
+    ///   - database: The writer's connection.
+    ///   - newestSequence: The greatest of those that wait.
     /// - Throws: `DatabaseError`.
-    init(_ database: Database) throws {
+    init(_ database: Database, newestSequence: UInt64?) throws {
         let stored = try StoreSettings.value("sequence_ceiling", database)
-        let newest = try Int64.fetchOne(database, sql: "SELECT max(sequence) FROM mailbox") ?? 0
+        let newest = Int64(clamping: newestSequence ?? 0)
         firstSequence = max(UInt64(clamping: stored), UInt64(clamping: newest) + 1, 1)
         ceiling = firstSequence
     }

@@ -6,7 +6,7 @@ import Logging
 struct StoreStart {
     /// Tables that are small and matter most: checked from end to end after every unclean stop.
     private static let vitalTables = [
-        "device", "app", "registration", "feedback", "setting", "channel", "broadcast",
+        "device", "app", "registration", "feedback", "setting", "channel", "broadcast", "dead",
     ]
 
     let file: DatabaseFile
@@ -46,35 +46,37 @@ struct StoreStart {
         throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: answer)
     }
 
-    /// The rows in ascending order: should a slot have two, the newer one counts, and the older is deleted.
+    /// Should a slot have two, the newer one counts, and the older dies.
     private func readIndex(_ database: Database) throws -> SlotIndex {
         var index = SlotIndex()
         index.reserve(try likelyCount(database))
-        var superseded: [Int64] = []
-        try MailboxReader.scan(database) { entry in
-            if let older = index.set(entry) { superseded.append(Int64(bitPattern: older.sequence)) }
+        var superseded: [Place] = []
+        try BundleReader.scan(database) { entry in
+            guard let other = index.set(entry) else { return }
+            if other.sequence > entry.sequence { index.set(other) }
+            superseded.append(other.sequence > entry.sequence ? entry.place : other.place)
         }
         if !superseded.isEmpty {
+            var bundles = try BundleTable(database)
             try database.inTransaction(.immediate) {
-                for sequence in superseded {
-                    try database.execute(sql: "DELETE FROM mailbox WHERE sequence = ?", arguments: [sequence])
-                }
+                try bundles.bury(superseded.sorted()) { _ in false }
                 return .commit
             }
         }
         return index
     }
 
-    /// How many rows there can be at most, without counting them: no more than sequences, or than fit into the file.
+    /// How many there can be at most, without counting them: no more than fit into the bundles, or into the file.
     ///
     /// Room that is not used costs address space only.
     private func likelyCount(_ database: Database) throws -> Int {
         // Each by itself: SQLite looks at one end of the table then, instead of at all of it.
-        let newest = try Int.fetchOne(database, sql: "SELECT max(sequence) FROM mailbox") ?? 0
-        let oldest = try Int.fetchOne(database, sql: "SELECT min(sequence) FROM mailbox") ?? 0
+        let newest = try Int.fetchOne(database, sql: "SELECT max(number) FROM bundle") ?? 0
+        let oldest = try Int.fetchOne(database, sql: "SELECT min(number) FROM bundle") ?? 0
         let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
-        let rowsPerPage = 10
+        let countPerPage = 10
         // A damaged file may claim anything.
-        return max(0, min(newest.subtractingReportingOverflow(oldest).partialValue, pages * rowsPerPage, 4_000_000))
+        let bundles = min(max(0, newest.subtractingReportingOverflow(oldest).partialValue), 4_000_000) + 1
+        return min(bundles * Bundle.memberLimit, pages * countPerPage, 4_000_000)
     }
 }

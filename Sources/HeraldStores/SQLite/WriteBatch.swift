@@ -24,7 +24,9 @@ struct WriteBatch {
     private var changes: [Slot: Change] = [:]
     /// What the index is to forget once the batch is durable.
     private var forgotten: [SlotIndex.Entry] = []
-    private var deleted: [UInt64] = []
+    private var deaths: [Place] = []
+    /// Who is left in bundles that go, in the order in which they are written again.
+    private var moved: [(slot: Slot, sequence: UInt64)] = []
     private(set) var lines = JournalLines()
     /// When this batch is; the time of its `stored` and `replaced` lines.
     private(set) var now = WallTime(milliseconds: 0)
@@ -47,7 +49,8 @@ struct WriteBatch {
         staged.removeAll(keepingCapacity: true)
         changes.removeAll(keepingCapacity: true)
         forgotten.removeAll(keepingCapacity: true)
-        deleted.removeAll(keepingCapacity: true)
+        deaths.removeAll(keepingCapacity: true)
+        moved.removeAll(keepingCapacity: true)
         lines.removeAll()
     }
 
@@ -68,18 +71,24 @@ struct WriteBatch {
         case .nothing:
             break
         case nil:
-            if let held = index.entry(slot) {
-                deleted.append(held.sequence)
-                lines.append(WriteBatch.event(.replaced, held, at: now, replacement: notification.id))
+            if let held = index.stored(slot) {
+                deaths.append(held.place)
+                // Who was taken out was not replaced, but has a line of its own.
+                if !held.isRemoved {
+                    lines.append(WriteBatch.event(.replaced, held, at: now, replacement: notification.id))
+                }
             }
         }
         staged.append(Staged(letter: letter, sequence: sequence, tag: tag))
     }
 
-    /// Deletes a row that the index has forgotten.
-    mutating func remove(_ sequence: UInt64, event: JournalEvent?) {
-        deleted.append(sequence)
+    /// Takes away what was taken out of the index, unless something of the batch or of an earlier one did already.
+    mutating func remove(_ slot: Slot, sequence: UInt64, event: JournalEvent?) {
         if let event { lines.append(event) }
+        guard changes[slot] == nil, let held = index.stored(slot), held.sequence == sequence else { return }
+        forgotten.append(held)
+        deaths.append(held.place)
+        changes[slot] = .nothing
     }
 
     mutating func record(_ event: JournalEvent) {
@@ -92,6 +101,8 @@ struct WriteBatch {
         case .put(let place):
             staged[place].isOver = true
             lines.append(JournalEvent(state, staged[place].letter.notification, at: moment))
+            // What the first put of the batch killed, if anything.
+            if let held = index.stored(slot) { forgotten.append(held) }
         case .nothing:
             return
         case nil:
@@ -115,7 +126,7 @@ struct WriteBatch {
 
     private mutating func forget(_ held: SlotIndex.Entry, _ state: JournalState, at moment: WallTime) {
         forgotten.append(held)
-        deleted.append(held.sequence)
+        deaths.append(held.place)
         lines.append(WriteBatch.event(state, held, at: moment))
     }
 
@@ -137,34 +148,39 @@ struct WriteBatch {
 
     // What comes out.
 
-    /// Writes rows; in ascending order, since neighbours share pages, and rows that go together cost one statement.
+    /// Writes what is changed.
     /// - Throws: `DatabaseError`.
-    mutating func write(to mailbox: MailboxTable) throws {
-        deleted.sort()
-        var rest = deleted[...]
-        while let first = rest.popFirst() {
-            var last = first
-            while let next = rest.first, next - last <= 1 {
-                last = next
-                rest.removeFirst()
+    mutating func write(to table: inout BundleTable) throws {
+        table.begin()
+        deaths.sort()
+        try table.bury(deaths) { living in
+            for (head, place) in living {
+                guard let held = index.stored(head.slot), held.sequence == head.sequence, held.place == place else {
+                    return false
+                }
             }
-            try mailbox.delete(first...last)
+            moved += living.map { ($0.head.slot, $0.head.sequence) }
+            return true
         }
         for one in staged where !one.isOver {
-            try mailbox.insert(one.letter.notification, sequence: one.sequence)
+            try table.append(one.letter.notification, sequence: one.sequence)
         }
+        try table.flush()
     }
 
     /// Tells the index what is durable now.
-    func updateIndex() {
+    /// - Parameter places: Where the table says that it wrote.
+    func updateIndex(_ places: [Place]) {
         guard !staged.isEmpty || !forgotten.isEmpty else { return }
         index.commit(
             forgotten: forgotten,
-            stored: staged.lazy.filter { !$0.isOver }.map { one in
+            moved: zip(moved, places).lazy.map { ($0.slot, $0.sequence, $1) },
+            stored: zip(staged.lazy.filter { !$0.isOver }, places[moved.count...]).lazy.map { one, place in
                 let notification = one.letter.notification
                 return SlotIndex.Entry(
                     slot: notification.slot,
                     sequence: one.sequence,
+                    place: place,
                     expires: notification.storedUntil?.milliseconds ?? .max,
                     id: notification.id,
                     uniqueID: notification.uniqueID

@@ -6,8 +6,8 @@ import HeraldModel
 enum WriteOrder: Sendable {
     /// With `isNew` its line `received` comes with it.
     case put(Letter, reason: StoreReason, tag: PutTag?, isNew: Bool = false)
-    /// The index has forgotten this row already.
-    case remove(sequence: UInt64, JournalEvent?)
+    /// The index has it as taken out already.
+    case remove(Slot, sequence: UInt64, JournalEvent?)
     /// A line, and who is told once it is durable.
     case record(JournalEvent, Receipt?)
     case job(WriteJob)

@@ -48,7 +48,7 @@ extension Writer {
 
     /// Memory is finite: while nothing can be written, the oldest journal lines are lost.
     ///
-    /// Removals stay, since a row that is not deleted would be delivered again; so do lines that somebody waits for.
+    /// Removals stay, since what does not die would be delivered again; so do lines that somebody waits for.
     private func dropOldLines() {
         var surplus = orders.count - surroundings.configuration.retainedLines
         guard surplus > 0 else { return }

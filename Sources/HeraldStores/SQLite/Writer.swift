@@ -57,7 +57,7 @@ final class Writer {
     var spaceCheckedAt: Duration?
     private let start = ContinuousClock.now
     private let transaction: TransactionStatements
-    private let mailbox: MailboxTable
+    private var bundles: BundleTable
     private var journal: JournalTable
     private var batch: WriteBatch
 
@@ -65,10 +65,10 @@ final class Writer {
         self.surroundings = surroundings
         self.database = database
         log = LogCounter(database)
-        settings = try StoreSettings(database)
+        settings = try StoreSettings(database, newestSequence: surroundings.index.newestSequence)
         schedule = WriterSchedule(surroundings.configuration)
         transaction = try TransactionStatements(database)
-        mailbox = try MailboxTable(database)
+        bundles = try BundleTable(database)
         journal = try JournalTable(database)
         batch = WriteBatch(index: surroundings.index, nextSequence: settings.firstSequence)
     }
@@ -119,7 +119,7 @@ final class Writer {
         do {
             let journalEnd = try transact {
                 try stageOrders(&stage)
-                try batch.write(to: mailbox)
+                try batch.write(to: &bundles)
                 try settings.cover(batch.nextSequence, database)
                 return try journal.append(batch.lines)
             }
@@ -129,7 +129,7 @@ final class Writer {
             return
         }
         settings.committed()
-        batch.updateIndex()
+        batch.updateIndex(bundles.places)
         schedule.committed(urgent: stage.urgent, pagesInLog: log.pages, now: now)
         surroundings.statistics.committed(changes: stage.changes)
         orders.removeFirst(stage.count)
@@ -159,8 +159,8 @@ final class Writer {
             case .put(let letter, let reason, let tag, let isNew):
                 batch.put(letter, reason: reason, tag: tag, isNew: isNew)
                 stage.changes += 1
-            case .remove(let sequence, let event):
-                batch.remove(sequence, event: event)
+            case .remove(let slot, let sequence, let event):
+                batch.remove(slot, sequence: sequence, event: event)
                 stage.changes += 1
             case .record(let event, let receipt):
                 batch.record(event)

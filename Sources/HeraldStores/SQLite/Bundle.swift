@@ -1,0 +1,202 @@
+import HeraldModel
+
+/// Notifications as they lie on disk, some in one row: first what is known of each, in as many bytes for every one of
+/// them (``Head``), so that the start reads these alone; then of each, one after the other, its collapse identifier and
+/// its payload.
+///
+/// The row may be gone with the next step of its statement, and a bundle with it.
+struct Bundle {
+    /// As many as a word of ``Members`` has room for beside its checksum.
+    static let memberLimit = 48
+    /// A row of so many bytes and a little more fills a page of 4 KiB, without pages that continue it.
+    ///
+    /// A notification that takes more is alone in its bundle. Rows of any size can be read.
+    static let byteLimit = 4000
+
+    let count: Int
+    private let heads: UnsafeRawBufferPointer
+    private let bodies: UnsafeRawBufferPointer
+
+    /// - Returns: nil if these cannot have been written.
+    init?(heads: UnsafeRawBufferPointer, bodies: UnsafeRawBufferPointer) {
+        guard let count = Bundle.count(headBytes: heads.count) else { return nil }
+        self.count = count
+        self.heads = heads
+        self.bodies = bodies
+        var length = 0
+        for position in 0..<count { length += Head(heads, at: position).bodyLength }
+        guard length == bodies.count else { return nil }
+    }
+
+    /// How many notifications have heads of so many bytes.
+    /// - Returns: nil if no bundle has.
+    static func count(headBytes: Int) -> Int? {
+        let (count, rest) = headBytes.quotientAndRemainder(dividingBy: Head.byteCount)
+        return rest == 0 && (1...memberLimit).contains(count) ? count : nil
+    }
+
+    func head(_ position: Int) -> Head { Head(heads, at: position) }
+
+    /// Collapse identifier and payload of one.
+    func body(_ position: Int) -> UnsafeRawBufferPointer {
+        var start = 0
+        for earlier in 0..<position { start += head(earlier).bodyLength }
+        return UnsafeRawBufferPointer(rebasing: bodies[start..<start + head(position).bodyLength])
+    }
+
+    /// The notification at a position.
+    /// - Returns: nil if it is not what was written.
+    func notification(_ position: Int) -> Notification? {
+        let head = head(position)
+        guard let notification = head.notification(body(position)),
+            Head.checksum(notification, sequence: head.sequence) == head.checksum
+        else { return nil }
+        return notification
+    }
+}
+
+/// What is known of a notification in a bundle without its payload: words of eight bytes, little-endian.
+///
+/// Never change it.
+///
+/// | word | holds |
+/// |---|---|
+/// | 0 | sequence |
+/// | 1 | device number |
+/// | 2 | app number × 2³², plus the length of the collapse identifier (0 if there is none) × 2¹⁶, plus priority × 2⁸, plus kind |
+/// | 3, 4 | the provider's identifier |
+/// | 5, 6 | the service's identifier |
+/// | 7 | when it was received, milliseconds since 1970 |
+/// | 8 | until when it is stored, likewise; the greatest number if for ever |
+/// | 9 | the payload's length |
+/// | 10 | checksum |
+struct Head {
+    static let wordCount = 11
+    static let byteCount = wordCount * 8
+
+    let sequence: UInt64
+    let device: UInt64
+    let mixed: UInt64
+    let id: NotificationID
+    let uniqueID: NotificationID
+    let received: Int64
+    let storedUntil: Int64
+    let payloadLength: UInt64
+    let checksum: UInt64
+
+    init(
+        sequence: UInt64,
+        slot: Slot,
+        collapseLength: Int,
+        priority: UInt8,
+        pushType: UInt8,
+        id: NotificationID,
+        uniqueID: NotificationID,
+        received: Int64,
+        storedUntil: Int64?,
+        payloadLength: Int,
+        checksum: UInt64
+    ) {
+        self.sequence = sequence
+        device = slot.device.value
+        let kind = UInt64(priority) << 8 | UInt64(pushType)
+        mixed = UInt64(slot.app.value) << 32 | UInt64(collapseLength) << 16 | kind
+        self.id = id
+        self.uniqueID = uniqueID
+        self.received = received
+        self.storedUntil = storedUntil ?? .max
+        self.payloadLength = UInt64(payloadLength)
+        self.checksum = checksum
+    }
+
+    init(_ notification: Notification, sequence: UInt64) {
+        self.init(
+            sequence: sequence,
+            slot: notification.slot,
+            collapseLength: notification.collapseID?.utf8.count ?? 0,
+            priority: notification.priority.rawValue,
+            pushType: notification.pushType.storedCode,
+            id: notification.id,
+            uniqueID: notification.uniqueID,
+            received: notification.received.milliseconds,
+            storedUntil: notification.storedUntil?.milliseconds,
+            payloadLength: notification.payload.count,
+            checksum: Head.checksum(notification, sequence: sequence)
+        )
+    }
+
+    /// Reads the head at a position, which must be there.
+    init(_ bytes: UnsafeRawBufferPointer, at position: Int) {
+        let start = position * Head.byteCount
+        func word(_ number: Int) -> UInt64 {
+            UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: start + number * 8, as: UInt64.self))
+        }
+        sequence = word(0)
+        device = word(1)
+        mixed = word(2)
+        id = NotificationID(high: word(3), low: word(4))
+        uniqueID = NotificationID(high: word(5), low: word(6))
+        received = Int64(bitPattern: word(7))
+        storedUntil = Int64(bitPattern: word(8))
+        payloadLength = word(9)
+        checksum = word(10)
+    }
+
+    func append(to words: inout [UInt64]) {
+        words.append(sequence.littleEndian)
+        words.append(device.littleEndian)
+        words.append(mixed.littleEndian)
+        words.append(id.high.littleEndian)
+        words.append(id.low.littleEndian)
+        words.append(uniqueID.high.littleEndian)
+        words.append(uniqueID.low.littleEndian)
+        words.append(UInt64(bitPattern: received).littleEndian)
+        words.append(UInt64(bitPattern: storedUntil).littleEndian)
+        words.append(payloadLength.littleEndian)
+        words.append(checksum.littleEndian)
+    }
+
+    var slot: Slot {
+        Slot(device: DeviceNumber(device), app: AppNumber(UInt32(truncatingIfNeeded: mixed >> 32)))
+    }
+
+    var collapseLength: Int { Int(mixed >> 16 & 0xFFFF) }
+
+    /// Of collapse identifier and payload; bounded, so that damaged ones can be added up.
+    var bodyLength: Int { collapseLength + Int(min(payloadLength, 1 << 40)) }
+
+    fileprivate func notification(_ body: UnsafeRawBufferPointer) -> Notification? {
+        guard let priority = Priority(rawValue: UInt8(truncatingIfNeeded: mixed >> 8)),
+            let pushType = PushType(storedCode: UInt8(truncatingIfNeeded: mixed))
+        else { return nil }
+        return Notification(
+            id: id,
+            uniqueID: uniqueID,
+            slot: slot,
+            received: WallTime(milliseconds: received),
+            storedUntil: storedUntil == .max ? nil : WallTime(milliseconds: storedUntil),
+            priority: priority,
+            pushType: pushType,
+            collapseID: collapseLength == 0 ? nil : String(decoding: body.prefix(collapseLength), as: UTF8.self),
+            payload: Array(body.dropFirst(collapseLength))
+        )
+    }
+
+    /// Over all that is stored of a notification.
+    static func checksum(_ notification: Notification, sequence: UInt64) -> UInt64 {
+        var sum = Checksum()
+        sum.add(sequence)
+        sum.add(notification.slot.device.value)
+        sum.add(UInt64(notification.slot.app.value))
+        sum.add(UInt64(bitPattern: notification.storedUntil?.milliseconds ?? .max))
+        sum.add(notification.id.high)
+        sum.add(notification.id.low)
+        sum.add(notification.uniqueID.high)
+        sum.add(notification.uniqueID.low)
+        sum.add(UInt64(bitPattern: notification.received.milliseconds))
+        sum.add(UInt64(notification.priority.rawValue) << 8 | UInt64(notification.pushType.storedCode))
+        if var collapseID = notification.collapseID { collapseID.withUTF8 { sum.add(UnsafeRawBufferPointer($0)) } }
+        notification.payload.withUnsafeBytes { sum.add($0) }
+        return sum.value
+    }
+}

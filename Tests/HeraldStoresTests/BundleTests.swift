@@ -1,0 +1,301 @@
+import Foundation
+import GRDB
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldStores
+
+/// Notifications share rows, die by bits, and are written again where most of a row is dead.
+struct BundleTests {
+    private let fixture: SQLiteFixture
+    private let scene: StoreScene
+
+    init() throws {
+        let clock = ManualClock()
+        fixture = try SQLiteFixture(clock: clock)
+        scene = StoreScene(fixture, clock: clock)
+    }
+
+    /// Puts into slots of these numbers, in one commit.
+    private func putTogether(_ numbers: some Sequence<UInt64> & Sendable, payload: Int = 20) async throws {
+        let letters = numbers.map { number in
+            let text = String(repeating: "x", count: payload)
+            return Letter(scene.notification(number, to: StoreScene.slot(number), payload: text))
+        }
+        let before = scene.witness.heard.stored.count
+        try await fixture.together { for letter in letters { scene.store.put(letter, reason: .power, tag: nil) } }
+        await scene.witness.wait { $0.stored.count == before + letters.count }
+    }
+
+    private func remove(_ numbers: some Sequence<UInt64>) async throws {
+        for number in numbers {
+            let held = try #require(fixture.sqlite.index.entry(StoreScene.slot(number)))
+            scene.store.remove(held.slot, sequence: held.sequence, event: nil)
+        }
+        try await fixture.sqlite.change { _, _ in }
+    }
+
+    /// What is on disk: of each bundle how many are in it, and how many of these are dead.
+    private struct Row: Hashable {
+        let number: Int64
+        let count: Int
+        let dead: Int
+    }
+
+    private func rows() async throws -> [Row] {
+        try await fixture.sqlite.change { database, _ in
+            let marks = try Dictionary(
+                uniqueKeysWithValues: GRDB.Row.fetchAll(database, sql: "SELECT number, members FROM dead").map {
+                    let number: Int64 = $0["number"]
+                    return (number, try #require(Members(stored: $0["members"], for: number)).count)
+                }
+            )
+            let sizes = try GRDB.Row.fetchAll(database, sql: "SELECT number, length(heads) FROM bundle ORDER BY 1")
+            let rows = sizes.map { Row(number: $0[0], count: $0[1] / Head.byteCount, dead: marks[$0[0]] ?? 0) }
+            #expect(Set(marks.keys).isSubset(of: rows.map(\.number)))
+            return rows
+        }
+    }
+
+    private func waiting(_ numbers: some Sequence<UInt64>) async throws -> [UInt64] {
+        try await scene.store.waiting(in: numbers.map { StoreScene.slot($0) }).map(\.notification.id.low)
+    }
+
+    @Test func `what is put together lies together, as many as fill a page`() async throws {
+        try await putTogether(1...200)
+        #expect(try await rows().map(\.count) == [37, 37, 37, 37, 37, 15])
+        try await putTogether(201...203, payload: 5000)
+        #expect(try await rows().suffix(3).map(\.count) == [1, 1, 1])
+        try await putTogether(301...350, payload: 0)
+        #expect(try await rows().suffix(2).map(\.count) == [45, 5])
+        let all = Array(1...203) + Array(301...350) as [UInt64]
+        #expect(try await waiting(all) == all)
+        try await scene.restart()
+        #expect(try await waiting(all) == all)
+        await fixture.close()
+    }
+
+    @Test func `who dies is marked, and a bundle of the dead goes with its marks`() async throws {
+        try await putTogether(1...8)
+        try await remove([2, 3, 5])
+        #expect(try await rows() == [Row(number: 1, count: 8, dead: 3)])
+        try await remove([1])
+        #expect(try await rows() == [Row(number: 1, count: 8, dead: 4)])
+        try await scene.restart()
+        #expect(scene.store.count == 4)
+        #expect(try await waiting(1...8) == [4, 6, 7, 8])
+        try await remove([4, 6, 7, 8])
+        #expect(try await rows() == [])
+        await fixture.close()
+    }
+
+    @Test func `who is left of a bundle that is mostly dead is written again, under the same sequence`() async throws {
+        try await putTogether(1...8)
+        try await putTogether(11...18)
+        let before = try await scene.store.waiting(in: [4, 6, 14].map { StoreScene.slot($0) })
+        try await remove([1, 2, 3, 5, 7])
+        #expect(try await rows().first == Row(number: 1, count: 8, dead: 5))
+        try await fixture.together {
+            for number in [8, 11, 12, 13, 15, 17, 18] as [UInt64] {
+                let held = fixture.sqlite.index.entry(StoreScene.slot(number))
+                scene.store.remove(StoreScene.slot(number), sequence: held?.sequence ?? 0, event: nil)
+            }
+            scene.store.put(Letter(scene.notification(16, to: StoreScene.slot(16))), reason: .power, tag: nil)
+        }
+        // Those that are left of both, and the one that was put.
+        #expect(try await rows() == [Row(number: 3, count: 4, dead: 0)])
+        for _ in 0..<2 {
+            let found = try await scene.store.waiting(in: (1...18).map { StoreScene.slot($0) })
+            #expect(found.map(\.notification.id.low) == [4, 6, 14, 16])
+            #expect(found.prefix(3).map(\.sequence) == before.map(\.sequence))
+            #expect(found.prefix(3).map(\.notification.uniqueID) == before.map(\.notification.uniqueID))
+            try await scene.restart()
+        }
+        await fixture.close()
+    }
+
+    @Test func `what is taken out while its bundle is written again stays away`() async throws {
+        try await putTogether(1...8)
+        // In the index they are taken out at once; on disk the last of them is, when its bundle goes.
+        try await fixture.together {
+            for number in [1, 2, 3, 4, 5, 6, 7] as [UInt64] {
+                let held = fixture.sqlite.index.entry(StoreScene.slot(number))
+                scene.store.remove(StoreScene.slot(number), sequence: held?.sequence ?? 0, event: nil)
+            }
+        }
+        try await scene.restart()
+        #expect(try await waiting(1...8) == [8])
+        #expect(scene.store.count == 1)
+        await fixture.close()
+    }
+
+    @Test func `a removal that is still on its way finds what was written again meanwhile`() async throws {
+        try await putTogether(1...8)
+        let slot = StoreScene.slot(8)
+        let held = try #require(fixture.sqlite.index.entry(slot))
+        // Taken out, and the order comes later than the commit that writes it again.
+        #expect(fixture.sqlite.index.remove(slot, sequence: held.sequence))
+        try await remove(1...6)
+        #expect(try await rows() == [Row(number: 2, count: 2, dead: 0)])
+        #expect(fixture.sqlite.queue.append(.remove(slot, sequence: held.sequence, nil)))
+        try await fixture.sqlite.change { _, _ in }
+        #expect(try await rows() == [Row(number: 2, count: 2, dead: 1)])
+        try await scene.restart()
+        #expect(try await waiting(1...8) == [7])
+        await fixture.close()
+    }
+
+    @Test func `a removal of what died meanwhile does nothing but its line`() async throws {
+        try await putTogether(1...8)
+        let slot = StoreScene.slot(1)
+        let held = try #require(fixture.sqlite.index.entry(slot))
+        #expect(fixture.sqlite.index.remove(slot, sequence: held.sequence))
+        await scene.put(21, to: slot)
+        // It was taken out, and not replaced.
+        #expect(try await scene.states(1) == [.storedPower])
+        try await remove([2, 3, 4, 5, 6, 7, 8])
+        let event = JournalEvent(.delivered, scene.notification(1, to: slot), at: scene.now)
+        #expect(fixture.sqlite.queue.append(.remove(slot, sequence: held.sequence, event)))
+        try await fixture.sqlite.change { _, _ in }
+        #expect(try await scene.states(1).last == .delivered)
+        #expect(try await rows().map(\.dead) == [0])
+        try await scene.restart()
+        #expect(try await waiting(1...8) == [21])
+        await fixture.close()
+    }
+
+    @Test func `what was replaced and then discarded in one commit is gone, and so is what it replaced`() async throws {
+        try await putTogether(1...8)
+        let slot = StoreScene.slot(1)
+        let now = scene.now
+        let discarding = WriteJob(
+            run: { _, batch in
+                batch.discard(slot, .discardedExpiredFromStorage, at: now)
+                return {}
+            },
+            fail: { _ in }
+        )
+        try await fixture.together {
+            scene.store.put(Letter(scene.notification(21, to: slot)), reason: .power, tag: nil)
+            #expect(fixture.sqlite.queue.append(.job(discarding)))
+        }
+        #expect(scene.store.count == 7)
+        #expect(try await waiting(1...8) == Array(2...8))
+        try await scene.restart()
+        #expect(scene.store.count == 7)
+        await fixture.close()
+    }
+
+    @Test func `a commit that fails has moved, marked and deleted nothing`() async throws {
+        try await putTogether(1...8)
+        try await remove([1, 2, 3, 4, 5])
+        let before = try await rows()
+        fixture.setFailsWrites(true)
+        #expect(await scene.put(16, to: StoreScene.slot(6)) == nil)
+        let held = try #require(fixture.sqlite.index.entry(StoreScene.slot(7)))
+        scene.store.remove(held.slot, sequence: held.sequence, event: nil)
+        #expect(await scene.put(16, to: StoreScene.slot(6)) == nil)
+        #expect(try await waiting(6...8) == [6, 8])
+        fixture.setFailsWrites(false)
+        while !scene.store.isAccepting { await Task.yield() }
+        try await fixture.sqlite.change { _, _ in }
+        #expect(before == [Row(number: 1, count: 8, dead: 5)])
+        #expect(try await rows().map { $0.count - $0.dead } == [2])
+        #expect(try await waiting(6...8) == [6, 8])
+        try await scene.restart()
+        #expect(try await waiting(6...8) == [6, 8])
+        await fixture.close()
+    }
+
+    @Test func `a bundle that makes no sense is not written again, and what is in it is left out`() async throws {
+        try await putTogether(1...8)
+        try await fixture.sqlite.change { database, _ in
+            try database.execute(sql: "UPDATE bundle SET bodies = zeroblob(3)")
+        }
+        try await remove([1, 2, 3, 4, 5, 6, 7])
+        #expect(try await rows() == [Row(number: 1, count: 8, dead: 7)])
+        #expect(try await waiting([8]) == [])
+        try await remove([8])
+        #expect(try await rows() == [])
+        await fixture.close()
+    }
+
+    @Test(arguments: [
+        "UPDATE dead SET members = members + 1", "UPDATE dead SET number = 2", "UPDATE bundle SET heads = x'00'",
+    ])
+    func `marks and heads that cannot have been written end the store, and the next start says so`(
+        sql: String
+    ) async throws {
+        try await putTogether(1...8)
+        try await remove([1])
+        try await putTogether(11...18)
+        try await fixture.sqlite.change { database, _ in try database.execute(sql: sql) }
+        await fixture.close()
+        let error = try #require(throws: StoreError.self) { _ = try SQLiteFixture.open(fixture.folder) }
+        #expect(error.code == .damaged)
+    }
+
+    @Test func `of two for one slot the newer one counts, whichever bundle it is in`() async throws {
+        try await putTogether(1...4)
+        try await putTogether(11...14)
+        // As if the death of what was replaced had been lost, and the newer one lay in the earlier bundle.
+        try await fixture.sqlite.change { database, _ in
+            try database.execute(sql: "UPDATE bundle SET number = 3 WHERE number = 1")
+            var heads = try #require(try Data.fetchOne(database, sql: "SELECT heads FROM bundle WHERE number = 3"))
+            heads[8] = 12
+            try database.execute(sql: "UPDATE bundle SET heads = ? WHERE number = 3", arguments: [heads])
+        }
+        await fixture.sqlite.close()
+        let store = try SQLiteFixture.open(fixture.folder)
+        #expect(store.count == 7)
+        #expect(try await store.waiting(in: [StoreScene.slot(12)]).map(\.notification.id.low) == [12])
+        await store.close()
+        let reopened = try SQLiteFixture.open(fixture.folder)
+        #expect(reopened.count == 7)
+        await reopened.close()
+        await fixture.close()
+    }
+
+    @Test(arguments: [20, 400, 1900])
+    func `however things die, more than a quarter of every bundle lives, and the file stays bounded`(
+        payload: Int
+    ) async throws {
+        let slots: UInt64 = 300
+        var expected: [UInt64: UInt64] = [:]
+        var generator = SystemRandomNumberGenerator()
+        for round in 0..<60 as Range<UInt64> {
+            let numbers = (0..<40 as Range<UInt64>).map { round * 1000 + $0 }
+            let text = String(repeating: "x", count: payload)
+            for number in numbers {
+                // Some of them live long, most of them are soon replaced.
+                let slot = UInt64.random(in: 1...slots, using: &generator) * .random(in: 1...slots) / slots
+                let letter = Letter(scene.notification(number + 1, to: StoreScene.slot(slot), payload: text))
+                scene.store.put(letter, reason: .power, tag: nil)
+                expected[slot] = number + 1
+            }
+            await scene.witness.wait { $0.stored.count == Int(round + 1) * 40 }
+            for (slot, _) in expected.filter({ _ in .random(in: 0..<10, using: &generator) == 0 }) {
+                let held = try #require(fixture.sqlite.index.entry(StoreScene.slot(slot)))
+                scene.store.remove(held.slot, sequence: held.sequence, event: nil)
+                expected[slot] = nil
+            }
+            try await fixture.sqlite.change { _, _ in }
+            let rows = try await rows()
+            #expect(rows.allSatisfy { ($0.count - $0.dead) * 4 > $0.count })
+            #expect(rows.reduce(0) { $0 + $1.count - $1.dead } == expected.count)
+        }
+        let bundles = try await fixture.sqlite.change { database, _ in
+            try Int.fetchOne(database, sql: "SELECT count(*) FROM bundle") ?? 0
+        }
+        #expect(bundles <= expected.count)
+        for _ in 0..<2 {
+            let found = try await scene.store.waiting(in: (0...slots).map { StoreScene.slot($0) })
+            #expect(Set(found.map(\.notification.id.low)) == Set(expected.values))
+            #expect(scene.store.count == expected.count)
+            try await scene.restart()
+        }
+        await fixture.close()
+    }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import GRDB
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldStores
+
+/// A store as the second format left it, with a row for each notification, is carried over at its first opening.
+struct FormerStoreTests {
+    private static let tables = """
+        CREATE TABLE mailbox (sequence INTEGER PRIMARY KEY, device INTEGER NOT NULL, app INTEGER NOT NULL,
+            stored_until INTEGER, id BLOB NOT NULL, unique_id BLOB NOT NULL, received INTEGER NOT NULL,
+            priority INTEGER NOT NULL, push_type INTEGER NOT NULL, collapse_id TEXT, checksum INTEGER NOT NULL,
+            payload BLOB NOT NULL);
+        CREATE TABLE journal (position INTEGER PRIMARY KEY, first_time INTEGER NOT NULL, last_time INTEGER NOT NULL,
+            fingerprints BLOB NOT NULL, events BLOB NOT NULL);
+        CREATE TABLE device (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
+            is_saving_power INTEGER NOT NULL DEFAULT 0, session TEXT);
+        CREATE TABLE app (number INTEGER PRIMARY KEY AUTOINCREMENT, topic TEXT NOT NULL, environment TEXT NOT NULL,
+            UNIQUE (topic, environment));
+        CREATE TABLE registration (device INTEGER NOT NULL, app INTEGER NOT NULL, generation INTEGER NOT NULL,
+            is_live INTEGER NOT NULL, registered INTEGER NOT NULL, ended INTEGER, is_enabled INTEGER NOT NULL,
+            PRIMARY KEY (device, app)) WITHOUT ROWID;
+        CREATE TABLE feedback (app INTEGER NOT NULL, time INTEGER NOT NULL, device INTEGER NOT NULL,
+            generation INTEGER NOT NULL, PRIMARY KEY (app, time, device)) WITHOUT ROWID;
+        CREATE UNIQUE INDEX feedback_of_registration ON feedback (device, app);
+        CREATE TABLE setting (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+        CREATE TABLE channel (number INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, app INTEGER NOT NULL,
+            storage INTEGER NOT NULL, created INTEGER NOT NULL);
+        CREATE TABLE broadcast (channel INTEGER PRIMARY KEY, number INTEGER NOT NULL, id BLOB NOT NULL,
+            unique_id BLOB NOT NULL, received INTEGER NOT NULL, stored_until INTEGER NOT NULL, priority INTEGER NOT NULL,
+            payload BLOB NOT NULL);
+        CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
+        INSERT INTO grdb_migrations VALUES ('1: mailbox, journal, registry'), ('2: channels');
+        INSERT INTO setting VALUES ('is_clean', 1), ('sequence_ceiling', 500), ('probes', 0);
+        INSERT INTO device (number, id) VALUES (77, 'phone');
+        PRAGMA user_version = 2;
+        """
+
+    private let folder: TemporaryFolder
+    private let written: [HeraldModel.Notification]
+
+    /// Makes a store of the second format with 200 notifications of many sizes, each with its checksum.
+    init() throws {
+        folder = try TemporaryFolder()
+        written = (1...200 as ClosedRange<UInt64>).map { number in
+            HeraldModel.Notification(
+                id: NotificationID(high: 0xA, low: number),
+                uniqueID: NotificationID(high: 0xB, low: number),
+                slot: StoreScene.slot(number, UInt32(number % 3 + 1)),
+                received: WallTime(milliseconds: Int64(number)),
+                storedUntil: number % 5 == 0 ? nil : WallTime(milliseconds: 1_000_000 + Int64(number)),
+                priority: [.immediate, .conserving, .low][Int(number % 3)],
+                pushType: PushType.allCases[Int(number) % PushType.allCases.count],
+                collapseID: number % 4 == 0 ? "collapse \(number)" : nil,
+                payload: [UInt8](repeating: UInt8(number), count: Int(number * number % 5000))
+            )
+        }
+        let queue = try DatabaseQueue(path: folder.path + "/store.sqlite")
+        try queue.writeWithoutTransaction { database in
+            try database.execute(
+                sql: "PRAGMA application_id = \(DatabaseFile.applicationID); PRAGMA journal_mode = WAL"
+            )
+            try database.execute(sql: FormerStoreTests.tables)
+            try database.inTransaction {
+                for (place, one) in written.enumerated() {
+                    try FormerStoreTests.insert(one, UInt64(place) + 101, database)
+                }
+                return .commit
+            }
+        }
+        try queue.close()
+    }
+
+    private static func insert(
+        _ notification: HeraldModel.Notification,
+        _ sequence: UInt64,
+        _ database: Database
+    ) throws {
+        func bytes(_ id: NotificationID) -> Data {
+            withUnsafeBytes(of: (id.high.bigEndian, id.low.bigEndian)) { Data($0) }
+        }
+        try database.execute(
+            sql: "INSERT INTO mailbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            arguments: [
+                Int64(sequence), Int64(notification.slot.device.value), Int64(notification.slot.app.value),
+                notification.storedUntil?.milliseconds, bytes(notification.id), bytes(notification.uniqueID),
+                notification.received.milliseconds, Int64(notification.priority.rawValue),
+                Int64(notification.pushType.storedCode), notification.collapseID,
+                Int64(bitPattern: Head.checksum(notification, sequence: sequence)), Data(notification.payload),
+            ]
+        )
+    }
+
+    /// Everything that was written is there, and what is put goes on behind it.
+    private func check(_ folder: TemporaryFolder) async throws {
+        let store = try SQLiteFixture.open(folder)
+        let found = try await store.waiting(in: written.map(\.slot))
+        #expect(found.map(\.sequence) == Array(101...300))
+        for (one, original) in zip(found.map(\.notification), written) {
+            #expect(one.id == original.id && one.uniqueID == original.uniqueID && one.slot == original.slot)
+            #expect(one.received == original.received && one.storedUntil == original.storedUntil)
+            #expect(one.priority == original.priority && one.pushType == original.pushType)
+            #expect(one.collapseID == original.collapseID && one.payload == original.payload)
+        }
+        #expect(try await store.number(of: try #require(DeviceID("phone"))) == DeviceNumber(77))
+        let (version, tables) = try await store.change { database, _ in
+            (
+                try Int.fetchOne(database, sql: "PRAGMA user_version"),
+                try String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE name = 'mailbox'")
+            )
+        }
+        #expect(version == Int(Schema.version) && tables == [])
+        let witness = StoreWitness()
+        store.report(to: witness)
+        store.put(Letter(written[0]), reason: .power, tag: nil)
+        let heard = await witness.wait { !$0.stored.isEmpty }
+        #expect(heard.stored.map(\.sequence) == [500])
+        #expect(store.count == 200)
+        await store.close()
+    }
+
+    @Test func `everything in a store of the second format is there afterwards`() async throws {
+        try await check(folder)
+    }
+
+    @Test func `a store whose clean end was lost is carried over as well`() async throws {
+        let queue = try DatabaseQueue(path: folder.path + "/store.sqlite")
+        try await queue.write { try $0.execute(sql: "UPDATE setting SET value = 0 WHERE name = 'is_clean'") }
+        try queue.close()
+        try await check(folder)
+    }
+
+    @Test(arguments: [
+        (FaultyDisk.Kind.writes, ResultCode.SQLITE_IOERR_WRITE), (.writes, .SQLITE_FULL), (.syncs, .SQLITE_IOERR_FSYNC),
+    ])
+    func `carrying over that is interrupted at any call begins again`(
+        fault: (kind: FaultyDisk.Kind, code: ResultCode)
+    ) async throws {
+        var interruptions = 0
+        for count in 0... {
+            let folder = try folder.copy()
+            let disk = FaultyDisk(folder: folder.path)
+            disk.fail(fault.kind, with: fault.code.rawValue, after: count)
+            do {
+                await (try SQLiteFixture.open(folder)).close()
+            } catch is StoreError {
+                interruptions += 1
+            }
+            let hasFailed = disk.calls.failures > 0
+            disk.heal()
+            try await check(folder)
+            disk.remove()
+            if !hasFailed { break }
+        }
+        #expect(interruptions > (fault.kind == .writes ? 100 : 0))
+    }
+
+    @Test(arguments: [FaultyDisk.Loss.everything, .some(seed: 1), .some(seed: 2)])
+    func `power that goes right after the opening loses nothing`(loss: FaultyDisk.Loss) async throws {
+        let disk = FaultyDisk(folder: folder.path)
+        try disk.beginRecording()
+        let store = try SQLiteFixture.open(folder)
+        let left = try disk.cut(losing: loss)
+        await store.close()
+        disk.remove()
+        try await check(left)
+    }
+
+    @Test func `a damaged notification stays damaged, and the others are there`() async throws {
+        let queue = try DatabaseQueue(path: folder.path + "/store.sqlite")
+        try await queue.write { try $0.execute(sql: "UPDATE mailbox SET received = 0 WHERE sequence = 150") }
+        try queue.close()
+        let store = try SQLiteFixture.open(folder)
+        let found = try await store.waiting(in: written.map(\.slot))
+        #expect(found.map(\.sequence) == Array(101...149) + Array(151...300))
+        await store.close()
+    }
+
+    @Test(arguments: ["id = x'00'", "app = -1"])
+    func `a row that cannot have been written is refused, and the store stays as it was`(change: String) async throws {
+        let queue = try DatabaseQueue(path: folder.path + "/store.sqlite")
+        try await queue.write { try $0.execute(sql: "UPDATE mailbox SET \(change) WHERE sequence = 150") }
+        try queue.close()
+        let error = try #require(throws: StoreError.self) { _ = try SQLiteFixture.open(folder) }
+        #expect(error.code == .damaged)
+        let again = try DatabaseQueue(path: folder.path + "/store.sqlite")
+        #expect(try await again.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM mailbox") } == 200)
+        try again.close()
+    }
+}
