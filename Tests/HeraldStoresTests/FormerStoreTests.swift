@@ -190,4 +190,57 @@ struct FormerStoreTests {
         #expect(try await again.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM mailbox") } == 200)
         try again.close()
     }
+
+    /// In the file's bytes, gives the row of a notification another sequence of two bytes, as a damaged page may.
+    private func damage(sequence: UInt64, to new: UInt64, ofID number: UInt64) throws {
+        let path = folder.path + "/store.sqlite"
+        var bytes = Array(try #require(FileManager.default.contents(atPath: path)))
+        let id = withUnsafeBytes(of: (UInt64(0xA).bigEndian, number.bigEndian)) { Array($0) }
+        let places = bytes.indices.dropLast(id.count).filter { bytes[$0] == 0 && bytes[$0..<$0 + 16].elementsEqual(id) }
+        #expect(places.count == 1)
+        let start = try #require(places.first)
+        func stored(_ sequence: UInt64) -> [UInt8] { [UInt8(sequence >> 7) | 0x80, UInt8(sequence & 0x7F)] }
+        // Before the row's own bytes comes its header of a byte or two for each column, and before that the sequence.
+        let place = try #require((start - 40..<start).first { bytes[$0..<$0 + 2].elementsEqual(stored(sequence)) })
+        bytes.replaceSubrange(place..<place + 2, with: stored(new))
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+    }
+
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: [
+            // The last of a thousand that are carried over together: what comes after it would go with it.
+            (1100, 16_000),
+            // The last of all, and one between: out of order.
+            (1300, 1105), (1200, 130), (500, 16_000),
+        ] as [(UInt64, UInt64)]
+    )
+    func `rows that are not in order are refused, and the store stays as it was`(
+        change: (sequence: UInt64, new: UInt64)
+    ) async throws {
+        let queue = try DatabaseQueue(path: folder.path + "/store.sqlite")
+        try await queue.write { database in
+            for number in 201...1200 as ClosedRange<UInt64> {
+                let one = HeraldModel.Notification(
+                    id: NotificationID(high: 0xA, low: number),
+                    uniqueID: NotificationID(high: 0xB, low: number),
+                    slot: StoreScene.slot(number),
+                    received: WallTime(milliseconds: 1),
+                    storedUntil: nil,
+                    priority: .immediate,
+                    pushType: .alert,
+                    collapseID: nil,
+                    payload: [0x7B, 0x7D]
+                )
+                try FormerStoreTests.insert(one, number + 100, database)
+            }
+        }
+        try queue.close()
+        try damage(sequence: change.sequence, to: change.new, ofID: change.sequence - 100)
+        let error = try #require(throws: StoreError.self) { _ = try SQLiteFixture.open(folder) }
+        #expect(error.code == .damaged)
+        let again = try DatabaseQueue(path: folder.path + "/store.sqlite")
+        #expect(try await again.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM mailbox") } == 1200)
+        try again.close()
+    }
 }

@@ -6,8 +6,9 @@ enum FormerMailbox {
     /// Carries its rows over into bundles, as they are: what is damaged in them is as well afterwards.
     ///
     /// In one transaction, the caller's: a start that is interrupted begins again. Rows that were carried over are deleted
-    /// as it goes on, so that bundles take their pages, and the file grows by little.
-    /// - Throws: `DatabaseError`, also for a row that cannot have been written.
+    /// as it goes on, so that bundles take their pages, and the file grows by little. Where the rows are not in order, what
+    /// is deleted is not what was carried over: then nothing is.
+    /// - Throws: `DatabaseError`, also for rows that cannot have been written.
     static func carryOver(_ database: Database) throws {
         var table = try BundleTable(database)
         let rows = try HotStatement(
@@ -19,19 +20,22 @@ enum FormerMailbox {
                 """
         )
         let deletion = try HotStatement(database, sql: "DELETE FROM mailbox WHERE sequence <= ?")
-        var last = Int64.min
+        // Sequences begin with 1; of smaller ones the first deletion finds more than was carried over.
+        var last: Int64 = 0
         var count: Int
         repeat {
             count = 0
             rows.bind(last, at: 1)
             try rows.forEachRow { row in
-                try carryOver(row, into: &table)
+                guard row.integer(0) > last else { throw BundleReader.nonsense }
                 last = row.integer(0)
+                try carryOver(row, into: &table)
                 count += 1
                 return true
             }
             deletion.bind(last, at: 1)
             try deletion.run()
+            guard database.changesCount == count else { throw BundleReader.nonsense }
         } while count > 0
         try table.flush()
     }
