@@ -179,6 +179,33 @@ struct FormerStoreTests {
         await store.close()
     }
 
+    @Test(arguments: [("registration", 25_000), ("registration", 0), ("mailbox", 0)])
+    func `a store whose clean end was lost is checked before anything is carried over`(
+        damage: (table: String, fullCheckPages: Int)
+    ) async throws {
+        let path = folder.path + "/store.sqlite"
+        let queue = try DatabaseQueue(path: path)
+        let root = try await queue.write { database in
+            try database.execute(sql: "UPDATE setting SET value = 0 WHERE name = 'is_clean'")
+            return try Int.fetchOne(
+                database,
+                sql: "SELECT rootpage FROM sqlite_master WHERE name = ?",
+                arguments: [damage.table]
+            )
+        }
+        try queue.close()
+        var bytes = Array(try #require(FileManager.default.contents(atPath: path)))
+        let start = (try #require(root) - 1) * 4096
+        // Bytes that no cell has any more, which reading does not notice.
+        bytes[start + 7] = 20
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        var configuration = SQLiteFixture.configuration
+        configuration.fullCheckPages = damage.fullCheckPages
+        let error = try #require(throws: StoreError.self) { _ = try SQLiteFixture.open(folder, configuration) }
+        #expect(error.code == .damaged)
+        #expect(FileManager.default.contents(atPath: path) == Data(bytes))
+    }
+
     @Test(arguments: ["id = x'00'", "app = -1"])
     func `a row that cannot have been written is refused, and the store stays as it was`(change: String) async throws {
         let queue = try DatabaseQueue(path: folder.path + "/store.sqlite")
@@ -201,7 +228,7 @@ struct FormerStoreTests {
         let start = try #require(places.first)
         func stored(_ sequence: UInt64) -> [UInt8] { [UInt8(sequence >> 7) | 0x80, UInt8(sequence & 0x7F)] }
         // Before the row's own bytes comes its header of a byte or two for each column, and before that the sequence.
-        let place = try #require((start - 40..<start).first { bytes[$0..<$0 + 2].elementsEqual(stored(sequence)) })
+        let place = try #require((start - 40..<start).last { bytes[$0..<$0 + 2].elementsEqual(stored(sequence)) })
         bytes.replaceSubrange(place..<place + 2, with: stored(new))
         try Data(bytes).write(to: URL(fileURLWithPath: path))
     }

@@ -12,8 +12,10 @@ import HeraldModel
 struct DatabaseOpening {
     let file: DatabaseFile
     let configuration: SQLiteStoreConfiguration
+    let check: StoreCheck
 
-    /// Opens the one connection that writes, making the database if there is none and bringing its tables up to date.
+    /// Opens the one connection that writes, making the database if there is none, checking it if it was not closed, and
+    /// bringing its tables up to date.
     func writer() throws -> DatabaseQueue {
         let exists = try file.inspect()
         if !exists { try file.create() }
@@ -28,6 +30,7 @@ struct DatabaseOpening {
                     try database.execute(sql: "PRAGMA application_id = \(DatabaseFile.applicationID)")
                 }
                 try setDurable(database)
+                try check.run(database)
             }
             try migrate(queue)
             return queue

@@ -46,10 +46,10 @@ package final class SQLiteStore: Sendable {
             countLimit: configuration.backlogLimit,
             byteLimit: configuration.backlogByteLimit
         )
-        let opening = DatabaseOpening(file: file, configuration: configuration)
+        let check = StoreCheck(configuration: configuration, logger: logger)
+        let opening = DatabaseOpening(file: file, configuration: configuration, check: check)
         let connection = try opening.writer()
-        let start = StoreStart(file: file, configuration: configuration, logger: logger)
-        index = SharedIndex(try start.run(connection))
+        index = SharedIndex(try StoreStart(file: file).run(connection))
         let connections = try (0..<max(1, configuration.readerCount)).map { _ in try opening.reader() }
         readers = ReaderPool(connections, path: path)
         startThread(connection, clock: clock, onFatal: onFatal)
