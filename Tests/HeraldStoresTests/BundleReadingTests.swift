@@ -80,6 +80,98 @@ struct BundleReadingTests {
         await fixture.close()
     }
 
+    /// Keeps a thread of the readers busy, until the gate is opened; quick ones have begun their transaction by then.
+    private func occupy(_ store: SQLiteStore, isQuick: Bool) -> (gate: Gate, hasBegun: AsyncStream<Void>) {
+        let gate = Gate()
+        let (hasBegun, began) = AsyncStream.makeStream(of: Void.self)
+        store.readers.submit(isQuick: isQuick) { database in
+            if isQuick { _ = try Int.fetchOne(database, sql: "SELECT count(*) FROM bundle") }
+            began.yield()
+            gate.wait()
+        } _: { (_: Result<Void, any Error>) in
+        }
+        return (gate, hasBegun)
+    }
+
+    private func remove(_ numbers: ClosedRange<UInt64>, _ store: SQLiteStore) async throws {
+        for number in numbers {
+            let held = try #require(store.index.entry(StoreScene.slot(number)))
+            store.remove(held.slot, sequence: held.sequence, event: nil)
+        }
+        try await store.change { _, _ in }
+    }
+
+    /// While it reads, the bundle moves; while it would read once more in a transaction that others share, it moves again.
+    @Test(arguments: [true, false])
+    func `a read that is overtaken twice finds what was moved twice`(canWrite: Bool) async throws {
+        var configuration = SQLiteFixture.configuration
+        configuration.readerCount = 1
+        let clock = ManualClock()
+        let fixture = try SQLiteFixture(clock: clock, configuration: configuration)
+        let scene = StoreScene(fixture, clock: clock)
+        let store = fixture.sqlite
+        try await fixture.together {
+            for number in 1...33 as ClosedRange<UInt64> {
+                store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+            }
+        }
+        let place = try #require(store.index.entry(StoreScene.slot(33))?.place)
+        #expect(place.count == 33)
+        // The one thread is busy, so that two short reads gather and share a transaction; then again.
+        let busy = occupy(store, isQuick: false)
+        for await _ in busy.hasBegun { break }
+        let first = occupy(store, isQuick: true)
+        let (answers, answer) = AsyncStream.makeStream(of: [UInt64].self)
+        store.read([StoreScene.slot(33)]) { answer.yield((try? $0.get().map(\.notification.id.low)) ?? []) }
+        busy.gate.open()
+        for await _ in first.hasBegun { break }
+        let busyAgain = occupy(store, isQuick: false)
+        let second = occupy(store, isQuick: true)
+        try await remove(1...25, store)
+        let next = try #require(store.index.entry(StoreScene.slot(33))?.place)
+        #expect(next != place && next.count == 8)
+        if !canWrite {
+            fixture.setFailsWrites(true)
+            #expect(await scene.put(34, to: StoreScene.slot(34)) == nil)
+        }
+        first.gate.open()
+        for await _ in busyAgain.hasBegun { break }
+        // Behind what the first look has left for the writer, if anything.
+        if canWrite { try await store.change { _, _ in } } else { try? await store.change { _, _ in } }
+        busyAgain.gate.open()
+        for await _ in second.hasBegun { break }
+        if canWrite {
+            try await remove(26...31, store)
+            #expect(store.index.entry(StoreScene.slot(33))?.place.count == 2)
+        }
+        second.gate.open()
+        for await found in answers {
+            #expect(found == [33])
+            break
+        }
+        fixture.setFailsWrites(false)
+        await fixture.close()
+    }
+
+    @Test(arguments: [true, false])
+    func `what is missing is left out, and the others come`(canWrite: Bool) async throws {
+        let clock = ManualClock()
+        let fixture = try SQLiteFixture(clock: clock)
+        let scene = StoreScene(fixture, clock: clock)
+        for number in 1...3 as ClosedRange<UInt64> { await scene.put(number, to: StoreScene.slot(number)) }
+        let place = try #require(fixture.sqlite.index.entry(StoreScene.slot(2))?.place)
+        try await fixture.sqlite.change { database, _ in
+            try database.execute(sql: "DELETE FROM bundle WHERE number = ?", arguments: [place.bundle])
+        }
+        if !canWrite {
+            fixture.setFailsWrites(true)
+            #expect(await scene.put(4, to: StoreScene.slot(4)) == nil)
+        }
+        #expect(try await scene.waiting(StoreScene.slot(1), StoreScene.slot(2), StoreScene.slot(3)) == [1, 3])
+        fixture.setFailsWrites(false)
+        await fixture.close()
+    }
+
     @Test func `while bundles come and go, readers find what waits, and never what was removed or replaced before`()
         async throws
     {

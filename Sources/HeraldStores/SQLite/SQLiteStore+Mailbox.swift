@@ -32,71 +32,101 @@ extension SQLiteStore: MailboxStore {
         _ slots: [Slot],
         _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
     ) {
-        read(slots, Reading(), done)
-    }
-
-    /// Reads on.
-    ///
-    /// A bundle that is gone went with all that was in it, or was written again elsewhere. What the slot holds now is in
-    /// another, or nowhere; between a commit and the index hearing of it, and where the transaction is older than what the
-    /// index says, the index is asked again after the next commit.
-    private func read(
-        _ slots: [Slot],
-        _ before: Reading,
-        _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
-    ) {
         readers.submit(isQuick: true) { [self] database in
-            var reading = before
-            var wanted = index.entries(slots)
-            while !wanted.isEmpty {
-                let read = try SQLiteStore.read(wanted, database)
-                reading.found += read.notifications
-                for entry in read.damaged { report(entry, "is damaged") }
-                let gone = Set(read.gone)
-                wanted = index.entries(read.gone.map(\.slot))
-                if reading.mayBeBehind, wanted.contains(where: gone.contains) {
-                    reading.behind = wanted
-                    return reading
-                }
-                for entry in wanted where gone.contains(entry) { report(entry, "is missing") }
-                wanted.removeAll(where: gone.contains)
-            }
-            return reading
+            try look(slots, Reading(), database)
         } _: { [self] result in
             switch result {
-            case .failure(let error):
-                done(.failure(error))
-            case .success(let reading) where reading.behind.isEmpty:
-                done(.success(reading.found.sorted { $0.sequence < $1.sequence }))
-            case .success(var reading):
-                let slots = reading.behind.map(\.slot)
-                reading.behind = []
-                reading.mayBeBehind = false
-                let rest = reading
-                afterNextCommit { error in
-                    if let error { done(.failure(error)) } else { self.read(slots, rest, done) }
-                }
+            case .failure(let error): done(.failure(error))
+            case .success(let reading): finish(reading, attempts: SQLiteStore.readAttempts, done)
             }
         }
     }
 
-    /// Calls `done` once all that was ordered before is durable, or could not be made so; with an error if the store is
-    /// closed.
-    private func afterNextCommit(_ done: @escaping @Sendable (StoreError?) -> Void) {
-        let job = WriteJob(
-            run: { _, _ in { done(nil) } },
-            fail: { done($0 == .closed ? .closed : nil) }
-        )
-        if !queue.append(.job(job)) { done(.closed) }
-    }
+    /// How often a read asks the index and looks into another transaction, if the writer cannot do it.
+    private static let readAttempts = 3
 
     /// How far a read has come.
     private struct Reading {
         var found: [StoredNotification] = []
-        /// Whether the index may not have heard of a commit yet.
-        var mayBeBehind = true
         /// Entries whose bundles are gone although the index has them.
         var behind: [SlotIndex.Entry] = []
+    }
+
+    /// Reads what slots hold.
+    ///
+    /// A bundle that is gone went with all that was in it, or was written again elsewhere. What the slot holds now is in
+    /// another, or nowhere. Between a commit and the index hearing of it, and where the transaction is older than what the
+    /// index says, it cannot be told from a bundle that is missing.
+    private func look(_ slots: [Slot], _ before: Reading, _ database: Database) throws -> Reading {
+        var reading = before
+        reading.behind = []
+        var wanted = index.entries(slots)
+        while !wanted.isEmpty {
+            let read = try SQLiteStore.read(wanted, database)
+            reading.found += read.notifications
+            for entry in read.damaged { report(entry, "is damaged") }
+            let gone = Set(read.gone)
+            wanted = index.entries(read.gone.map(\.slot))
+            if wanted.contains(where: gone.contains) {
+                reading.behind = wanted
+                return reading
+            }
+        }
+        return reading
+    }
+
+    /// Gives what was found, or has the writer read what was not: before it writes, index and tables agree on its
+    /// connection, so that what it does not find is missing.
+    ///
+    /// A writer that cannot write answers nobody. It moves nothing either, so that other transactions soon find what is
+    /// there.
+    private func finish(
+        _ reading: Reading,
+        attempts: Int,
+        _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
+    ) {
+        guard !reading.behind.isEmpty else {
+            done(.success(reading.found.sorted { $0.sequence < $1.sequence }))
+            return
+        }
+        let slots = reading.behind.map(\.slot)
+        let job = WriteJob(
+            run: { [self] database, _ in
+                // An error of this read is not one of the commit.
+                let result = Result { try SQLiteStore.read(index.entries(slots), database) }
+                return { [self] in
+                    switch result {
+                    case .failure(let error):
+                        done(.failure(StoreError(reading: error, path: file.path)))
+                    case .success(let read):
+                        for entry in read.damaged { report(entry, "is damaged") }
+                        for entry in read.gone { report(entry, "is missing") }
+                        done(.success((reading.found + read.notifications).sorted { $0.sequence < $1.sequence }))
+                    }
+                }
+            },
+            fail: { [self] error in
+                guard error.code != .closed else {
+                    done(.failure(error))
+                    return
+                }
+                guard attempts > 0 else {
+                    for entry in reading.behind { report(entry, "is missing") }
+                    done(.success(reading.found.sorted { $0.sequence < $1.sequence }))
+                    return
+                }
+                // Not with others: their transaction may be older.
+                readers.submit(isQuick: false) { [self] database in
+                    try look(slots, reading, database)
+                } _: { [self] result in
+                    switch result {
+                    case .failure(let error): done(.failure(error))
+                    case .success(let reading): finish(reading, attempts: attempts - 1, done)
+                    }
+                }
+            }
+        )
+        if !queue.append(.job(job)) { done(.failure(StoreError.closed)) }
     }
 
     private func report(_ entry: SlotIndex.Entry, _ trouble: String) {
