@@ -224,6 +224,8 @@ struct BundleTests {
 
     @Test(arguments: [
         "UPDATE dead SET members = members + 1", "UPDATE dead SET number = 2", "UPDATE bundle SET heads = x'00'",
+        // A bundle that has lost its marks, and marks that have lost their bundle.
+        "UPDATE bundle SET number = 5 WHERE number = 1", "DELETE FROM bundle WHERE number = 1",
     ])
     func `marks and heads that cannot have been written end the store, and the next start says so`(
         sql: String
@@ -235,6 +237,23 @@ struct BundleTests {
         await fixture.close()
         let error = try #require(throws: StoreError.self) { _ = try SQLiteFixture.open(fixture.folder) }
         #expect(error.code == .damaged)
+    }
+
+    @Test(arguments: [[1, 2, 3, 4, 5, 6, 7], [1, 2]] as [[UInt64]])
+    func `of a bundle that is missing no marks are left where its last are looked for`(
+        removedFirst: [UInt64]
+    ) async throws {
+        try await putTogether(1...8)
+        if removedFirst.count == 2 { try await remove(removedFirst) }
+        try await fixture.sqlite.change { database, _ in try database.execute(sql: "DELETE FROM bundle") }
+        try await remove((1...7).filter { removedFirst.count != 2 || $0 > 2 })
+        let marks = try await fixture.sqlite.change { database, _ in
+            try Int.fetchOne(database, sql: "SELECT count(*) FROM dead")
+        }
+        #expect(marks == 0)
+        try await scene.restart()
+        #expect(scene.store.count == 0)
+        await fixture.close()
     }
 
     @Test func `of two for one slot the newer one counts, whichever bundle it is in`() async throws {

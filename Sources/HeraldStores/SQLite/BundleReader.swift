@@ -45,7 +45,8 @@ struct BundleReader {
     }
 
     /// Reads of everything that lives what the index needs, in the order of the bundles.
-    /// - Throws: `DatabaseError`, also for a row that cannot have been written.
+    /// - Throws: `DatabaseError`, also for a row that cannot have been written, and for marks of no bundle: they are of
+    ///   one whose dead would come back.
     static func scan(_ database: Database, _ body: (SlotIndex.Entry) -> Void) throws {
         let scan = try HotStatement(
             database,
@@ -54,12 +55,14 @@ struct BundleReader {
                 ORDER BY bundle.number
                 """
         )
+        var markCount = 0
         try scan.forEachRow { row in
             let number = row.integer(0)
             let heads = row.bytes(1)
             guard Place.numbers.contains(number), let count = Bundle.count(headBytes: heads.count),
                 let dead = row.optionalInteger(2).map({ Members(stored: $0, for: number) }) ?? Members.empty
             else { throw nonsense }
+            if row.optionalInteger(2) != nil { markCount += 1 }
             for position in 0..<count where !dead.contains(position) {
                 let head = Head(heads, at: position)
                 body(
@@ -75,5 +78,6 @@ struct BundleReader {
             }
             return true
         }
+        guard try Int.fetchOne(database, sql: "SELECT count(*) FROM dead") == markCount else { throw nonsense }
     }
 }

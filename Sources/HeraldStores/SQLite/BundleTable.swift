@@ -123,6 +123,7 @@ struct BundleTable {
         return marks
     }
 
+    /// - Returns: Whether nothing is left where they were: they were appended, or their bundle is not there.
     private mutating func moveLiving(
         _ number: Int64,
         _ count: Int,
@@ -130,9 +131,11 @@ struct BundleTable {
         _ move: ([(head: Head, place: Place)]) -> Bool
     ) throws -> Bool {
         let selection = selection
-        var isMoved = false
+        // Marks of a bundle that is missing would be of no bundle, and the next start would refuse them.
+        var isGone = true
         selection.bind(number, at: 1)
         try selection.forEachRow { row in
+            isGone = false
             guard let bundle = Bundle(heads: row.bytes(0), bodies: row.bytes(1)), bundle.count == count else {
                 return false
             }
@@ -141,9 +144,9 @@ struct BundleTable {
             }
             guard move(living) else { return false }
             for one in living { try append(one.head, body: bundle.body(one.place.position)) }
-            isMoved = true
+            isGone = true
             return false
         }
-        return isMoved
+        return isGone
     }
 }
