@@ -256,6 +256,40 @@ struct BundleTests {
         await fixture.close()
     }
 
+    @Test(arguments: [true, false])
+    func `marks of members that a bundle does not have are refused`(isRunning: Bool) async throws {
+        try await putTogether(1...8)
+        let marks = Members([Place(bundle: 1, position: 8, count: 9)]).stored(for: 1)
+        try await fixture.sqlite.change { database, _ in
+            try database.execute(sql: "INSERT INTO dead VALUES (1, ?)", arguments: [marks])
+        }
+        if isRunning {
+            let held = try #require(fixture.sqlite.index.entry(StoreScene.slot(1)))
+            scene.store.remove(held.slot, sequence: held.sequence, event: nil)
+            await #expect(throws: StoreError.self) { try await fixture.sqlite.change { _, _ in } }
+            #expect(fixture.notes.all.map(\.code) == [.damaged])
+        }
+        await fixture.close()
+        let error = try #require(throws: StoreError.self) { _ = try SQLiteFixture.open(fixture.folder) }
+        #expect(error.code == .damaged)
+    }
+
+    @Test func `after the last number there is none, rather than one that is two`() throws {
+        let queue = try DatabaseQueue()
+        try Schema.migrator.migrate(queue)
+        let last = Place.numbers.upperBound
+        try queue.write { database in
+            try database.execute(sql: "INSERT INTO bundle VALUES (?, x'', x'')", arguments: [last - 1])
+            var table = try BundleTable(database)
+            try table.append(scene.notification(1, to: StoreScene.slot(1)), sequence: 1)
+            try table.flush()
+            #expect(table.places.map(\.bundle) == [last])
+            try table.append(scene.notification(2, to: StoreScene.slot(2)), sequence: 2)
+            let error = try #require(throws: DatabaseError.self) { try table.flush() }
+            #expect(error.resultCode == .SQLITE_CORRUPT)
+        }
+    }
+
     @Test func `of two for one slot the newer one counts, whichever bundle it is in`() async throws {
         try await putTogether(1...4)
         try await putTogether(11...14)

@@ -60,7 +60,8 @@ struct BundleReader {
             let number = row.integer(0)
             let heads = row.bytes(1)
             guard Place.numbers.contains(number), let count = Bundle.count(headBytes: heads.count),
-                let dead = row.optionalInteger(2).map({ Members(stored: $0, for: number) }) ?? Members.empty
+                let dead = row.optionalInteger(2).map({ Members(stored: $0, for: number) }) ?? Members.empty,
+                dead.areWithin(count)
             else { throw nonsense }
             if row.optionalInteger(2) != nil { markCount += 1 }
             for position in 0..<count where !dead.contains(position) {

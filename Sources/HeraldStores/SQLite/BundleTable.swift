@@ -56,10 +56,11 @@ struct BundleTable {
     }
 
     /// Writes what was appended and is not written.
-    /// - Throws: `DatabaseError`.
+    /// - Throws: `DatabaseError`, also if there are no more numbers: then a damaged one was taken for the greatest.
     mutating func flush() throws {
         guard packer.count > 0 else { return }
         let number = nextNumber
+        guard Place.numbers.contains(number) else { throw BundleReader.nonsense }
         nextNumber += 1
         insertion.bind(number, at: 1)
         try packer.heads.withUnsafeBytes { heads in
@@ -91,7 +92,7 @@ struct BundleTable {
             var dead = Members(rest[..<end])
             rest = rest[end...]
             var isMarked = false
-            if dead.count < first.count, let before = try marks(number) {
+            if dead.count < first.count, let before = try marks(number, of: first.count) {
                 dead.formUnion(before)
                 isMarked = true
             }
@@ -112,12 +113,14 @@ struct BundleTable {
         }
     }
 
-    private func marks(_ number: Int64) throws -> Members? {
+    private func marks(_ number: Int64, of count: Int) throws -> Members? {
         markSelection.bind(number, at: 1)
         var marks: Members?
         try markSelection.forEachRow { row in
-            marks = Members(stored: row.integer(0), for: number)
-            guard marks != nil else { throw BundleReader.nonsense }
+            guard let found = Members(stored: row.integer(0), for: number), found.areWithin(count) else {
+                throw BundleReader.nonsense
+            }
+            marks = found
             return false
         }
         return marks

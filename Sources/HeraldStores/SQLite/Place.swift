@@ -37,6 +37,9 @@ struct Members: Hashable, Sendable {
 
     func contains(_ position: Int) -> Bool { bits >> UInt64(position) & 1 == 1 }
 
+    /// Whether all of them are members of a bundle of so many.
+    func areWithin(_ count: Int) -> Bool { bits >> UInt64(count) == 0 }
+
     mutating func formUnion(_ other: Members) { bits |= other.bits }
 
     // On disk.
