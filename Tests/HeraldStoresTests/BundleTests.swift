@@ -290,15 +290,70 @@ struct BundleTests {
         }
     }
 
+    /// Flips a bit of one member's head in the bundle that is numbered 1.
+    private func damageHead(_ position: Int, byte: Int) async throws {
+        try await fixture.sqlite.change { database, _ in
+            var heads = try #require(try Data.fetchOne(database, sql: "SELECT heads FROM bundle WHERE number = 1"))
+            heads[position * Head.byteCount + byte] ^= 4
+            try database.execute(sql: "UPDATE bundle SET heads = ? WHERE number = 1", arguments: [heads])
+        }
+    }
+
+    /// Of the sequence, the device's number, the time it is stored until, the length, the check.
+    @Test(arguments: [0, 8, 64, 66, 72, 76])
+    func `a head that is damaged takes no other with it, is told at the start, and its bundle goes with the rest`(
+        byte: Int
+    ) async throws {
+        try await putTogether(1...8)
+        try await damageHead(3, byte: byte)
+        #expect(try await waiting(1...8) == [1, 2, 3, 5, 6, 7, 8])
+        await fixture.sqlite.close()
+        for isFirst in [true, false] {
+            let log = LogNotes()
+            let store = try SQLiteStore(
+                path: fixture.folder.path + "/store.sqlite",
+                clock: ManualClock(),
+                logger: log.logger,
+                onFatal: { _ in }
+            )
+            #expect(log.all.filter { $0.contains("cannot be delivered") }.count == (isFirst ? 1 : 0))
+            #expect(store.count == 7)
+            let found = try await store.waiting(in: (0...20).map { StoreScene.slot($0) })
+            #expect(found.map(\.notification.id.low) == [1, 2, 3, 5, 6, 7, 8])
+            await store.close()
+        }
+        try await scene.restart()
+        #expect(try await rows() == [Row(number: 1, count: 8, dead: 1)])
+        try await remove([1, 2, 3, 5, 6, 7, 8])
+        #expect(try await rows() == [])
+        await fixture.close()
+    }
+
+    @Test func `a head that is damaged while the store runs is not written again as if it were sound`() async throws {
+        try await putTogether(1...8)
+        // The provider's identifier: neither the index nor the bundle's length is asked about it.
+        try await damageHead(7, byte: 24)
+        try await remove([1, 2, 3, 4, 5, 6])
+        #expect(try await rows() == [Row(number: 1, count: 8, dead: 6)])
+        #expect(try await waiting([7, 8]) == [7])
+        try await scene.restart()
+        #expect(try await waiting([7, 8]) == [7])
+        #expect(scene.store.count == 1)
+        await fixture.close()
+    }
+
     @Test func `of two for one slot the newer one counts, whichever bundle it is in`() async throws {
         try await putTogether(1...4)
         try await putTogether(11...14)
         // As if the death of what was replaced had been lost, and the newer one lay in the earlier bundle.
         try await fixture.sqlite.change { database, _ in
             try database.execute(sql: "UPDATE bundle SET number = 3 WHERE number = 1")
-            var heads = try #require(try Data.fetchOne(database, sql: "SELECT heads FROM bundle WHERE number = 3"))
-            heads[8] = 12
-            try database.execute(sql: "UPDATE bundle SET heads = ? WHERE number = 3", arguments: [heads])
+            let heads = try #require(try Data.fetchOne(database, sql: "SELECT heads FROM bundle WHERE number = 3"))
+            let first = Head(scene.notification(1, to: StoreScene.slot(12)), sequence: 1)
+            var words: [UInt64] = []
+            first.append(to: &words)
+            let changed = words.withUnsafeBytes { Data($0) } + heads.dropFirst(Head.byteCount)
+            try database.execute(sql: "UPDATE bundle SET heads = ? WHERE number = 3", arguments: [changed])
         }
         await fixture.sqlite.close()
         let store = try SQLiteFixture.open(fixture.folder)

@@ -147,6 +147,28 @@ extension Logger {
     static let silent = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
 }
 
+/// What a store says.
+final class LogNotes: Sendable {
+    private let lines = Mutex<[String]>([])
+    var all: [String] { lines.withLock { $0 } }
+    var logger: Logger { Logger(label: "test") { _ in Handler(notes: self) } }
+
+    private struct Handler: LogHandler {
+        let notes: LogNotes
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.info
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            notes.lines.withLock { $0.append("\(event.message)") }
+        }
+    }
+}
+
 extension TemporaryFolder {
     func size(of name: String) throws -> Int? {
         try FileManager.default.attributesOfItem(atPath: path + "/" + name)[.size] as? Int

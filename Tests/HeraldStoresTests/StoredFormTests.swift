@@ -54,7 +54,8 @@ struct StoredFormTests {
         var packer = BundlePacker()
         packer.append(StoredFormTests.notification, sequence: 9)
         let checksum: UInt64 = 3_445_750_259_317_135_601
-        #expect(packer.heads == [9, 1, 0x0102_0304_0004_050A, 3, 4, 5, 6, 7, 8, 2, checksum].map(\.littleEndian))
+        let length: UInt64 = 0x6C52_2753_0000_0002
+        #expect(packer.heads == [9, 1, 0x0102_0304_0004_050A, 3, 4, 5, 6, 7, 8, length, checksum].map(\.littleEndian))
         #expect(packer.bodies == Array("täg{}".utf8))
         packer.heads.withUnsafeBytes { heads in
             packer.bodies.withUnsafeBytes { bodies in
@@ -79,6 +80,27 @@ struct StoredFormTests {
                         bodies: UnsafeRawBufferPointer(rebasing: all[heads.count...])
                     )
                     #expect(bundle?.notification(0) == nil)
+                }
+            }
+        }
+    }
+
+    @Test func `whichever bit of a head is flipped, it is noticed, and neighbours on both sides are found`() {
+        var packer = BundlePacker()
+        for sequence in 1...3 as ClosedRange<UInt64> {
+            packer.append(StoredFormTests.notification, sequence: sequence)
+        }
+        let heads = packer.heads.withUnsafeBytes { Array($0) }
+        for place in Head.byteCount..<2 * Head.byteCount {
+            for bit in 0..<8 {
+                var damaged = heads
+                damaged[place] ^= 1 << UInt8(bit)
+                damaged.withUnsafeBytes { heads in
+                    packer.bodies.withUnsafeBytes { bodies in
+                        let bundle = Bundle(heads: heads, bodies: bodies)
+                        #expect((0..<3).map { bundle?.head($0).isSound } == [true, false, true])
+                        #expect((0..<3).map { bundle?.notification($0) != nil } == [true, false, true])
+                    }
                 }
             }
         }

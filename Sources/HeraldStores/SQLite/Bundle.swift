@@ -17,15 +17,12 @@ struct Bundle {
     private let heads: UnsafeRawBufferPointer
     private let bodies: UnsafeRawBufferPointer
 
-    /// - Returns: nil if these cannot have been written.
+    /// - Returns: nil if these cannot be the heads of a bundle.
     init?(heads: UnsafeRawBufferPointer, bodies: UnsafeRawBufferPointer) {
         guard let count = Bundle.count(headBytes: heads.count) else { return nil }
         self.count = count
         self.heads = heads
         self.bodies = bodies
-        var length = 0
-        for position in 0..<count { length += Head(heads, at: position).bodyLength }
-        guard length == bodies.count else { return nil }
     }
 
     /// How many notifications have heads of so many bytes.
@@ -37,21 +34,41 @@ struct Bundle {
 
     func head(_ position: Int) -> Head { Head(heads, at: position) }
 
-    /// Collapse identifier and payload of one.
+    /// Whether heads and bodies have the lengths that the heads tell, so that it can be taken apart.
+    var isWhole: Bool { length(0..<count) == bodies.count }
+
+    /// Collapse identifier and payload of one, in a bundle that is whole.
     func body(_ position: Int) -> UnsafeRawBufferPointer {
-        var start = 0
-        for earlier in 0..<position { start += head(earlier).bodyLength }
+        let start = length(0..<position)
         return UnsafeRawBufferPointer(rebasing: bodies[start..<start + head(position).bodyLength])
     }
 
     /// The notification at a position.
+    ///
+    /// Where it begins follows from the lengths of those before it, and as well from those of the ones after it: so it is
+    /// found although another is damaged. Its own checksum tells whether it was.
     /// - Returns: nil if it is not what was written.
     func notification(_ position: Int) -> Notification? {
         let head = head(position)
-        guard let notification = head.notification(body(position)),
+        guard head.isSound else { return nil }
+        return notification(head, from: length(0..<position))
+            ?? notification(head, from: bodies.count - length(position + 1..<count) - head.bodyLength)
+    }
+
+    private func notification(_ head: Head, from start: Int) -> Notification? {
+        guard start >= 0, start + head.bodyLength <= bodies.count else { return nil }
+        let body = UnsafeRawBufferPointer(rebasing: bodies[start..<start + head.bodyLength])
+        guard let notification = head.notification(body),
             Head.checksum(notification, sequence: head.sequence) == head.checksum
         else { return nil }
         return notification
+    }
+
+    /// How long the bodies of some are, as their heads say.
+    private func length(_ positions: Range<Int>) -> Int {
+        var length = 0
+        for position in positions { length += head(position).bodyLength }
+        return length
     }
 }
 
@@ -68,8 +85,11 @@ struct Bundle {
 /// | 5, 6 | the service's identifier |
 /// | 7 | when it was received, milliseconds since 1970 |
 /// | 8 | until when it is stored, likewise; the greatest number if for ever |
-/// | 9 | the payload's length |
-/// | 10 | checksum |
+/// | 9 | a check of the head × 2³², plus the payload's length |
+/// | 10 | checksum of the notification |
+///
+/// The check is the upper half of a checksum over the other words and the payload's length: the start reads heads alone,
+/// and what it takes from them it must be able to trust.
 struct Head {
     static let wordCount = 11
     static let byteCount = wordCount * 8
@@ -81,8 +101,9 @@ struct Head {
     let uniqueID: NotificationID
     let received: Int64
     let storedUntil: Int64
-    let payloadLength: UInt64
+    let payloadLength: UInt32
     let checksum: UInt64
+    private var check: UInt32 = 0
 
     init(
         sequence: UInt64,
@@ -105,8 +126,9 @@ struct Head {
         self.uniqueID = uniqueID
         self.received = received
         self.storedUntil = storedUntil ?? .max
-        self.payloadLength = UInt64(payloadLength)
+        self.payloadLength = UInt32(clamping: payloadLength)
         self.checksum = checksum
+        check = soundCheck
     }
 
     init(_ notification: Notification, sequence: UInt64) {
@@ -138,10 +160,12 @@ struct Head {
         uniqueID = NotificationID(high: word(5), low: word(6))
         received = Int64(bitPattern: word(7))
         storedUntil = Int64(bitPattern: word(8))
-        payloadLength = word(9)
+        payloadLength = UInt32(truncatingIfNeeded: word(9))
         checksum = word(10)
+        check = UInt32(word(9) >> 32)
     }
 
+    /// Appends its words as they were made or read.
     func append(to words: inout [UInt64]) {
         words.append(sequence.littleEndian)
         words.append(device.littleEndian)
@@ -152,8 +176,27 @@ struct Head {
         words.append(uniqueID.low.littleEndian)
         words.append(UInt64(bitPattern: received).littleEndian)
         words.append(UInt64(bitPattern: storedUntil).littleEndian)
-        words.append(payloadLength.littleEndian)
+        words.append((UInt64(check) << 32 | UInt64(payloadLength)).littleEndian)
         words.append(checksum.littleEndian)
+    }
+
+    /// Whether it is what was written.
+    var isSound: Bool { check == soundCheck }
+
+    private var soundCheck: UInt32 {
+        var sum = Checksum()
+        sum.add(sequence)
+        sum.add(device)
+        sum.add(mixed)
+        sum.add(id.high)
+        sum.add(id.low)
+        sum.add(uniqueID.high)
+        sum.add(uniqueID.low)
+        sum.add(UInt64(bitPattern: received))
+        sum.add(UInt64(bitPattern: storedUntil))
+        sum.add(UInt64(payloadLength))
+        sum.add(checksum)
+        return UInt32(sum.value >> 32)
     }
 
     var slot: Slot {
@@ -163,7 +206,7 @@ struct Head {
     var collapseLength: Int { Int(mixed >> 16 & 0xFFFF) }
 
     /// Of collapse identifier and payload; bounded, so that damaged ones can be added up.
-    var bodyLength: Int { collapseLength + Int(min(payloadLength, 1 << 40)) }
+    var bodyLength: Int { collapseLength + Int(payloadLength) }
 
     fileprivate func notification(_ body: UnsafeRawBufferPointer) -> Notification? {
         guard let priority = Priority(rawValue: UInt8(truncatingIfNeeded: mixed >> 8)),

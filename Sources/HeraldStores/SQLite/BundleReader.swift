@@ -44,10 +44,15 @@ struct BundleReader {
         return found
     }
 
-    /// Reads of everything that lives what the index needs, in the order of the bundles.
+    /// Reads of everything that lives what the index needs, in the order of the bundles, and tells where a head is not what
+    /// was written.
     /// - Throws: `DatabaseError`, also for a row that cannot have been written, and for marks of no bundle: they are of
     ///   one whose dead would come back.
-    static func scan(_ database: Database, _ body: (SlotIndex.Entry) -> Void) throws {
+    static func scan(
+        _ database: Database,
+        _ body: (SlotIndex.Entry) -> Void,
+        damaged: (Place) -> Void
+    ) throws {
         let scan = try HotStatement(
             database,
             sql: """
@@ -66,11 +71,16 @@ struct BundleReader {
             if row.optionalInteger(2) != nil { markCount += 1 }
             for position in 0..<count where !dead.contains(position) {
                 let head = Head(heads, at: position)
+                let place = Place(bundle: number, position: position, count: count)
+                guard head.isSound else {
+                    damaged(place)
+                    continue
+                }
                 body(
                     SlotIndex.Entry(
                         slot: head.slot,
                         sequence: head.sequence,
-                        place: Place(bundle: number, position: position, count: count),
+                        place: place,
                         expires: head.storedUntil,
                         id: head.id,
                         uniqueID: head.uniqueID

@@ -139,13 +139,12 @@ struct BundleTable {
         selection.bind(number, at: 1)
         try selection.forEachRow { row in
             isGone = false
-            guard let bundle = Bundle(heads: row.bytes(0), bodies: row.bytes(1)), bundle.count == count else {
-                return false
-            }
+            guard let bundle = Bundle(heads: row.bytes(0), bodies: row.bytes(1)), bundle.count == count, bundle.isWhole
+            else { return false }
             let living = (0..<count).filter { !dead.contains($0) }.map { position in
                 (head: bundle.head(position), place: Place(bundle: number, position: position, count: count))
             }
-            guard move(living) else { return false }
+            guard living.allSatisfy({ $0.head.isSound }), move(living) else { return false }
             for one in living { try append(one.head, body: bundle.body(one.place.position)) }
             isGone = true
             return false

@@ -3,7 +3,8 @@ import HeraldModel
 
 /// The table in which each notification had a row of its own, up to the second step of the ``Schema``.
 enum FormerMailbox {
-    /// Carries its rows over into bundles, as they are: what is damaged in them is as well afterwards.
+    /// Carries its rows over into bundles, as they are: a notification that was damaged is as well
+    /// afterwards, by its checksum.
     ///
     /// In one transaction, the caller's: a start that is interrupted begins again. Rows that were carried over are deleted
     /// as it goes on, so that bundles take their pages, and the file grows by little. Where the rows are not in order, what

@@ -49,7 +49,7 @@ package final class SQLiteStore: Sendable {
         let check = StoreCheck(configuration: configuration, logger: logger)
         let opening = DatabaseOpening(file: file, configuration: configuration, check: check)
         let connection = try opening.writer()
-        index = SharedIndex(try StoreStart(file: file).run(connection))
+        index = SharedIndex(try StoreStart(file: file, logger: logger).run(connection))
         let connections = try (0..<max(1, configuration.readerCount)).map { _ in try opening.reader() }
         readers = ReaderPool(connections, path: path)
         startThread(connection, clock: clock, onFatal: onFatal)

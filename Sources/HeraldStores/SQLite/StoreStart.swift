@@ -1,9 +1,11 @@
 import GRDB
 import HeraldModel
+import Logging
 
 /// What is done with the store's file before anything is served from it.
 struct StoreStart {
     let file: DatabaseFile
+    let logger: Logger
 
     /// Notes that the store is open, and reads the index.
     /// - Throws: ``StoreError``.
@@ -19,19 +21,31 @@ struct StoreStart {
     }
 
     /// Should a slot have two, the newer one counts, and the older dies.
+    ///
+    /// A notification whose head is damaged belongs to nobody: it dies as well, so that its bundle can go one day.
     private func readIndex(_ database: Database) throws -> SlotIndex {
         var index = SlotIndex()
         index.reserve(try likelyCount(database))
         var superseded: [Place] = []
+        var damaged: [Place] = []
         try BundleReader.scan(database) { entry in
             guard let other = index.set(entry) else { return }
             if other.sequence > entry.sequence { index.set(other) }
             superseded.append(other.sequence > entry.sequence ? entry.place : other.place)
+        } damaged: { place in
+            damaged.append(place)
         }
-        if !superseded.isEmpty {
+        if !damaged.isEmpty {
+            logger.error(
+                "stored notifications cannot be delivered; check the disk, restore a backup",
+                metadata: ["notifications": "\(damaged.count)", "reason": "are damaged"]
+            )
+        }
+        let dead = (superseded + damaged).sorted()
+        if !dead.isEmpty {
             var bundles = try BundleTable(database)
             try database.inTransaction(.immediate) {
-                try bundles.bury(superseded.sorted()) { _ in false }
+                try bundles.bury(dead) { _ in false }
                 return .commit
             }
         }
