@@ -166,6 +166,25 @@ struct BundleTests {
         await fixture.close()
     }
 
+    @Test func `what was taken out is discarded with its slot, although its removal is still on its way`() async throws
+    {
+        try await putTogether(1...8)
+        let slot = StoreScene.slot(1)
+        let held = try #require(fixture.sqlite.index.entry(slot))
+        #expect(fixture.sqlite.index.remove(slot, sequence: held.sequence))
+        let now = scene.now
+        try await fixture.sqlite.change { _, batch in batch.discard(slot, .discardedExpiredFromStorage, at: now) }
+        #expect(try await rows() == [Row(number: 1, count: 8, dead: 1)])
+        let event = JournalEvent(.delivered, scene.notification(1, to: slot), at: now)
+        #expect(fixture.sqlite.queue.append(.remove(slot, sequence: held.sequence, event)))
+        try await fixture.sqlite.change { _, _ in }
+        #expect(try await scene.states(1) == [.storedPower, .delivered])
+        #expect(try await rows() == [Row(number: 1, count: 8, dead: 1)])
+        try await scene.restart()
+        #expect(scene.store.count == 7)
+        await fixture.close()
+    }
+
     @Test func `what was replaced and then discarded in one commit is gone, and so is what it replaced`() async throws {
         try await putTogether(1...8)
         let slot = StoreScene.slot(1)

@@ -95,7 +95,8 @@ struct WriteBatch {
         lines.append(event)
     }
 
-    /// Takes away what a slot holds, whatever it is, with a line in the journal.
+    /// Takes away what a slot holds, whatever it is, with a line in the journal; and what was taken out of it, which has a
+    /// line of its own, in an order that may still be on its way.
     mutating func discard(_ slot: Slot, _ state: JournalState, at moment: WallTime) {
         switch changes[slot] {
         case .put(let place):
@@ -106,8 +107,13 @@ struct WriteBatch {
         case .nothing:
             return
         case nil:
-            guard let held = index.entry(slot) else { return }
-            forget(held, state, at: moment)
+            guard let held = index.stored(slot) else { return }
+            if held.isRemoved {
+                forgotten.append(held)
+                deaths.append(held.place)
+            } else {
+                forget(held, state, at: moment)
+            }
         }
         changes[slot] = .nothing
     }
