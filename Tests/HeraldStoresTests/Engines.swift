@@ -164,7 +164,8 @@ final class LogNotes: Sendable {
         }
 
         func log(event: LogEvent) {
-            notes.lines.withLock { $0.append("\(event.message)") }
+            let metadata = (event.metadata ?? [:]).map { " \($0)=\($1)" }.sorted().joined()
+            notes.lines.withLock { $0.append("\(event.message)\(metadata)") }
         }
     }
 }

@@ -122,6 +122,15 @@ struct FormerStoreTests {
         await store.close()
     }
 
+    @Test func `what was carried over is in the file, and not in the log that the first commits would copy`()
+        async throws
+    {
+        let store = try SQLiteFixture.open(folder)
+        #expect(try #require(try folder.size(of: "store.sqlite-wal")) < 64 * 1024)
+        #expect(store.count == 200)
+        await store.close()
+    }
+
     @Test func `everything in a store of the second format is there afterwards`() async throws {
         try await check(folder)
     }
@@ -177,6 +186,39 @@ struct FormerStoreTests {
         let found = try await store.waiting(in: written.map(\.slot))
         #expect(found.map(\.sequence) == Array(101...149) + Array(151...300))
         await store.close()
+    }
+
+    @Test func `a notification that is damaged into another's slot takes nothing from it`() async throws {
+        let queue = try DatabaseQueue(path: folder.path + "/store.sqlite")
+        try await queue.write { try $0.execute(sql: "UPDATE mailbox SET device = 47 WHERE sequence = 150") }
+        try queue.close()
+        #expect(written[49].slot.app == written[46].slot.app)
+        for _ in 1...2 {
+            let store = try SQLiteFixture.open(folder)
+            let found = try await store.waiting(in: written.map(\.slot))
+            #expect(found.map(\.sequence) == Array(101...149) + Array(151...300))
+            #expect(found[46].notification.id == written[46].id)
+            await store.close()
+        }
+    }
+
+    @Test func `a backup that is being made does not keep the store from being carried over`() async throws {
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let backup = try DatabaseQueue(path: folder.path + "/store.sqlite", configuration: configuration)
+        try backup.inDatabase { database in
+            try database.execute(sql: "BEGIN")
+            #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM mailbox") == 200)
+        }
+        let store = try SQLiteFixture.open(folder)
+        #expect(store.count == 200)
+        await store.close()
+        try backup.inDatabase { database in
+            #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM mailbox") == 200)
+            try database.execute(sql: "COMMIT")
+        }
+        try backup.close()
+        try await check(folder)
     }
 
     @Test(arguments: [("registration", 25_000), ("registration", 0), ("mailbox", 0)])

@@ -57,11 +57,7 @@ struct Bundle {
 
     private func notification(_ head: Head, from start: Int) -> Notification? {
         guard start >= 0, start + head.bodyLength <= bodies.count else { return nil }
-        let body = UnsafeRawBufferPointer(rebasing: bodies[start..<start + head.bodyLength])
-        guard let notification = head.notification(body),
-            Head.checksum(notification, sequence: head.sequence) == head.checksum
-        else { return nil }
-        return notification
+        return head.notification(UnsafeRawBufferPointer(rebasing: bodies[start..<start + head.bodyLength]))
     }
 
     /// How long the bodies of some are, as their heads say.
@@ -183,6 +179,11 @@ struct Head {
     /// Whether it is what was written.
     var isSound: Bool { check == soundCheck }
 
+    /// Makes it one that is not believed, since its notification was damaged before.
+    mutating func markDamaged() {
+        check = ~soundCheck
+    }
+
     private var soundCheck: UInt32 {
         var sum = Checksum()
         sum.add(sequence)
@@ -208,11 +209,13 @@ struct Head {
     /// Of collapse identifier and payload; bounded, so that damaged ones can be added up.
     var bodyLength: Int { collapseLength + Int(payloadLength) }
 
-    fileprivate func notification(_ body: UnsafeRawBufferPointer) -> Notification? {
+    /// The notification of this head, with a body as long as it says.
+    /// - Returns: nil if it is not what was written.
+    func notification(_ body: UnsafeRawBufferPointer) -> Notification? {
         guard let priority = Priority(rawValue: UInt8(truncatingIfNeeded: mixed >> 8)),
             let pushType = PushType(storedCode: UInt8(truncatingIfNeeded: mixed))
         else { return nil }
-        return Notification(
+        let notification = Notification(
             id: id,
             uniqueID: uniqueID,
             slot: slot,
@@ -223,6 +226,7 @@ struct Head {
             collapseID: collapseLength == 0 ? nil : String(decoding: body.prefix(collapseLength), as: UTF8.self),
             payload: Array(body.dropFirst(collapseLength))
         )
+        return Head.checksum(notification, sequence: sequence) == checksum ? notification : nil
     }
 
     /// Over all that is stored of a notification.

@@ -46,8 +46,8 @@ struct BundleReader {
 
     /// Reads of everything that lives what the index needs, in the order of the bundles, and tells where a head is not what
     /// was written.
-    /// - Throws: `DatabaseError`, also for a row that cannot have been written, and for marks of no bundle: they are of
-    ///   one whose dead would come back.
+    /// - Throws: `DatabaseError`, also for a row that cannot have been written; for rows that are not in order, of which a
+    ///   deletion would find another; and for marks of no bundle: they are of one whose dead would come back.
     static func scan(
         _ database: Database,
         _ body: (SlotIndex.Entry) -> Void,
@@ -60,14 +60,16 @@ struct BundleReader {
                 ORDER BY bundle.number
                 """
         )
+        var last: Int64 = 0
         var markCount = 0
         try scan.forEachRow { row in
             let number = row.integer(0)
             let heads = row.bytes(1)
-            guard Place.numbers.contains(number), let count = Bundle.count(headBytes: heads.count),
+            guard number > last, Place.numbers.contains(number), let count = Bundle.count(headBytes: heads.count),
                 let dead = row.optionalInteger(2).map({ Members(stored: $0, for: number) }) ?? Members.empty,
                 dead.areWithin(count)
             else { throw nonsense }
+            last = number
             if row.optionalInteger(2) != nil { markCount += 1 }
             for position in 0..<count where !dead.contains(position) {
                 let head = Head(heads, at: position)

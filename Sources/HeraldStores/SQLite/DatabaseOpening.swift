@@ -1,6 +1,7 @@
 import GRDB
 import GRDBSQLite
 import HeraldModel
+import Logging
 
 /// Opens connections to the store's file, with the settings on which its promises rest, each read back.
 ///
@@ -32,7 +33,7 @@ struct DatabaseOpening {
                 try setDurable(database)
                 try check.run(database)
             }
-            try migrate(queue)
+            try migrate(queue, isNew: !exists)
             return queue
         } catch {
             throw StoreError(opening: error, path: file.path)
@@ -41,11 +42,17 @@ struct DatabaseOpening {
 
     /// Brings the tables up to date.
     ///
-    /// A mailbox that was carried over makes a large log, which is copied here rather than while somebody waits.
-    private func migrate(_ queue: DatabaseQueue) throws {
+    /// A mailbox that was carried over makes a large log, which is copied here rather than while somebody waits; but if
+    /// somebody reads, a backup perhaps, by the writer later.
+    private func migrate(_ queue: DatabaseQueue, isNew: Bool) throws {
         guard try queue.read({ try !Schema.migrator.hasCompletedMigrations($0) }) else { return }
+        if !isNew { check.logger.notice("bringing the store up to date; with much in it this takes some seconds") }
         try Schema.migrator.migrate(queue)
-        try queue.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+        do {
+            try queue.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+        } catch DatabaseError.SQLITE_BUSY {
+            return
+        }
     }
 
     /// Opens a connection that can only read.

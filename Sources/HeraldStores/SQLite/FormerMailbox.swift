@@ -3,8 +3,10 @@ import HeraldModel
 
 /// The table in which each notification had a row of its own, up to the second step of the ``Schema``.
 enum FormerMailbox {
-    /// Carries its rows over into bundles, as they are: a notification that was damaged is as well
-    /// afterwards, by its checksum.
+    /// Carries its rows over into bundles, as they are.
+    ///
+    /// A notification that was damaged is so afterwards: its head is written as one that nobody believes, since what is
+    /// damaged may be its slot or its sequence, and it would kill a sound one there.
     ///
     /// In one transaction, the caller's: a start that is interrupted begins again. Rows that were carried over are deleted
     /// as it goes on, so that bundles take their pages, and the file grows by little. Where the rows are not in order, what
@@ -47,7 +49,7 @@ enum FormerMailbox {
         else { throw BundleReader.nonsense }
         let collapseLength = row.bytes(10).count
         let body = Array(row.bytes(10)) + Array(row.bytes(11))
-        let head = Head(
+        var head = Head(
             sequence: UInt64(bitPattern: row.integer(0)),
             slot: Slot(device: DeviceNumber(UInt64(bitPattern: row.integer(1))), app: AppNumber(app)),
             collapseLength: collapseLength,
@@ -60,7 +62,10 @@ enum FormerMailbox {
             payloadLength: body.count - collapseLength,
             checksum: UInt64(bitPattern: row.integer(9))
         )
-        try body.withUnsafeBytes { try table.append(head, body: $0) }
+        try body.withUnsafeBytes { body in
+            if head.notification(body) == nil { head.markDamaged() }
+            try table.append(head, body: body)
+        }
     }
 }
 

@@ -92,7 +92,7 @@ extension SQLiteStore: MailboxStore {
         let slots = reading.behind.map(\.slot)
         let job = WriteJob(
             run: { [self] database, _ in
-                // An error of this read is not one of the commit.
+                // An error of this read is not one of the commit; where SQLite rolls that back for it, it fails by itself.
                 let result = Result { try SQLiteStore.read(index.entries(slots), database) }
                 return { [self] in
                     switch result {

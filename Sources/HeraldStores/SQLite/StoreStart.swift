@@ -22,7 +22,8 @@ struct StoreStart {
 
     /// Should a slot have two, the newer one counts, and the older dies.
     ///
-    /// A notification whose head is damaged belongs to nobody: it dies as well, so that its bundle can go one day.
+    /// A notification whose head is damaged belongs to no slot. What is left of it stays where it is, for whoever can make
+    /// something of it, and with it its bundle; every start says so.
     private func readIndex(_ database: Database) throws -> SlotIndex {
         var index = SlotIndex()
         index.reserve(try likelyCount(database))
@@ -38,18 +39,27 @@ struct StoreStart {
         if !damaged.isEmpty {
             logger.error(
                 "stored notifications cannot be delivered; check the disk, restore a backup",
-                metadata: ["notifications": "\(damaged.count)", "reason": "are damaged"]
+                metadata: ["notifications": "\(damaged.count)", "reason": "are damaged", "rows": "\(rows(damaged))"]
             )
         }
-        let dead = (superseded + damaged).sorted()
-        if !dead.isEmpty {
+        if !superseded.isEmpty {
+            logger.error(
+                "stored notifications had a newer one beside them and are dropped; check the disk",
+                metadata: ["notifications": "\(superseded.count)"]
+            )
             var bundles = try BundleTable(database)
             try database.inTransaction(.immediate) {
-                try bundles.bury(dead) { _ in false }
+                try bundles.bury(superseded.sorted()) { _ in false }
                 return .commit
             }
         }
         return index
+    }
+
+    /// The bundles of these places, the first of them.
+    private func rows(_ places: [Place]) -> String {
+        let numbers = Set(places.map(\.bundle)).sorted()
+        return numbers.prefix(10).map { "\($0)" }.joined(separator: ", ") + (numbers.count > 10 ? ", …" : "")
     }
 
     /// How many there can be at most, without counting them: no more than fit into the bundles, or into the file.
