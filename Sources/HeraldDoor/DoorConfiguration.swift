@@ -93,7 +93,7 @@ package struct DoorTLS: Sendable {
         tls.trustRoots = .certificates([try NIOSSLCertificate(bytes: clientAuthority, format: .der)])
         tls.sendCANameList = true
         // A peer that does not answer the end of TLS is not waited for much longer than one that does.
-        tls.shutdownTimeout = .seconds(2)
+        tls.shutdownTimeout = TLSFarewell.longestWait
         switch clientCertificate {
         case .optional: tls.certificateVerification = .optionalVerification
         case .required: tls.certificateVerification = .noHostnameVerification

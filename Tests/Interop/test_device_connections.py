@@ -1,5 +1,7 @@
 """The device contract: who may connect, which connection counts, and what outlives it. Each test is a sentence."""
 
+import os
+import socket
 import ssl
 import time
 
@@ -187,6 +189,38 @@ def test_in_3_1_1_the_connection_closes_after_the_longest_silence(watched):
     began = time.monotonic()
     link.settled()
     link.refused_after(3, since=began)
+
+
+# Being sent away.
+
+
+def sent_away(device, version, tls):
+    """A connection that the service has ended, as TLS says; and its TCP beneath, which is still there."""
+    link = device.wire(version=version, tls=tls)
+    link.send(mqtt.connect(device.id + "x", version))
+    link.turned_away(Reason.CLIENT_ID if version == 5 else BAD_IDENTIFIER)
+    tcp = socket.socket(fileno=os.dup(link.socket.fileno()))
+    tcp.settimeout(10)
+    return link, tcp
+
+
+@pytest.mark.parametrize("tls", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=lambda tls: tls.name)
+def test_a_device_that_is_sent_away_and_says_nothing_is_waited_for_and_then_closed(device, version, tls):
+    began = time.monotonic()
+    _, tcp = sent_away(device, version, tls)
+    with tcp:
+        assert tcp.recv(1) == b""
+        assert 1.5 < time.monotonic() - began < 8
+
+
+@pytest.mark.parametrize("tls", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=lambda tls: tls.name)
+def test_a_device_that_is_sent_away_and_answers_is_closed_at_once(device, version, tls):
+    link, tcp = sent_away(device, version, tls)
+    began = time.monotonic()
+    with tcp:
+        link.socket.unwrap()
+        assert tcp.recv(1) == b""
+        assert time.monotonic() - began < 1.5
 
 
 # What outlives the service.

@@ -121,7 +121,7 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
             "connection of a device failed",
             metadata: ["device": "\(identity.id)", "error": "\(error)"]
         )
-        context.close(promise: nil)
+        context.closeWithoutFarewell()
     }
 
     // Packets.
@@ -315,7 +315,7 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         // Said before the peer can see the end: who saw it may count on the device being away.
         perform(machine.disconnected(now: clerk.clock.now()))
         // TLS says good-bye and waits some seconds for the peer's; then the socket is closed in any case.
-        context?.close(promise: nil)
+        if let context { TLSFarewell.say(context, wheel: loop.wheel) }
     }
 
     private func log(_ note: SessionNote) {
