@@ -65,6 +65,6 @@ struct ScreenHarness {
         request.method = .RAW(value: method)
         request.headers = fields
         if let body { request.body = .bytes(ByteBuffer(string: body)) }
-        return try await HTTPClient.shared.execute(request, timeout: .seconds(20))
+        return try await HTTPClient.shared.execute(request, timeout: .minutes(5))
     }
 }

@@ -142,9 +142,14 @@ struct FormerStoreTests {
         try await check(folder)
     }
 
-    @Test(arguments: [
-        (FaultyDisk.Kind.writes, ResultCode.SQLITE_IOERR_WRITE), (.writes, .SQLITE_FULL), (.syncs, .SQLITE_IOERR_FSYNC),
-    ])
+    /// One after the other: each opens some hundred stores, and other tests want the processor too.
+    @Test(
+        .serialized,
+        arguments: [
+            (FaultyDisk.Kind.writes, ResultCode.SQLITE_IOERR_WRITE), (.writes, .SQLITE_FULL),
+            (.syncs, .SQLITE_IOERR_FSYNC),
+        ]
+    )
     func `carrying over that is interrupted at any call begins again`(
         fault: (kind: FaultyDisk.Kind, code: ResultCode)
     ) async throws {
