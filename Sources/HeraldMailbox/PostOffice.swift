@@ -162,6 +162,8 @@ package final class PostOffice: Sendable {
         counters.reduce(0) { $0 + $1.desk.withLock { $0.connectedCount } }
     }
 
+    package func isConnected(_ device: DeviceNumber) -> Bool { at(device) { $0.isConnected(device) } }
+
     /// How many reads from the store are under way or wait for their turn.
     package var readCount: Int { reads.load(ordering: .acquiring) }
 

@@ -41,7 +41,15 @@ final class StandInAdministration: Administration {
         revoked: nil
     )
 
-    static let device = DeviceEntry(id: "phone", name: "Phone", serial: "0b", created: "x", expires: "y", revoked: nil)
+    static let device = DeviceEntry(
+        id: "phone",
+        name: "Phone",
+        serial: "0b",
+        created: "x",
+        expires: "y",
+        revoked: nil,
+        connected: true
+    )
 
     var problems: [String] { problemsHeld.withLock { $0 } }
 
@@ -188,7 +196,7 @@ struct ConsoleHarness {
         request.method = .RAW(value: method)
         if let token { request.headers.add(name: "authorization", value: token) }
         if let body { request.body = .bytes(ByteBuffer(string: body)) }
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(20))
+        let response = try await HTTPClient.shared.execute(request, timeout: .minutes(5))
         let bytes = try await response.body.collect(upTo: 1 << 20)
         return Answer(status: response.status.code, body: String(buffer: bytes))
     }

@@ -13,7 +13,7 @@ import yaml
 import channels
 from parties import new_id
 from provider import Provider
-from service import ROOT, TOPIC
+from service import ROOT, TOPIC, eventually
 
 SOURCE = ROOT / "Sources" / "HeraldConsole"
 
@@ -131,3 +131,19 @@ def test_a_clock_that_stands_on_its_own_is_not_moved(shared, description):
     answer = ask(shared, "POST", "/v1/clock/advance", body={"seconds": 1})
     assert answer[0] == 409
     conform(description, "post", "/v1/clock/advance", *answer)
+
+
+def test_the_list_of_devices_says_who_is_connected(fresh, enroll):
+    service = fresh().start()
+    phone, tablet = enroll(service), enroll(service)
+
+    def connected():
+        status, _, text = ask(service, "GET", "/v1/devices")
+        assert status == 200
+        return {entry["id"]: entry["connected"] for entry in json.loads(text)}
+
+    assert connected() == {phone.id: False, tablet.id: False}
+    link = phone.connect()
+    assert connected() == {phone.id: True, tablet.id: False}
+    link.leave()
+    eventually(lambda: not connected()[phone.id])

@@ -63,15 +63,27 @@ struct ServiceAdministration: Administration {
     }
 
     func devices() async throws -> [DeviceEntry] {
-        try asked { try assembly.trust.folder.enrolledDevices().map { DeviceEntry($0) } }
+        try asked { try assembly.trust.folder.enrolledDevices().map { entry($0) } }
     }
 
     func revokeDevice(_ id: String) async throws -> DeviceEntry {
         try asked {
             let device = try assembly.trust.folder.revokeDevice(id, now: assembly.clock.now())
             try watch.reload()
-            return DeviceEntry(device)
+            return entry(device)
         }
+    }
+
+    private func entry(_ device: EnrolledDevice) -> DeviceEntry {
+        DeviceEntry(
+            id: device.id.name,
+            name: device.name,
+            serial: device.serial,
+            created: device.created.rfc3339,
+            expires: device.expires.rfc3339,
+            revoked: device.revoked?.rfc3339,
+            connected: assembly.registry.number(of: device.id).map { assembly.postOffice.isConnected($0) } ?? false
+        )
     }
 
     func reloadTrust() async throws {
@@ -145,19 +157,6 @@ extension CredentialEntry {
             created: credential.created.rfc3339,
             expires: credential.expires?.rfc3339,
             revoked: credential.revoked?.rfc3339
-        )
-    }
-}
-
-extension DeviceEntry {
-    init(_ device: EnrolledDevice) {
-        self.init(
-            id: device.id.name,
-            name: device.name,
-            serial: device.serial,
-            created: device.created.rfc3339,
-            expires: device.expires.rfc3339,
-            revoked: device.revoked?.rfc3339
         )
     }
 }

@@ -349,7 +349,7 @@ enum APIDescription {
               additionalProperties: false
             Device:
               type: object
-              required: [id, serial, created, expires]
+              required: [id, serial, created, expires, connected]
               properties:
                 id: {type: string}
                 name: {type: string}
@@ -357,6 +357,7 @@ enum APIDescription {
                 created: {type: string, format: date-time}
                 expires: {type: string, format: date-time}
                 revoked: {type: string, format: date-time}
+                connected: {type: boolean, description: Whether it is connected now.}
               additionalProperties: false
             Clock:
               type: object

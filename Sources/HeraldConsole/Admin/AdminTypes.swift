@@ -193,14 +193,25 @@ package struct DeviceEntry: Codable, Hashable, Sendable {
     package let created: String
     package let expires: String
     package let revoked: String?
+    /// Whether it is connected now.
+    package let connected: Bool
 
-    package init(id: String, name: String?, serial: String, created: String, expires: String, revoked: String?) {
+    package init(
+        id: String,
+        name: String?,
+        serial: String,
+        created: String,
+        expires: String,
+        revoked: String?,
+        connected: Bool
+    ) {
         self.id = id
         self.name = name
         self.serial = serial
         self.created = created
         self.expires = expires
         self.revoked = revoked
+        self.connected = connected
     }
 }
 
