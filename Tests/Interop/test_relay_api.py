@@ -87,10 +87,17 @@ def test_register_enqueue_and_look_up(api, shared, description):
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "send_after": "soon"}, "send_after"),
     ({"topic": TOPIC, "device_token": NOBODY, "payload": {"x": "y" * 6000}}, "JSON object"),
     ({"topic": 7}, "another type"), ([], "another type"),
+    ({"topic": TOPIC, "device_tokn": NOBODY, "payload": {}}, "unknown key `device_tokn`: there are device_token, "),
+    ({"topic": TOPIC, "device_token": NOBODY, "payload": {}, "Priority": 5}, "unknown key `Priority`"),
 ])
 def test_what_cannot_be_sent_is_refused_in_words(api, body, words):
     status, answer = api.ask("POST", "/v1/pushes", body, token=api.token)
     assert status == 400 and words in json.loads(answer)["error"]
+
+
+def test_a_device_of_a_misspelt_key_is_refused_by_its_name(api):
+    status, answer = api.ask("PUT", "/v1/devices", {"device_token": NOBODY, "topic": TOPIC, "usr": "x"}, token=api.token)
+    assert status == 400 and "unknown key `usr`: there are device_token, topic," in json.loads(answer)["error"]
 
 
 def test_a_body_that_is_too_long_is_refused(api):

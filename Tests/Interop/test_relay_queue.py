@@ -292,8 +292,32 @@ def test_the_schema_can_be_made_by_hand(queue, start, shared, device):
     device.next()
 
 
+@pytest.mark.parametrize(
+    "command", [["status"], ["retry", "--reason", "x"], ["purge", "--older-than", "7d"], ["revive", "--all"]], ids=" ".join
+)
+def test_where_no_queue_is_none_is_made(queue, command):
+    result = herald("relay", *command, "--database", queue.url, check=False)
+    assert "there is no queue at" in one_line(result)
+    if "postgresql" in queue.url:
+        assert queue.run("SELECT to_regclass('push_queue') AS name") == [{"name": None}]
+    else:
+        assert not queue.path.exists()
+        # Nor in a database that is something else's.
+        queue.run("CREATE TABLE notes (text TEXT)")
+        result = herald("relay", *command, "--database", queue.url, check=False)
+        assert "there is no queue at" in one_line(result)
+        assert queue.run("SELECT name FROM sqlite_master") == [{"name": "notes"}]
+
+
 class TestSQLite:
     """What only a file has."""
+
+    def test_a_folder_that_is_missing_is_told_with_what_to_do(self, tmp_path, shared):
+        result = herald(
+            "relay", "run", "--database", f"sqlite://{tmp_path}/chat/queue.db", *sending(shared), check=False
+        )
+        assert f"the folder {tmp_path}/chat of the queue is not there: make it first, by `mkdir -p`" in one_line(result)
+        assert not list(tmp_path.iterdir())
 
     @pytest.fixture
     def queue(self, tmp_path):
@@ -327,7 +351,7 @@ class TestSQLite:
 
 
 @pytest.mark.parametrize("database, words", [
-    ("sqlite://queue.db", "absolute"), ("mysql://x/y", "must be sqlite"), ("sqlite:///nowhere/at/all/queue.db", "is not there"),
+    ("sqlite://queue.db", "absolute"), ("mysql://x/y", "must be sqlite"), ("sqlite:///nowhere/at/all/queue.db", "there is no queue at"),
     ("postgresql://herald@127.0.0.1:1/none", "cannot connect"),
 ])
 def test_a_queue_that_cannot_be_is_told_in_one_line(database, words):

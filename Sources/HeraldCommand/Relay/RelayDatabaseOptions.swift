@@ -11,7 +11,7 @@ struct RelayDatabaseOptions: ParsableArguments {
     )
     var database: String?
 
-    @Option(help: ArgumentHelp("A YAML file with these options as keys.", valueName: "file"))
+    @Option(help: ArgumentHelp("The relay's configuration file, which may name the queue.", valueName: "file"))
     var config: String?
 
     /// The queue's address, from the command line, the environment or the file.
@@ -23,10 +23,20 @@ struct RelayDatabaseOptions: ParsableArguments {
         return try DatabaseAddress(text)
     }
 
-    /// Does something with the queue, whose tables are made if they are not there.
+    /// Does something with a queue that is there: a mistyped path is told, and not made into an empty queue.
+    ///
+    /// Tables that an earlier version did not have are made.
+    /// - Throws: ``CommandError/Code/file`` if there is no queue.
     func withStore<Value>(_ body: (SQLRelayStore) async throws -> Value) async throws -> Value {
-        let store = try SQLRelayStore.open(try address())
+        let address = try address()
+        let missing = CommandError(
+            .file,
+            "there is no queue at \(address): look whether that is right; `herald relay run` makes a queue when it starts"
+        )
+        if case .sqlite(let path) = address, !FileManager.default.fileExists(atPath: path) { throw missing }
+        let store = try SQLRelayStore.open(address)
         do {
+            guard try await store.hasQueue() else { throw missing }
             try await store.prepare()
             let value = try await body(store)
             await store.close()

@@ -217,6 +217,7 @@ enum RelayDescription {
                   type: array
                   maxItems: 20
                   items: {type: string, pattern: "^[A-Za-z0-9-]{1,64}$"}
+              additionalProperties: false
             Push:
               type: object
               required: [topic]
@@ -253,6 +254,7 @@ enum RelayDescription {
                 give_up_at: {$ref: "#/components/schemas/Moment"}
                 environment: {enum: [production, sandbox]}
                 service: {type: string, pattern: "^[!-~]+$", maxLength: 64}
+              additionalProperties: false
               allOf:
                 - oneOf:
                     - required: [device_token]

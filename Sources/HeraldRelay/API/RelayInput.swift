@@ -30,7 +30,7 @@ private func environment(_ text: String?) throws -> String? {
 }
 
 /// `PUT /v1/devices`.
-struct DeviceInput: Decodable {
+struct DeviceInput: KnowingItsKeys {
     let deviceToken: String
     let topic: String
     let environment: String?
@@ -38,7 +38,7 @@ struct DeviceInput: Decodable {
     let user: String?
     let languages: [String]?
 
-    private enum CodingKeys: String, CodingKey {
+    enum CodingKeys: String, CodingKey, CaseIterable {
         case deviceToken = "device_token"
         case topic
         case environment
@@ -74,7 +74,7 @@ extension Character {
 }
 
 /// `POST /v1/pushes`.
-struct PushInput: Decodable {
+struct PushInput: KnowingItsKeys {
     /// One token, or a list of them.
     enum Tokens: Decodable {
         case one(String)
@@ -105,7 +105,7 @@ struct PushInput: Decodable {
     let environment: String?
     let service: String?
 
-    private enum CodingKeys: String, CodingKey {
+    enum CodingKeys: String, CodingKey, CaseIterable {
         case deviceToken = "device_token"
         case user
         case topic

@@ -33,7 +33,7 @@ struct RelayRoutes: Sendable {
         routes.get("status") { _, _ in try WebReply.json(await store.progress(at: clock.now())) }
     }
 
-    private func body<Value: Decodable>(of request: Request, as type: Value.Type) async throws -> Value {
-        try await WebBody.json(of: request, as: type, limit: RelayRoutes.maximumBodyBytes)
+    private func body<Value: KnowingItsKeys>(of request: Request, as type: Value.Type) async throws -> Value {
+        try await WebBody.json(of: request, as: KnownKeys<Value>.self, limit: RelayRoutes.maximumBodyBytes).value
     }
 }

@@ -30,6 +30,21 @@ package enum DatabaseAddress: Hashable, Sendable {
     }
 }
 
+extension RelayStoreError {
+    /// That a queue cannot be made at a path, as there is no folder for it; nil if there is one.
+    static func noFolder(for path: String) -> RelayStoreError? {
+        let folder = (path as NSString).deletingLastPathComponent
+        var isFolder: ObjCBool = false
+        guard !FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder) || !isFolder.boolValue else {
+            return nil
+        }
+        return RelayStoreError(
+            .unusable,
+            "the folder \(folder) of the queue is not there: make it first, by `mkdir -p`"
+        )
+    }
+}
+
 extension DatabaseAddress: CustomStringConvertible {
     /// The address without a password.
     package var description: String {

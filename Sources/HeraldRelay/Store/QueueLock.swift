@@ -18,6 +18,7 @@ package final class QueueLock: Sendable {
     /// - Throws: ``RelayStoreError/Code/unusable`` if another relay has it.
     package static func take(_ address: DatabaseAddress) throws -> QueueLock? {
         guard case .sqlite(let path) = address else { return nil }
+        if let error = RelayStoreError.noFolder(for: path) { throw error }
         // Not the file itself: closing any descriptor of it would drop the locks of SQLite.
         let lock = path + "-relay"
         let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

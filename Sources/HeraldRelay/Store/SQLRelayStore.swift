@@ -26,6 +26,12 @@ package struct SQLRelayStore: RelayStore {
         }
     }
 
+    /// Whether the database holds a queue already; nothing is made.
+    package func hasQueue() async throws -> Bool {
+        let dialect = dialect
+        return try await database.read { !(try SQLRelayStore.missingTables($0, dialect).contains("push_queue")) }
+    }
+
     package func prepare() async throws {
         let dialect = dialect
         let missing = try await database.read { session in try SQLRelayStore.missingTables(session, dialect) }

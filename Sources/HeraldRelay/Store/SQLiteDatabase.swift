@@ -19,11 +19,7 @@ final class SQLiteDatabase: SQLDatabase {
     /// - Throws: ``RelayStoreError/Code/unusable``.
     init(path: String) throws {
         self.path = path
-        let folder = (path as NSString).deletingLastPathComponent
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
-            throw RelayStoreError(.unusable, "the folder \(folder) of the queue is not there: make it first")
-        }
+        if let error = RelayStoreError.noFolder(for: path) { throw error }
         var settings = Configuration()
         settings.label = "herald-relay"
         settings.busyMode = .timeout(Double(SQLiteDatabase.patience.wholeMilliseconds) / 1000)
