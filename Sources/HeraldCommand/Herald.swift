@@ -36,15 +36,25 @@ struct Herald: AsyncParsableCommand {
             // Found by the command at its work, from the file and the environment too: told with that command's usage.
             let usage = Self.usageString(for: asked)
             let name = usage.split(separator: " ").prefix { $0.first?.isLetter == true }.joined(separator: " ")
-            Terminal.complain("Error: \(error.message)")
-            Terminal.complain("Usage: \(usage)")
-            Terminal.complain("  See '\(name) --help' for more information.")
-            exit(withError: ExitCode.validationFailure)
+            explain(error.message, usage: usage, of: name)
         } catch {
+            if exitCode(for: error) == .validationFailure,
+                let mistyped = MistypedCommand(Array(CommandLine.arguments.dropFirst()))
+            {
+                explain(mistyped.message, usage: "\(mistyped.parent) <subcommand>", of: mistyped.parent)
+            }
             guard isFailure(error) else { exit(withError: error) }
             Terminal.complain("herald: \(oneLine(error))")
             exit(withError: ExitCode.failure)
         }
+    }
+
+    /// Ends as the parser does where it finds wrong usage.
+    private static func explain(_ message: String, usage: String, of name: String) -> Never {
+        Terminal.complain("Error: \(message)")
+        Terminal.complain("Usage: \(usage)")
+        Terminal.complain("  See '\(name) --help' for more information.")
+        exit(withError: ExitCode.validationFailure)
     }
 
     /// Whether an error is one of the work; wrong usage, help and the like are the parser's to explain.

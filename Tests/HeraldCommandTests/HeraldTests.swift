@@ -37,6 +37,35 @@ import Testing
         #expect(error.map { Herald.exitCode(for: $0) } == .validationFailure)
     }
 
+    @Test(arguments: SettingKey.allCases)
+    func `every key is an option of a command that is for it`(key: SettingKey) {
+        // Only the file can hold what is no text, number or list of texts.
+        guard key.shape != .blocks else { return }
+        let asking = Self.commands.filter { words, _ in
+            if key.isOfRelay { return words == "herald relay run" }
+            if key.isOfClients { return words.hasPrefix("herald agent") || words == "herald send" }
+            return words == "herald serve"
+        }
+        #expect(
+            asking.contains { Herald.helpMessage(for: $0.1, columns: 400).contains("  --\(key.rawValue)") },
+            "\(key.rawValue)"
+        )
+    }
+
+    @Test(arguments: [
+        (["sevre"], "'sevre' is no command of 'herald': did you mean 'herald serve'?"),
+        (["sevre", "--demo"], "did you mean 'herald serve'?"),
+        (["relay", "staus"], "'staus' is no command of 'herald relay': did you mean 'herald relay status'?"),
+    ])
+    func `a mistyped command is told with the one that was meant`(arguments: [String], words: String) {
+        #expect(MistypedCommand(arguments)?.message.hasSuffix(words) == true)
+    }
+
+    @Test(arguments: [[], ["zzzzzzzzzz"], ["serve", "sevre"], ["--sevre"], ["relay"], ["relay", "run", "x"]])
+    func `no command is made up where none is mistyped`(arguments: [String]) {
+        #expect(MistypedCommand(arguments) == nil)
+    }
+
     @Test func `a failure of the work exits 1`() {
         #expect(Herald.exitCode(for: CommandError(.file, "x")) == .failure)
     }

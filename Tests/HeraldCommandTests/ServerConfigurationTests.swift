@@ -96,6 +96,13 @@ import Testing
         #expect(read == expected)
     }
 
+    @Test(arguments: SettingKey.allCases.filter { !$0.isOfClients })
+    func `every option of the service reaches its key`(key: SettingKey) throws {
+        let value = key.example.trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
+        let arguments = ["--\(key.rawValue)"] + (key.shape == .flag ? [] : [value])
+        #expect(try ServeOptions.parse(arguments).typed.keys.elementsEqual([key]))
+    }
+
     @Test func `the environment wins over the file`() throws {
         let read = try configuration(
             environment: ["HERALD_API_PORT": "4000"],
@@ -174,8 +181,19 @@ import Testing
         ("host: {a: b}", "must be a text"),
         ("- api-port", "does not hold keys and values"),
         ("just words", "does not hold keys and values"),
-        ("api-port: [1", "this is not YAML"),
-        ("\tapi-port: 1", "this is not YAML"),
+        (
+            "host: ::1\napi-port: [1",
+            "herald.yaml:3: this is not YAML (did not find expected ',' or ']'): mend the file"
+        ),
+        ("\tapi-port: 1", "herald.yaml:1: this is not YAML (found character that cannot start any token)"),
+        ("data: x\nhost: \u{1}", "herald.yaml:2: this is not YAML (control characters are not allowed)"),
+        ("data: *x", "herald.yaml:1: this is not YAML (found undefined alias)"),
+        (
+            "api-port: 1\nhost: ::1\n# again\napi-port: 2\ndata: x",
+            "herald.yaml:4: the key `api-port` is there twice: remove one of them"
+        ),
+        ("{api-port: 1,\n api-port: 2}", "herald.yaml:2: the key `api-port` is there twice"),
+        ("apps:\n  - topic: a\n    service: b\n    topic: c", "herald.yaml:4: the key `topic` is there twice"),
         ("? [a, b]\n: 1", "unknown key"),
     ])
     func `a file of the wrong form is refused`(text: String, words: String) throws {

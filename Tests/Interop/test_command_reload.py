@@ -159,7 +159,7 @@ def test_what_waits_for_the_next_start_is_named_in_one_line(configured):
 @pytest.mark.parametrize(
     "text",
     ["api-prot: 1\n", "storage-days: 0\n", "unique-id: always\nlog-level: loud\n", "drill: [explode --for 1m]\n", "{[",
-     f"unique-id: always\ndrill: [drop --for 1m --token {'00' * 32}]\n"],
+     "unique-id: always\nunique-id: sandbox\n", f"unique-id: always\ndrill: [drop --for 1m --token {'00' * 32}]\n"],
 )
 def test_a_bad_file_changes_nothing_and_is_told_in_one_line(configured, text):
     scene = configured()

@@ -145,7 +145,8 @@ class TestSettings:
             ("log-level: loud\n", ["log-level"]),
             ("hostname: {a: b}\n", ["hostname"]),
             ("- api-port\n", []),
-            ("api-port: 1: 2\n", []),
+            ("api-port: 1: 2\n", ["herald.yaml:1: this is not YAML (mapping values are not allowed"]),
+            ("api-port: 1\nhost: ::1\napi-port: 2\n", ["herald.yaml:3: the key `api-port` is there twice"]),
             ("\t\x00", []),
             ('"unclosed', []),
             ("*anchor", []),
@@ -158,6 +159,11 @@ class TestSettings:
         assert "herald.yaml" in line or any(word in line for word in told)
         assert all(word in line for word in told)
         assert not (tmp_path / "data").exists()
+
+    @pytest.mark.parametrize("option", ["binary-payload-size", "binary-in-hand", "feedback-size"])
+    def test_what_the_older_doors_hold_is_an_option_too(self, tmp_path, option):
+        line = one_line(serve_in_vain(tmp_path / "data", f"--{option}", 0))
+        assert f"{option} cannot be \"0\"" in line
 
     def test_a_file_that_cannot_be_read_is_told(self, tmp_path):
         for path in (tmp_path / "nothing.yaml", tmp_path):

@@ -31,6 +31,56 @@ def test_the_binary_tells_its_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*\n", herald("--version").stdout)
 
 
+def commands_with(option):
+    """The words of each command that has an option, and whether it needs something else: as it says itself."""
+    found = {}
+
+    def walk(command, words):
+        words = [*words, command["commandName"]]
+        for part in command.get("subcommands", []):
+            walk(part, words)
+        names = [name["name"] for argument in command.get("arguments", []) for name in argument.get("names", [])]
+        if option in names:
+            found[" ".join(words[1:])] = words[1:]
+
+    walk(json.loads(herald("--experimental-dump-help").stdout)["command"], [])
+    return found
+
+
+#: What commands need besides, to get as far as their configuration.
+NEEDED = {
+    "agent allow": [TOPIC, "none"], "agent install": ["."], "agent remove": [TOPIC], "agent saw": [new_id()],
+    "agent set": ["--home"], "clock advance": ["1h"], "device enroll": ["--out", "x.pem"], "device revoke": ["x"], "drill start": ["drop", "--for", "1m"],
+    "drill stop": ["--all"], "journal": ["--topic", TOPIC], "provider certificate": ["--topic", TOPIC, "--out", "x.pem"],
+    "provider key": ["--team", TEAM, "--out", "."], "provider revoke": ["x"], "relay purge": ["--older-than", "7d"],
+    "relay retry": ["--reason", "NoCredential"], "relay revive": ["--all"], "send": ["00" * 32],
+    "token inspect": ["00" * 32], "token retire": ["1"],
+}
+
+
+@pytest.mark.parametrize("by", ["option", "variable"])
+def test_every_command_that_takes_a_configuration_file_reads_it(by, tmp_path):
+    commands = commands_with("config")
+    assert {"serve", "send", "feedback", "agent run", "relay status"} <= commands.keys()
+    wrong = {}
+    for name, words in commands.items():
+        told = ["--config", "nowhere.yaml"] if by == "option" else []
+        variables = {} if told else {"HERALD_CONFIG": "nowhere.yaml"}
+        result = herald(
+            *words, *NEEDED.get(name, []), *told, check=False, cwd=tmp_path, env=os.environ | variables,
+        )
+        if result.returncode != 1 or "cannot read nowhere.yaml: No such file" not in result.stderr:
+            wrong[name] = result.stderr
+    assert wrong == {}
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_mistyped_command_is_told_with_the_one_that_was_meant():
+    result = herald("sevre", "--demo", check=False)
+    assert result.returncode == 64
+    assert result.stderr.splitlines()[0] == "Error: 'sevre' is no command of 'herald': did you mean 'herald serve'?"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

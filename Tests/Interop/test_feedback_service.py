@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import os
 import socket
 import struct
 import subprocess
@@ -205,6 +206,16 @@ class TestTheCommand:
         (entry,) = json.loads(command(service, certificate, "--json").stdout)
         assert entry["token"] == device.token
         eventually(lambda: json.loads(command(service, certificate, "--json").stdout) == [], what="an empty list")
+
+    def test_its_options_may_stand_in_a_file_and_in_the_environment(self, service, certificate, tmp_path):
+        device, _, _ = dead_device(service)
+        file = tmp_path / "clients.yaml"
+        file.write_text(f"certificate: {certificate}\nservice: localhost:{service.doors['feedback']}\nca: {service.ca}\n")
+        assert device.token in herald("feedback", "--config", file, cwd=tmp_path).stdout
+        # The service that runs in the folder that the environment names: its port and its authority.
+        variables = {"HERALD_DATA": str(service.data), "HERALD_CERTIFICATE": str(certificate)}
+        assert herald("feedback", env=os.environ | variables, cwd=tmp_path).returncode == 0
+        assert "--certificate" in herald("feedback", check=False, cwd=tmp_path).stderr
 
     def test_it_reads_any_feedback_service(self, service, certificate, tmp_path):
         """One that is not Herald: `openssl s_server` with tuples of two lengths."""

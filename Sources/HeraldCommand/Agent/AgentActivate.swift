@@ -10,9 +10,9 @@ struct AgentActivate: AsyncParsableCommand {
         abstract: "Become a device of a service, with a code of `herald device invite`.",
         discussion: """
             The device makes its own key, which never leaves its folder. The code says which
-            service is the right one: another one is told nothing. Every option may also be
-            a key of a YAML file (--config) or an environment variable, so that a code need
-            not be typed where others see it: HERALD_CODE.
+            service is the right one: another one is told nothing. Service, code and folder
+            may also be keys of a YAML file (--config) or environment variables, so that a
+            code need not be typed where others see it: HERALD_CODE.
 
             Example:
               herald agent activate --service https://push.example.com:2191 \\

@@ -9,6 +9,8 @@ struct Feedback: AsyncParsableCommand {
         discussion: """
             Prints a line for each dead token: since when, and the token. Reading empties the list: what was read to the \
             end is not reported again. A token that your app has registered since then is good: keep it.
+            Every option may also be a key of a YAML file (--config) or an environment variable: certificate,
+            HERALD_CERTIFICATE.
 
             Example:
               herald feedback --certificate provider.pem
@@ -18,7 +20,7 @@ struct Feedback: AsyncParsableCommand {
     )
 
     @Option(help: ArgumentHelp("A provider certificate: PEM with certificate, chain and key.", valueName: "file"))
-    var certificate: String
+    var certificate: String?
 
     @OptionGroup var peer: PeerOptions
 
@@ -26,6 +28,12 @@ struct Feedback: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
+        var peer = peer
+        let settings = try peer.settings()
+        try peer.complete(from: settings)
+        guard let certificate = try certificate ?? settings.text(.certificate) else {
+            throw ValidationError("Missing expected argument '--certificate <file>'")
+        }
         let place = try peer.service(defaultPort: 2196, door: \.feedback)
         let configuration = ProviderConfiguration(
             host: place.host,

@@ -29,7 +29,12 @@ struct Journal: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A topic; both environments.", valueName: "id"))
     var topic: String?
 
-    @Option(help: ArgumentHelp("The most lines; the newest are shown.", valueName: "n"))
+    @Option(
+        help: ArgumentHelp(
+            "The most lines, 1 to \(AdminRoutes.journalLimit.upperBound); the newest are shown.",
+            valueName: "n"
+        )
+    )
     var limit = AdminRoutes.journalDefault
 
     @OptionGroup var data: DataOptions

@@ -125,6 +125,30 @@ struct ServeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "The longest payload at the binary interface, 256 to 2048 bytes. (default: 2048)",
+            valueName: "bytes"
+        )
+    )
+    var binaryPayloadSize: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "How many notifications of one connection may be in hand there. (default: 1000)",
+            valueName: "count"
+        )
+    )
+    var binaryInHand: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "The most dead tokens that one connection to the feedback service is told of. (default: 100000)",
+            valueName: "count"
+        )
+    )
+    var feedbackSize: Int?
+
+    @Option(
+        help: ArgumentHelp(
             "An app that may have broadcast channels; may be repeated; all or none. (default: all)",
             valueName: "bundle id"
         )
@@ -220,7 +244,8 @@ struct ServeOptions: ParsableArguments {
             (.journalDays, journalDays), (.journalSize, journalSize), (.appsPerDevice, appsPerDevice),
             (.backgroundBurst, backgroundBurst), (.backgroundPerHour, backgroundPerHour), (.tokenBurst, tokenBurst),
             (.tokenRate, tokenRate), (.notificationMemory, notificationMemory), (.channelLimit, channelLimit),
-            (.deviceCertificateDays, deviceCertificateDays),
+            (.deviceCertificateDays, deviceCertificateDays), (.binaryPayloadSize, binaryPayloadSize),
+            (.binaryInHand, binaryInHand), (.feedbackSize, feedbackSize),
         ]
         let flags: [(SettingKey, Bool?)] = [
             (.demo, demo), (.acceptNonJSON, acceptNonJSON), (.payloadDrills, payloadDrills),

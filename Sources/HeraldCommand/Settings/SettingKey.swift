@@ -236,25 +236,7 @@ enum SettingKey: String, CaseIterable, Sendable {
 
     /// The key that somebody who wrote `name` most likely meant.
     static func nearest(to name: String) -> SettingKey? {
-        let folded = name.lowercased().replacing("_", with: "-")
-        let ranked = allCases.map { ($0, distance(folded, $0.rawValue)) }.min { $0.1 < $1.1 }
-        guard let (key, distance) = ranked, distance <= max(2, key.rawValue.count / 3) else { return nil }
-        return key
-    }
-
-    /// How many letters must be added, removed or changed to turn one word into the other.
-    private static func distance(_ left: String, _ right: String) -> Int {
-        let right = Array(right)
-        var row = Array(0...right.count)
-        for (index, letter) in left.prefix(64).enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for column in 1...max(1, right.count) where column <= right.count {
-                let change = diagonal + (letter == right[column - 1] ? 0 : 1)
-                diagonal = row[column]
-                row[column] = min(change, row[column] + 1, row[column - 1] + 1)
-            }
-        }
-        return row[right.count]
+        NearestWord.to(name.lowercased().replacing("_", with: "-"), among: allCases.map(\.rawValue))
+            .flatMap(SettingKey.init(rawValue:))
     }
 }

@@ -24,7 +24,7 @@ enum SettingsFile {
         do {
             root = try Yams.compose(yaml: text)
         } catch let error as YamlError {
-            throw CommandError(.configuration, "\(path)\(place(of: error)): this is not YAML: mend the file")
+            throw YAMLComplaint(error, in: text).error(path: path)
         }
         guard let root, root.scalar?.string.isEmpty != true else { return [:] }
         guard let mapping = root.mapping else {
@@ -69,13 +69,6 @@ enum SettingsFile {
             return node.scalar == nil ? nil : node.bool.map { .bool($0) }
         case .blocks:
             return nil
-        }
-    }
-
-    private static func place(of error: YamlError) -> String {
-        switch error {
-        case .scanner(_, _, let mark, _), .parser(_, _, let mark, _), .composer(_, _, let mark, _): ":\(mark.line)"
-        default: ""
         }
     }
 }
