@@ -7,6 +7,9 @@ PYTHON = .build/venv/bin/python
 FIGURES ?=
 # How often the crash test kills the service.
 CRASH_CYCLES ?= 100
+# Where `make install` puts the binary: below DESTDIR, if something is to be packed.
+PREFIX ?= /usr/local
+DESTDIR ?=
 SOURCES = Package.swift Sources Tests Examples/PushChat/Package.swift Examples/PushChat/Sources $(wildcard Benchmarks)
 
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
@@ -15,10 +18,15 @@ PEERS = chromium chromium-driver curl dbus-daemon iproute2 openssl mosquitto mos
 	python3 python3-dbusmock python3-venv
 RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
-.PHONY: build run demo pushchat test unit interop bench lint format libraries peers rivals clean
+.PHONY: build install run demo pushchat test unit interop bench lint format libraries peers rivals clean
 
 build: libraries
 	swift build --configuration $(CONFIGURATION) --product herald
+
+# Optimized, and with the Swift runtime in it, so that it runs where there is no toolchain.
+install: libraries
+	swift build --configuration release --static-swift-stdlib --product herald
+	install -D -s -m 755 .build/release/herald $(DESTDIR)$(PREFIX)/bin/herald
 
 run: build
 	$(BUILD)/herald serve --demo
