@@ -13,7 +13,8 @@ import Synchronization
 /// 1. Opens the door, and decides by the certificate of every handshake who has come.
 /// 2. Puts a ``SessionHandler`` on each connection, and runs what sessions ask of the registry.
 /// 3. Ends connections whose certificate is revoked or has expired.
-/// 4. Stops gracefully: no new devices, DISCONNECT 0x8B to those that are there, then the end.
+/// 4. Sends those that are connected their new tokens when the token key changes.
+/// 5. Stops gracefully: no new devices, DISCONNECT 0x8B to those that are there, then the end.
 package final class Courier: Sendable {
     private let configuration: CourierConfiguration
     private let trust: any DeviceTrust
@@ -23,6 +24,10 @@ package final class Courier: Sendable {
     private let clerk: SessionClerk
     private let door: TLSDoor
     private let loops: PerLoop<CourierLoop>
+    private let renewals: AsyncStream<Void>
+    private let renewal: AsyncStream<Void>.Continuation
+    /// Before anybody could connect.
+    private let firstTokenKey: UInt32
 
     /// - Parameters:
     ///   - configuration: The limits of sessions.
@@ -52,6 +57,8 @@ package final class Courier: Sendable {
         let loops = PerLoop(group) { CourierLoop($0) }
         self.clerk = clerk
         self.loops = loops
+        firstTokenKey = office.tokenKey
+        (renewals, renewal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         var door = door
         door.expectsIdleConnections = true
         // A dozen acknowledgements; what is longer comes in pieces.
@@ -77,6 +84,7 @@ package final class Courier: Sendable {
     package func run() async {
         await withTaskGroup { group in
             group.addTask { await self.runSweeps() }
+            group.addTask { await self.runRenewals() }
             await clerk.run()
             group.cancelAll()
         }
@@ -120,6 +128,38 @@ package final class Courier: Sendable {
             )
             link.dismiss(.revoked)
         }
+    }
+
+    /// Sends the devices that are connected their tokens under the newest key, after every change of the token keys.
+    ///
+    /// Returns at once; the devices get theirs one after the other.
+    package func renewTokens() {
+        renewal.yield()
+    }
+
+    private func runRenewals() async {
+        var key = firstTokenKey
+        for await _ in renewals {
+            guard clerk.office.tokenKey != key else { continue }
+            do {
+                try await Task.sleep(for: configuration.tokenRenewalDelay)
+                // Who connects from now on gets the newest in any case.
+                key = clerk.office.tokenKey
+                try await renewTokens(of: clerk.table.links)
+            } catch { return }
+        }
+    }
+
+    private func renewTokens(of links: [CourierLink]) async throws {
+        let share = max(1, configuration.tokenRenewalsPerSecond / 10)
+        for start in stride(from: 0, to: links.count, by: share) {
+            if start > 0 { try await Task.sleep(for: .milliseconds(100)) }
+            for link in links[start..<min(start + share, links.count)] { link.renewTokens() }
+        }
+        logger.info(
+            "the devices that are connected were sent tokens under the newest token key",
+            metadata: ["connections": "\(links.count)"]
+        )
     }
 
     private func runSweeps() async {

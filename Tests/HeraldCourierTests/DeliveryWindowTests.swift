@@ -26,6 +26,20 @@ struct DeliveryWindowTests {
         #expect(order == Array(1...200))
     }
 
+    @Test func `device tokens that wait are dropped when newer ones come, and those in flight stay`() {
+        var window = DeliveryWindow(limit: 1)
+        let token = DeviceToken(words: (1, 2, 3, 4))
+        window.enqueue(.token(AppNumber(1), token, qualityOfService: 1))
+        let first = window.takeNext()
+        window.enqueue(.delivery(Sample.delivery(5)))
+        window.enqueue(.token(AppNumber(2), token, qualityOfService: 1))
+        window.dropTokens()
+        #expect(window.queuedCount == 1 && window.holdsToken)
+        _ = window.acknowledge(first?.packetIdentifier ?? 0)
+        #expect(!window.holdsToken)
+        #expect(takeAll(&window) == [5])
+    }
+
     @Test func `[MQTT-2.2.1-2] QoS 0 has no packet identifier and no place in the window`() {
         var window = DeliveryWindow(limit: 1)
         window.enqueue(.delivery(Sample.delivery(1)))

@@ -239,6 +239,39 @@ struct SessionConnectTests {
         }
     }
 
+    @Test func `a session is sent tokens of a new key while it stands, once, and keeps the new key in the end`() throws
+    {
+        var bench = try SessionBench()
+        bench.register("com.example.chat")
+        bench.register("com.example.mail")
+        bench.register("com.example.news")
+        bench.record.session = SessionRecord(
+            subscriptions: [
+                "apps/com.example.chat/#": 1, "apps/com.example.mail": 1, "apps/com.example.news/token": 0,
+            ],
+            expiryInterval: 100,
+            tokenKey: 1
+        )
+        let early = bench.machine.renewTokens(2)
+        #expect(early.isEmpty, "nobody is let in yet")
+        bench.receive(SessionBench.connect(isClean: false, properties: [.sessionExpiryInterval(100)]))
+        let same = bench.machine.renewTokens(1)
+        #expect(same.isEmpty)
+        let wanted = bench.machine.renewTokens(2)
+        #expect(
+            Set(wanted) == [
+                WantedApp(AppNumber(1), qualityOfService: 1), WantedApp(AppNumber(3), qualityOfService: 0),
+            ]
+        )
+        let again = bench.machine.renewTokens(2)
+        #expect(again.isEmpty)
+        // Until the connection is over and everything acknowledged, what is on record is the older key.
+        #expect(bench.record.session?.tokenKey == 1)
+        bench.disconnect()
+        guard case .keep(let record) = bench.departures[0].record else { return #expect(Bool(false)) }
+        #expect(record.tokenKey == 2)
+    }
+
     @Test func `[MQTT-4.1.0-2] a session whose expiry has passed is gone`() throws {
         var bench = try SessionBench()
         bench.register("com.example.chat")

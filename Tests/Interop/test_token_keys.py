@@ -40,11 +40,13 @@ def test_a_rotation_from_its_beginning_to_its_end(service, enroll, provider):
     rotated = command(service, "rotate")
     assert (rotated["id"], rotated["newest"]) == (2, True)
     assert provider.push(old).status == 200
-    link.notification()
-    assert [(key["id"], key["newest"], key["opened"]) for key in command(service, "keys")] == [(1, False, 2), (2, True, 0)]
-    # The device is told with its next subscription, tells its provider, and the old key comes to rest.
-    new = link.register()
+    # The device is told while it stays connected, and once.
+    new = link.token()
     assert new != old
+    link.notification()
+    link.settled()
+    assert [(key["id"], key["newest"], key["opened"]) for key in command(service, "keys")] == [(1, False, 2), (2, True, 0)]
+    # It tells its provider, and the old key comes to rest.
     assert provider.push(new).status == 200
     link.notification()
     assert [key["opened"] for key in command(service, "keys")] == [2, 1]
@@ -136,10 +138,11 @@ def test_a_device_that_presents_a_token_of_an_older_key_is_told_the_new_one(serv
     silent.unsubscribe(f"apps/{TOPIC}/#")
     silent.subscribe(f"apps/{TOPIC}")
     command(service, "rotate")
-    puback = link.publish(f"apps/{TOPIC}/token", old.encode())
-    assert puback.reason == Reason.SUCCESS
     new = link.token()
     assert new != old
+    puback = link.publish(f"apps/{TOPIC}/token", old.encode())
+    assert puback.reason == Reason.SUCCESS
+    assert link.token() == new
     assert link.publish(f"apps/{TOPIC}/token", new.encode()).reason == Reason.SUCCESS
     link.settled()
     # Also on SUBSCRIBE, for an app subscribed to before.
@@ -150,6 +153,59 @@ def test_a_device_that_presents_a_token_of_an_older_key_is_told_the_new_one(serv
     other.subscribe(f"apps/{TOPIC}", properties=(user("token", old),))
     assert other.publish(f"apps/{TOPIC}/token", old.encode()).reason == Reason.SUCCESS
     other.settled()
+
+
+@pytest.mark.parametrize("version", [5, 4], ids=["5.0", "3.1.1"])
+def test_what_a_connected_device_was_told_it_is_not_told_again(service, enroll, version):
+    phone = enroll(service)
+    link = phone.stay(version)
+    old = link.register(TOPIC, SECOND)
+    command(service, "rotate")
+    found = {link.expect(Kind.PUBLISH).topic: None for _ in range(2)}
+    assert set(found) == {f"apps/{TOPIC}/token", f"apps/{SECOND}/token"}
+    # Neither is acknowledged: both come again, and then no more.
+    link.close()
+    link = phone.stay(version)
+    assert link.connack.session_present
+    for _ in range(2):
+        publish = link.expect(Kind.PUBLISH)
+        assert publish.topic in found and publish.payload.decode() not in old
+        link.acknowledge(publish)
+    link.settled()
+    link.leave()
+    link = phone.stay(version)
+    link.settled()
+
+
+def test_every_app_of_every_connected_device_is_told(service, enroll):
+    link = enroll(service).connect()
+    old = link.register(*[f"com.example.app{number}" for number in range(50)])
+    others = [enroll(service).connect() for _ in range(4)]
+    for other in others:
+        other.register()
+    command(service, "rotate")
+    new = [link.expect(Kind.PUBLISH) for _ in range(50)]
+    assert len({publish.payload for publish in new}) == 50
+    assert not {publish.payload.decode() for publish in new} & set(old)
+    for other in others:
+        other.token()
+
+
+def test_an_agent_that_stays_connected_through_a_rotation_is_reachable_all_the_time(service, provider, tmp_path):
+    identity, _ = service.device("agent")
+    agent = Agent(service, tmp_path / "device", identity).start("--app", TOPIC, "--allow", "alert")
+    try:
+        old = agent.token(TOPIC)
+        command(service, "rotate")
+        new = agent.token(TOPIC)
+        assert new != old
+        command(service, "retire", "1")
+        assert provider.push(old).reason == "BadDeviceToken"
+        assert provider.push(new).status == 200
+        agent.next("notification")
+        assert not [line for line in agent.passed if line["event"] == "disconnected"]
+    finally:
+        agent.close()
 
 
 def test_an_agent_that_was_away_all_through_a_rotation_comes_back_and_gets_its_token(service, provider, tmp_path):

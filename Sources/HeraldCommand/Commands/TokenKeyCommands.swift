@@ -51,9 +51,9 @@ struct TokenRotate: AsyncParsableCommand {
         commandName: "rotate",
         abstract: "Add a key under which device tokens are sealed from now on.",
         discussion: """
-            Tokens under the older keys stay good until their key is retired. Devices are
-            told their new token when they next connect or subscribe, and tell it to
-            their providers as they told the first one.
+            Tokens under the older keys stay good until their key is retired. Devices that
+            are connected are told their new tokens now, others when they come, and tell
+            them to their providers as they told the first ones.
 
             Example:
               herald token rotate

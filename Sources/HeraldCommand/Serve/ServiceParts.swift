@@ -160,6 +160,7 @@ struct TrustWatch: Service {
         }
         guard !change.isUnchanged else { return }
         logger.info("trust reloaded")
+        if change.tokenKeys { courier.renewTokens() }
         guard !change.revocations.isEmpty || change.serverCertificate else { return }
         do {
             // New contexts have new ticket keys: no session from before a revocation resumes.

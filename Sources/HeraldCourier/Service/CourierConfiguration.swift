@@ -53,6 +53,12 @@ package struct CourierConfiguration: Sendable {
     package var takeoversPerMinute = 10
     /// How often connections whose certificate has expired are looked for.
     package var expirySweep: Duration = .seconds(10)
+    /// Connections in a second whose devices are sent new tokens, after the token key has changed.
+    ///
+    /// 500: a device with many apps is sent hundreds of packets, and each of them makes its app call its provider.
+    package var tokenRenewalsPerSecond = 500
+    /// How long after the change the first of them is sent its own: whatever was sealed before has left by then.
+    package var tokenRenewalDelay: Duration = .seconds(1)
     /// How long the devices have, when the service stops, to take their DISCONNECT and close.
     package var farewell: Duration = .seconds(2)
     /// Notifications that were sent and not acknowledged, of devices that went away with a session: remembered in

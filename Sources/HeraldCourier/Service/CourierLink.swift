@@ -26,6 +26,11 @@ package final class CourierLink: DeviceLink {
         inbox.leave(LinkOrder(link: self, content: .dismiss(reason)))
     }
 
+    /// The device is sent the tokens of the newest key, unless it has them.
+    func renewTokens() {
+        inbox.leave(LinkOrder(link: self, content: .renewTokens))
+    }
+
     /// Whether this is the connection's first registration that is refused: the log is told once.
     func reportsRegistrationRefusal() -> Bool {
         !hasRefusedRegistration.exchange(true, ordering: .relaxed)
@@ -52,6 +57,8 @@ struct LinkOrder: Sendable {
     enum Content: Sendable {
         case deliver(Delivery)
         case dismiss(DismissalReason)
+        /// The token key has changed.
+        case renewTokens
         // Rare and large.
         indirect case complete(SessionResult)
     }

@@ -260,6 +260,12 @@ final class SessionClerk: Sendable {
         }
     }
 
+    /// The device token of a registration under the newest key; nil if the registration does not stand.
+    func token(for slot: Slot) -> DeviceToken? {
+        guard let registration = office.registration(slot), registration.isLive else { return nil }
+        return office.token(for: registration)
+    }
+
     private func registered(
         _ registration: Registration,
         _ number: AppNumber,

@@ -185,10 +185,30 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         case .dismiss(let reason):
             if reason == .takenOver, machine.keepsSession { clerk.table.remember(window.remnants, of: device) }
             perform(machine.dismissed(reason))
+        case .renewTokens:
+            guard machine.isOpen else { return }
+            takeRemnants()
+            renewTokens()
         case .complete(let result):
+            let wasOpen = machine.isOpen
             perform(machine.completed(result, now: clerk.clock.now()))
+            // The key may have changed while the device was being let in.
+            if !wasOpen, machine.isOpen { renewTokens() }
             if let context { readPackets(context) }
         }
+    }
+
+    /// Sends the device its tokens under the newest key, if it was sent those of another.
+    private func renewTokens() {
+        let apps = machine.renewTokens(clerk.office.tokenKey)
+        guard !apps.isEmpty else { return }
+        // Those of an older key that still wait would only be followed by these.
+        window.dropTokens()
+        for app in apps {
+            guard let token = clerk.token(for: Slot(device: device, app: app.number)) else { continue }
+            window.enqueue(.token(app.number, token, qualityOfService: app.qualityOfService))
+        }
+        sendWaiting()
     }
 
     private func acknowledged(_ packetIdentifier: UInt16, _ result: DeliveryResult) {

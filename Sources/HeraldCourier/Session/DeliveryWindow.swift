@@ -134,6 +134,12 @@ struct DeliveryWindow {
         queueHead = 0
     }
 
+    /// Drops device tokens that wait and have not been sent.
+    mutating func dropTokens() {
+        queue = queue[queueHead...].filter { if case .token = $0 { false } else { true } }
+        queueHead = 0
+    }
+
     /// The notifications that were sent and not acknowledged.
     var remnants: [Remnant] {
         var remnants: [Remnant] = []

@@ -136,6 +136,17 @@ struct SessionMachine {
         }
     }
 
+    /// The newest token key is this.
+    /// - Returns: The apps whose tokens the device is to be sent, with the granted QoS; none if it was sent those of the key.
+    mutating func renewTokens(_ key: UInt32) -> [WantedApp] {
+        guard case .open(var session) = phase, session.newTokenKey != key else { return [] }
+        session.newTokenKey = key
+        phase = .open(session)
+        return session.subscriptions.entries.compactMap { entry in
+            entry.tokenQoS.map { WantedApp(entry.number, qualityOfService: $0) }
+        }
+    }
+
     /// Nothing came for one and a half keep alives ([MQTT-3.1.2-22]), or no CONNECT in its time.
     mutating func fellSilent() -> [SessionAction] {
         if case .connecting = phase {
