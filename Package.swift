@@ -85,7 +85,10 @@ let package = Package(
         herald("HeraldWire", ["HeraldModel", nioCore]),
         herald("HeraldTrust", ["HeraldModel", x509, asn1, crypto, cryptoExtras]),
         herald("HeraldMailbox", ["HeraldModel", logging, metrics, coreMetrics]),
-        herald("HeraldDoor", ["HeraldModel", "HeraldTrust", nioCore, nioPosix, nioTLS, nioSSL, lifecycle, logging]),
+        herald(
+            "HeraldDoor",
+            ["HeraldModel", "HeraldTrust", nioCore, nioPosix, nioTLS, nioSSL, lifecycle, logging, coreMetrics]
+        ),
         herald(
             "HeraldGateway",
             [
@@ -173,7 +176,7 @@ let package = Package(
             ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]
         ),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging]),
-        tests("HeraldDoorTests", ["HeraldDoor", nioCore, nioEmbedded]),
+        tests("HeraldDoorTests", ["HeraldDoor", "HeraldTrust", nioCore, nioEmbedded]),
         tests(
             "HeraldGatewayTests",
             [

@@ -63,10 +63,24 @@ package final class Courier: Sendable {
         door.expectsIdleConnections = true
         // A dozen acknowledgements; what is longer comes in pieces.
         door.readBytes = min(door.readBytes, 512)
-        self.door = TLSDoor(configuration: door, context: tls, logger: logger) { channel, peer in
+        let diagnosis: TLSDoor.Diagnosis = { trust.fault(of: $0, now: clock.now()) }
+        self.door = TLSDoor(
+            configuration: door,
+            context: tls,
+            logger: logger,
+            diagnosis: diagnosis
+        ) { channel, peer in
             guard let loop = loops[channel.eventLoop] else { throw CourierRefusal(reason: "unknown event loop") }
             guard let certificate = peer.certificate else { throw CourierRefusal(reason: "no certificate") }
-            let identity = try trust.device(certificate: certificate, now: clock.now())
+            let identity: DeviceIdentity
+            do {
+                identity = try trust.device(certificate: certificate, now: clock.now())
+            } catch let fault as PeerRefusal {
+                throw DoorRefusal(fault) { channel in
+                    let handler = FarewellHandler(fault, configuration)
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
+            }
             let environment = peer.serverName.flatMap { PushEnvironment.named(by: $0) } ?? configuration.environment
             let handler = SessionHandler(identity: identity, environment: environment, clerk: clerk, loop: loop)
             try channel.pipeline.syncOperations.addHandler(handler)

@@ -1,3 +1,4 @@
+package import HeraldTrust
 package import Logging
 package import NIOCore
 import NIOPosix
@@ -24,8 +25,10 @@ package struct HandshakePeer: Sendable {
 package final class TLSDoor: Sendable {
     /// Puts the protocol's handler at the end of the pipeline.
     ///
-    /// Runs on the channel's event loop; throwing closes.
+    /// Runs on the channel's event loop; throwing closes. A ``DoorRefusal`` or a `PeerRefusal` is told the operator.
     package typealias Initializer = @Sendable (any Channel, HandshakePeer) throws -> Void
+    /// Finds what is wrong with a certificate (DER) that TLS did not take; the library only says that it failed.
+    package typealias Diagnosis = @Sendable ([UInt8]) -> PeerRefusal?
 
     private struct State {
         var context: NIOSSLContext
@@ -35,6 +38,8 @@ package final class TLSDoor: Sendable {
 
     private let configuration: DoorConfiguration
     private let logger: Logger
+    private let refusals: RefusalDesk
+    private let diagnosis: Diagnosis
     private let initializer: Initializer
     private let state: Mutex<State>
 
@@ -42,10 +47,13 @@ package final class TLSDoor: Sendable {
         configuration: DoorConfiguration,
         context: NIOSSLContext,
         logger: Logger,
+        diagnosis: @escaping Diagnosis,
         initializer: @escaping Initializer
     ) {
         self.configuration = configuration
         self.logger = logger
+        refusals = RefusalDesk(door: configuration.name, logger: logger)
+        self.diagnosis = diagnosis
         self.initializer = initializer
         state = Mutex(State(context: context))
     }
@@ -121,11 +129,12 @@ package final class TLSDoor: Sendable {
             return state.context
         }
         guard let context else {
-            logger.warning("connection limit reached", metadata: ["door": "\(configuration.name)"])
+            refusals.note(.limit, "as many connections are open as are allowed", channel)
             throw DoorError(code: .tooManyConnections, message: "\(configuration.name): connection limit reached")
         }
         channel.closeFuture.whenComplete { _ in self.state.withLock { $0.connections[key] = nil } }
-        let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(configuration.handshakeTimeout)) {
+        let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(configuration.handshakeTimeout)) { [refusals] in
+            refusals.note(.timeout, "no TLS handshake within the time for it", channel)
             channel.close(promise: nil)
         }
         let nameReader = ServerNameReader()
@@ -134,71 +143,14 @@ package final class TLSDoor: Sendable {
             tls: tls,
             nameReader: nameReader,
             timeout: timeout,
+            refusals: refusals,
             logger: logger,
+            diagnosis: diagnosis,
             initializer: initializer
         )
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(nameReader)
         try pipeline.addHandler(tls)
         try pipeline.addHandler(greeter)
-    }
-}
-
-/// Waits for the end of the handshake, then makes way for the protocol's handler, which is the end of the pipeline: an
-/// error that nobody handled must close the connection there.
-private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = ByteBuffer
-
-    private let tls: NIOSSLServerHandler
-    private let nameReader: ServerNameReader
-    private let timeout: Scheduled<Void>
-    private let logger: Logger
-    private let initializer: TLSDoor.Initializer
-
-    init(
-        tls: NIOSSLServerHandler,
-        nameReader: ServerNameReader,
-        timeout: Scheduled<Void>,
-        logger: Logger,
-        initializer: @escaping TLSDoor.Initializer
-    ) {
-        self.tls = tls
-        self.nameReader = nameReader
-        self.timeout = timeout
-        self.logger = logger
-        self.initializer = initializer
-    }
-
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard case TLSUserEvent.handshakeCompleted(let negotiated) = event else {
-            return context.fireUserInboundEventTriggered(event)
-        }
-        timeout.cancel()
-        do {
-            let peer = HandshakePeer(
-                certificate: try tls.peerCertificate?.toDERBytes(),
-                serverName: nameReader.name,
-                negotiatedProtocol: negotiated
-            )
-            try initializer(context.channel, peer)
-            let pipeline = context.pipeline.syncOperations
-            pipeline.removeHandler(nameReader, promise: nil)
-            pipeline.removeHandler(self, promise: nil)
-        } catch {
-            logger.debug("connection refused after its handshake", metadata: ["error": "\(error)"])
-            context.close(promise: nil)
-        }
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        timeout.cancel()
-        context.fireChannelInactive()
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A failed handshake: random bytes, no certificate, a wrong one. BoringSSL has sent its alert.
-        logger.debug("handshake failed", metadata: ["error": "\(error)"])
-        timeout.cancel()
-        context.close(promise: nil)
     }
 }

@@ -36,6 +36,11 @@ package struct Admission: Sendable {
         trust.peers.provider(certificate: certificate, at: now)
     }
 
+    /// What is wrong with a certificate (DER) that TLS did not take.
+    func fault(of certificate: [UInt8], at now: WallTime) -> PeerRefusal {
+        trust.peers.fault(of: .provider, certificate: certificate, at: now)
+    }
+
     /// Whether the certificate of an open connection is still good.
     package func isStillGood(_ identity: ProviderCertificateIdentity, at now: WallTime) -> Bool {
         now <= identity.expires && !trust.isRevoked(serial: identity.serial, of: .provider)

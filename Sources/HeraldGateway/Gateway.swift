@@ -55,7 +55,13 @@ package final class Gateway: Sendable {
         self.service = service
         self.group = group
         self.loops = loops
-        door = TLSDoor(configuration: configuration.door, context: context, logger: logger) { channel, peer in
+        let diagnosis: TLSDoor.Diagnosis = { admission.fault(of: $0, at: clock.now()) }
+        door = TLSDoor(
+            configuration: configuration.door,
+            context: context,
+            logger: logger,
+            diagnosis: diagnosis
+        ) { channel, peer in
             let connection = try Self.connection(service, loops, channel, peer)
             try channel.pipeline.syncOperations.addHandler(connection)
         }

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldTrust
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -22,19 +23,8 @@ extension ProviderError {
     ///
     /// With TLS 1.3 its alert comes after the handshake, and is an error of another type than one within it.
     private static func certificateFault(_ error: any Error) -> String? {
-        guard error is BoringSSLError || error is NIOSSLError else { return nil }
-        let text = "\(error)"
-        let words = [
-            ("ALERT_UNKNOWN_CA", "it is of no authority that is trusted there"),
-            ("ALERT_CERTIFICATE_REVOKED", "it was revoked"),
-            ("ALERT_CERTIFICATE_EXPIRED", "it has expired"),
-            ("ALERT_CERTIFICATE_REQUIRED", "one is wanted, and there is none"),
-            ("ALERT_BAD_CERTIFICATE", "it is not valid there"),
-            ("ALERT_UNSUPPORTED_CERTIFICATE", "it is of a kind that is not taken there"),
-            ("ALERT_CERTIFICATE_UNKNOWN", "it is not valid there"),
-            ("ALERT_ACCESS_DENIED", "it is not let in"),
-        ]
-        return words.first { text.contains($0.0) }?.1
+        guard case .alert(let alert)? = TLSFault(error) else { return nil }
+        return alert.certificateFault
     }
 
     /// Whether the connection ended while a request was on its way.
@@ -67,16 +57,17 @@ extension ProviderError {
         case _ where ProviderError.isConnectTimeout(error): self.init(.timedOut, "\(place) does not answer in time")
         case let error as NIOSSLExtraError:
             self.init(.untrusted, "the certificate of \(place) is not valid for that name: \(error)")
-        case let error as NIOSSLError where "\(error)".contains("CERTIFICATE_VERIFY_FAILED"):
+        case is NIOSSLError where TLSFault(error) == .untrusted:
             self.init(.untrusted, "the certificate of \(place) is not signed by an authority that is trusted here")
-        case let error as NIOSSLError where "\(error)".contains("WRONG_VERSION_NUMBER"):
+        case is NIOSSLError where TLSFault(error) == .notTLS:
             self.init(.badAnswer, "\(place) speaks no TLS, so it is no push service: check host and port")
         case let error as NIOConnectionError where error.connectionErrors.isEmpty:
             self.init(.unreachable, "cannot reach \(place): nobody knows an address of \(host)")
         case is NIOConnectionError:
             self.init(.unreachable, "cannot reach \(place): is the service running, and is it there?")
-        case let error as NIOSSLError:
-            self.init(.untrusted, "the TLS handshake with \(place) failed, so one of the two is not trusted: \(error)")
+        case is NIOSSLError:
+            let words = TLSFault.words(for: error)
+            self.init(.untrusted, "the TLS handshake with \(place) failed, so one of the two is not trusted: \(words)")
         case _ where ProviderError.isOfClosing(error):
             self.init(
                 .unreachable,
@@ -84,7 +75,7 @@ extension ProviderError {
                     + "of another service), or be stopping"
             )
         default:
-            self.init(.unreachable, "cannot reach \(place): \(error)")
+            self.init(.unreachable, "cannot reach \(place): \(TLSFault.words(for: error))")
         }
     }
 }

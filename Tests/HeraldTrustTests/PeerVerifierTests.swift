@@ -102,6 +102,19 @@ struct PeerVerifierTests {
         #expect(try self.provider(provider) == code, "a provider's: \(name)")
     }
 
+    @Test func `what TLS did not take is diagnosed, and not remembered`() throws {
+        var expired = TestCertificate.device("d1")
+        expired.ends = .seconds(-1)
+        let fault = office.peers.fault(of: .device, certificate: try expired.der(trust, .device), at: trust.now)
+        #expect(fault.code == .expired)
+        // Faultless but for the signature, which only TLS has looked at.
+        let forged = try TestCertificate.device("d1").der(trust, .device)
+        #expect(office.peers.fault(of: .device, certificate: forged, at: trust.now).code == .wrongAuthority)
+        #expect(office.peers.fault(of: .device, certificate: [1, 2, 3], at: trust.now).code == .malformed)
+        let foreign = try TestCertificate.provider("com.example.chat").der(trust, .provider)
+        #expect(office.peers.fault(of: .device, certificate: foreign, at: trust.now).code == .wrongAuthority)
+    }
+
     @Test func `a certificate as it should be is accepted, also without what may be left out`() throws {
         #expect(try device(.device("d1")) == nil)
         #expect(try provider(.provider("com.example.chat")) == nil)

@@ -68,4 +68,6 @@ package protocol DeviceTrust: Sendable {
     func device(certificate: [UInt8], now: WallTime) throws -> DeviceIdentity
     /// Whether a device that was let in is still welcome: its certificate is neither revoked nor expired.
     func isWelcome(_ identity: DeviceIdentity, now: WallTime) -> Bool
+    /// What is wrong with a certificate, DER, that TLS did not take.
+    func fault(of certificate: [UInt8], now: WallTime) -> PeerRefusal
 }

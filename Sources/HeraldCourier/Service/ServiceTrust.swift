@@ -16,4 +16,8 @@ package struct ServiceTrust: DeviceTrust {
     package func isWelcome(_ identity: DeviceIdentity, now: WallTime) -> Bool {
         now <= identity.expires && !office.isRevoked(serial: identity.serial, of: .device)
     }
+
+    package func fault(of certificate: [UInt8], now: WallTime) -> PeerRefusal {
+        office.peers.fault(of: .device, certificate: certificate, at: now)
+    }
 }

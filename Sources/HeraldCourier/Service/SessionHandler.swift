@@ -119,7 +119,7 @@ final class SessionHandler: ChannelInboundHandler, DeadlineHolder {
         // The peer is gone, or TLS is broken: nothing can be said any more.
         clerk.logger.debug(
             "connection of a device failed",
-            metadata: ["device": "\(identity.id)", "error": "\(error)"]
+            metadata: ["device": "\(identity.id)", "error": "\(TLSFault.words(for: error))"]
         )
         context.closeWithoutFarewell()
     }

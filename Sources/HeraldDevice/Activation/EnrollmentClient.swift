@@ -155,7 +155,7 @@ struct EnrollmentClient: Sendable {
                 .untrusted,
                 "the service's certificate does not name \(address.host): start it with --hostname \(address.host)"
             )
-        case let error as NIOSSLError where "\(error)".contains("CERTIFICATE_VERIFY_FAILED"):
+        case is NIOSSLError where TLSFault(error) == .untrusted:
             EnrollmentError(.untrusted, "the certificate of \(address) is not of the authority that is trusted here")
         case is NIOTooManyBytesError:
             EnrollmentError(.badAnswer, "the service at \(address) answered too much")

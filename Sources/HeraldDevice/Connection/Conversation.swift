@@ -7,6 +7,8 @@ struct Conversation {
     private var session: DeviceSession
     private var decoder: MQTTPacketDecoder
     private var line: OpenLine?
+    /// Whether nothing can be written any more.
+    private var isDumb = false
     /// What was agreed when the service let the device in; nil before.
     private(set) var keepAlive: Duration?
     /// How the connection has ended; nil while it goes on.
@@ -38,7 +40,12 @@ struct Conversation {
     }
 
     mutating func closed(_ reason: String) {
-        end = end ?? DeviceSession.End(advice: .retry, reason: watch?.reason ?? reason)
+        closed(DeviceSession.End(advice: .retry, reason: reason))
+    }
+
+    /// The connection is gone; what this side ended itself it knows the reason for.
+    mutating func closed(_ cause: DeviceSession.End) {
+        end = end ?? watch?.reason.map { DeviceSession.End(advice: .retry, reason: $0) } ?? cause
     }
 
     /// Connecting took too long, unless it is done.
@@ -79,12 +86,19 @@ struct Conversation {
     }
 
     private mutating func send(_ packet: MQTTPacket) async {
+        guard !isDumb else { return }
+        var bytes = ByteBuffer()
         do {
-            var bytes = ByteBuffer()
             try MQTTPacketEncoder.encode(packet, version: .v5, into: &bytes)
+        } catch {
+            return closed("a packet could not be written: \(error)")
+        }
+        do {
             try await line?.outbound.write(bytes)
         } catch {
-            closed(client.words(for: error))
+            // The reader hears of the end too, after the service's last word: an alert, say, that came before this
+            // could go.
+            isDumb = true
         }
     }
 }

@@ -1,3 +1,4 @@
+import HeraldTrust
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -22,9 +23,11 @@ extension DeviceClient {
                     guard await permit.next() != nil else { return }
                 }
             }
-            inputs.yield(.closed(attempt, reason: "the service closed the connection"))
+            inputs.yield(
+                .closed(attempt, DeviceSession.End(advice: .retry, reason: "the service closed the connection"))
+            )
         } catch {
-            inputs.yield(.closed(attempt, reason: words(for: error)))
+            inputs.yield(.closed(attempt, end(for: error)))
         }
     }
 
@@ -65,18 +68,38 @@ extension DeviceClient {
         (try? SocketAddress(ipAddress: host, port: 0)) != nil
     }
 
-    /// Why a connection could not be made or held, for people.
-    func words(for error: any Error) -> String {
+    /// Why a connection could not be made or held, for people, and whether another would fare better.
+    func end(for error: any Error) -> DeviceSession.End {
         let place = "\(configuration.host):\(configuration.port)"
-        return switch error {
-        case is NIOSSLExtraError: "the certificate of \(place) is not valid for that name"
-        case let error as NIOSSLError where "\(error)".contains("CERTIFICATE_VERIFY_FAILED"):
-            "the certificate of \(place) is not signed by an authority that is trusted here"
-        case let error as NIOSSLError: "the TLS handshake with \(place) failed: \(error)"
-        case is NIOConnectionError: "cannot reach \(place)"
-        default: "the connection to \(place) ended: \(error)"
+        let fault = TLSFault(error)
+        if case .alert(let alert)? = fault, let why = alert.certificateFault {
+            // Once the handshake is over (and with TLS 1.3 it is when the service looks at the certificate) an alert is
+            // known to be the service's own. One within the handshake can be anybody's who sits on the way.
+            return DeviceSession.End(
+                advice: error is BoringSSLError ? .giveUp : .retryLater,
+                reason:
+                    "\(place) refuses this device's certificate: \(why) (TLS alert \(alert)); \(DeviceClient.remedy)"
+            )
         }
+        let reason =
+            switch error {
+            case is NIOSSLExtraError: "the certificate of \(place) is not valid for that name"
+            case is NIOConnectionError: "cannot reach \(place)"
+            default:
+                switch fault {
+                case .untrusted: "the certificate of \(place) is not signed by an authority that is trusted here"
+                case .notTLS: "\(place) speaks no TLS, so it is no push service: check host and port"
+                case .ended: "\(place) closed the connection"
+                case .some(let fault): "the TLS connection to \(place) failed: \(fault)"
+                case nil: "the connection to \(place) ended: \(error)"
+                }
+            }
+        return DeviceSession.End(advice: .retry, reason: reason)
     }
+
+    /// What whoever holds a device can do when its certificate is not taken.
+    static let remedy =
+        "check that this is the device's own service, and get another certificate from it (`herald agent activate`)"
 }
 
 /// Connections that are being made: one for each address of a name.

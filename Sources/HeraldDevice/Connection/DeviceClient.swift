@@ -198,7 +198,7 @@ enum LineInput: Sendable {
     case news
     case opened(Int, OpenLine)
     case bytes(Int, ByteBuffer)
-    case closed(Int, reason: String)
+    case closed(Int, DeviceSession.End)
     /// Connecting took too long.
     case late(Int)
     case pauseOver(Int)

@@ -112,7 +112,10 @@ struct DeviceSession {
     /// One that is not let in for another reason is told so then.
     private mutating func received(_ disconnect: MQTTDisconnect, _ memory: inout DeviceMemory) -> [Order] {
         let ending = DeviceSession.end(for: disconnect)
-        guard disconnect.reasonCode == .notAuthorized, !memory.tokens.isEmpty else { return end(ending) }
+        guard disconnect.reasonCode == .notAuthorized, !memory.tokens.isEmpty else {
+            guard ending.advice == .giveUp else { return end(ending) }
+            return end(End(advice: .giveUp, reason: "\(ending.reason); \(DeviceClient.remedy)"))
+        }
         memory.forgetTokens()
         return end(End(advice: .retry, reason: ending.reason))
     }
@@ -322,7 +325,8 @@ struct DeviceSession {
             case .serverBusy, .quotaExceeded, .connectionRateExceeded: .retryLater
             default: .giveUp
             }
-        return End(advice: advice, reason: "the service refused the connection: \(words(code, reason))")
+        let remedy = code == .notAuthorized || code == .banned ? "; \(DeviceClient.remedy)" : ""
+        return End(advice: advice, reason: "the service refused the connection: \(words(code, reason))\(remedy)")
     }
 
     private static func end(for disconnect: MQTTDisconnect) -> End {
@@ -337,9 +341,9 @@ struct DeviceSession {
         return End(advice: advice, reason: "the service ended the connection: \(words)")
     }
 
-    /// The code's name with the service's own words.
+    /// The code in words, with the service's own.
     private static func words(_ code: MQTTReasonCode, _ reason: String?) -> String {
-        reason.map { "\(code) (\($0))" } ?? "\(code)"
+        reason.map { "\(code.words) (\($0))" } ?? code.words
     }
 }
 

@@ -114,8 +114,8 @@ struct LineRun {
                 case .bytes(attempt, let bytes):
                     try await conversation.received(bytes, handle)
                     permit.yield()
-                case .closed(attempt, let reason):
-                    conversation.closed(reason)
+                case .closed(attempt, let end):
+                    conversation.closed(end)
                 case .late(attempt):
                     conversation.isLate()
                 case .news:

@@ -147,7 +147,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // Many clients end TCP without ending TLS; the event follows.
         if case NIOSSLError.uncleanShutdown = error { return }
-        service.logger.debug("binary connection failed", metadata: ["error": "\(error)"])
+        service.logger.debug("binary connection failed", metadata: ["error": "\(TLSFault.words(for: error))"])
         close(context)
     }
 

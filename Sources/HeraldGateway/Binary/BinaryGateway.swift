@@ -76,7 +76,13 @@ package final class BinaryGateway: Sendable {
         self.binaryLoops = binaryLoops
         self.feedbackLoops = feedbackLoops
         self.errands = errands
-        binaryDoor = TLSDoor(configuration: binary.door, context: contexts.binary, logger: logger) { channel, peer in
+        let diagnosis: TLSDoor.Diagnosis = { admission.fault(of: $0, at: clock.now()) }
+        binaryDoor = TLSDoor(
+            configuration: binary.door,
+            context: contexts.binary,
+            logger: logger,
+            diagnosis: diagnosis
+        ) { channel, peer in
             if peer.negotiatedProtocol == "h2" { return try Self.serveHTTP2(gateway, channel, peer) }
             guard let loop = binaryLoops[channel.eventLoop] else { throw GatewayError.foreignLoop }
             // A client may end its side and still wait for the answer.
@@ -84,9 +90,12 @@ package final class BinaryGateway: Sendable {
             let now = channel.eventLoop.now
             try Self.add(BinaryConnection(service: service, loop: loop, peer: peer, now: now), channel)
         }
-        feedbackDoor = TLSDoor(configuration: feedback.door, context: contexts.feedback, logger: logger) {
-            channel,
-            peer in
+        feedbackDoor = TLSDoor(
+            configuration: feedback.door,
+            context: contexts.feedback,
+            logger: logger,
+            diagnosis: diagnosis
+        ) { channel, peer in
             if peer.negotiatedProtocol == "h2" { return try Self.serveHTTP2(gateway, channel, peer) }
             guard let loop = feedbackLoops[channel.eventLoop] else { throw GatewayError.foreignLoop }
             let gate = FeedbackGate()

@@ -115,7 +115,7 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        service.logger.debug("feedback connection failed", metadata: ["error": "\(error)"])
+        service.logger.debug("feedback connection failed", metadata: ["error": "\(TLSFault.words(for: error))"])
         if case .confirming = phase { return }
         abort(context)
     }

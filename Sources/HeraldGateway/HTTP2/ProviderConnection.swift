@@ -138,7 +138,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        service.logger.debug("provider connection failed", metadata: ["error": "\(error)"])
+        service.logger.debug("provider connection failed", metadata: ["error": "\(TLSFault.words(for: error))"])
         close(context)
     }
 

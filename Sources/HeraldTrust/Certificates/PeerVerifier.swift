@@ -68,6 +68,19 @@ package struct PeerVerifier: Sendable {
         }
     }
 
+    /// What is wrong with a certificate (DER) that TLS did not take: the first fault that shows, for people.
+    ///
+    /// Nothing is verified by this and nothing remembered. One without such a fault is not signed by the authority whose
+    /// name it bears.
+    package func fault(of kind: PeerKind, certificate der: [UInt8], at now: WallTime) -> PeerRefusal {
+        do throws(PeerRefusal) {
+            _ = try leaf(der, kind: kind, authority: kind == .device ? devices : providers, now: now)
+            return PeerRefusal(.wrongAuthority, "the certificate is not signed by the authority that it names")
+        } catch {
+            return error
+        }
+    }
+
     private func leaf(
         _ der: [UInt8],
         kind: PeerKind,

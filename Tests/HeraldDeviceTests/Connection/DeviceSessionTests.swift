@@ -158,7 +158,9 @@ import Testing
         )
         let app = try #require(voip)
         #expect(
-            session.received(.suback(suback)) == [.report(.appRefused(app, reason: "quotaExceeded (too many apps)"))]
+            session.received(.suback(suback)) == [
+                .report(.appRefused(app, reason: "a limit is reached (too many apps)"))
+            ]
         )
     }
 
@@ -176,7 +178,8 @@ import Testing
         var session = try session()
         let orders = session.received(.connack(MQTTConnack(reasonCode: code, properties: [.reasonString("why")])))
         #expect(end(orders)?.advice == advice)
-        #expect(end(orders)?.reason == "the service refused the connection: \(code) (why)")
+        let remedy = code == .notAuthorized ? "; \(DeviceClient.remedy)" : ""
+        #expect(end(orders)?.reason == "the service refused the connection: \(code.words) (why)\(remedy)")
     }
 
     @Test(arguments: [
@@ -185,7 +188,10 @@ import Testing
     ])
     func `a disconnection says whether to come back`(code: MQTTReasonCode, advice: DeviceSession.End.Advice) throws {
         var session = try liveSession()
-        #expect(end(session.received(.disconnect(MQTTDisconnect(reasonCode: code))))?.advice == advice)
+        let end = end(session.received(.disconnect(MQTTDisconnect(reasonCode: code))))
+        #expect(end?.advice == advice)
+        let remedy = advice == .giveUp ? "; \(DeviceClient.remedy)" : ""
+        #expect(end?.reason == "the service ended the connection: \(code.words)\(remedy)")
     }
 
     @Test func `tokens that the service does not know are forgotten, and the device comes back without`() throws {

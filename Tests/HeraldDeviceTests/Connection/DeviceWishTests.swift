@@ -103,7 +103,7 @@ import Testing
     @Test mutating func `an app that was refused is asked for again when it is installed again`() {
         _ = session.wish { $0.install(DeviceApp(topic: news)) }
         let refusal = MQTTPacket.suback(MQTTSuback(packetIdentifier: 2, reasonCodes: [.quotaExceeded]))
-        #expect(session.received(refusal) == [.report(.appRefused(news, reason: "quotaExceeded"))])
+        #expect(session.received(refusal) == [.report(.appRefused(news, reason: "a limit is reached"))])
         #expect(session.wish { _ in }.isEmpty)
         let app = DeviceApp(topic: news)
         #expect(session.wish { $0.install(app) } == [subscribe(news, 3)])
