@@ -105,8 +105,9 @@ package final class SQLiteStore: Sendable {
             let error = StoreError(opening: error, path: surroundings.file.path)
             surroundings.gate.set(.failed)
             surroundings.logger.critical("the store has failed", metadata: ["error": "\(error)"])
-            surroundings.refuseAll(error)
+            // Told first, as the writer does: who is refused then finds that it was.
             surroundings.onFatal(error)
+            surroundings.refuseAll(error)
         }
         do {
             try connection.close()
