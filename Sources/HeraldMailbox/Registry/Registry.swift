@@ -203,31 +203,13 @@ package final class Registry: Sendable {
             let live = numbers.withLock { $0.counts[device]?.live ?? 0 }
             let room = configuration.appsPerDevice - Int(live)
             guard room > 0 else { break }
-            results.merge(await registerTogether(rest.prefix(room), on: device)) { $1 }
+            let made = await together(rest.prefix(room)) { try await self.registerOne($0, on: device) }
+            results.merge(made) { $1 }
             // Those that failed left their room to the next.
             rest.removeFirst(min(room, rest.count))
         }
         for app in rest { results[app] = .failure(RegistrationRefusal.tooManyAppsOnDevice) }
         return results
-    }
-
-    /// Registers different apps, for which there is room, and none of which is.
-    private func registerTogether(
-        _ apps: ArraySlice<App>,
-        on device: DeviceNumber
-    ) async -> [App: Result<Registration, any Error>] {
-        await withTaskGroup(of: (App, Result<Registration, any Error>).self) { group in
-            for app in apps {
-                group.addTask {
-                    do {
-                        return (app, .success(try await self.registerOne(app, on: device)))
-                    } catch {
-                        return (app, .failure(error))
-                    }
-                }
-            }
-            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
-        }
     }
 
     private func registerOne(_ app: App, on device: DeviceNumber) async throws -> Registration {
@@ -268,18 +250,7 @@ package final class Registry: Sendable {
     /// Side by side, as they are registered.
     /// - Returns: For each slot whether a registration stood; or why the store failed: the registration stands then.
     package func unregister(_ slots: Set<Slot>) async -> [Slot: Result<Bool, any Error>] {
-        let results = await withTaskGroup(of: (Slot, Result<Bool, any Error>).self) { group in
-            for slot in slots {
-                group.addTask {
-                    do {
-                        return (slot, .success(try await self.unregisterOne(slot)))
-                    } catch {
-                        return (slot, .failure(error))
-                    }
-                }
-            }
-            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
-        }
+        let results = await together(slots) { try await self.unregisterOne($0) }
         // Not before all are over: what is forgotten in the store must be known as ended here.
         for device in Set(slots.map(\.device)) {
             let ended = numbers.withLock { $0.counts[device]?.ended ?? 0 }
