@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 
-from service import HERALD, PATIENCE, herald
+from service import HERALD, PATIENCE, eventually, herald
 
 # One of the payloads is nested two thousand levels deep.
 sys.setrecursionlimit(10_000)
@@ -84,15 +84,27 @@ class Local:
     """A connection to the agent's local socket."""
 
     def __init__(self, folder):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(PATIENCE)
-        # The system takes 107 bytes of a path, and folders of tests are longer.
-        here = os.open(folder / "run", os.O_DIRECTORY)
-        self.socket.connect(f"/proc/self/fd/{here}/agent.sock")
-        os.close(here)
+        # Its file is there a moment before anybody listens.
+        self.socket = eventually(lambda: self._connected(folder), what="the agent's socket")
         self.file = self.socket.makefile("rw")
         self.serial = 0
         self.events = []
+
+    @staticmethod
+    def _connected(folder):
+        """A connection; None while nobody listens."""
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(PATIENCE)
+        # The system takes 107 bytes of a path, and folders of tests are longer.
+        here = os.open(folder / "run", os.O_DIRECTORY)
+        try:
+            connection.connect(f"/proc/self/fd/{here}/agent.sock")
+        except ConnectionRefusedError:
+            connection.close()
+            return None
+        finally:
+            os.close(here)
+        return connection
 
     def ask(self, do, **members):
         """The answer; events that come before it are kept."""
