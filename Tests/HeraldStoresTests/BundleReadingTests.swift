@@ -26,18 +26,25 @@ struct BundleReadingTests {
         func end() { over.withLock { $0 = true } }
     }
 
-    @Test func `a read whose transaction is older than a move finds what was moved`() async throws {
+    /// A store with one thread that reads, and a bundle of so many notifications, one for each slot from 1 on.
+    private static func bundle(of count: UInt64) async throws -> (SQLiteFixture, StoreScene) {
         var configuration = SQLiteFixture.configuration
         configuration.readerCount = 1
         let clock = ManualClock()
         let fixture = try SQLiteFixture(clock: clock, configuration: configuration)
         let scene = StoreScene(fixture, clock: clock)
-        let store = fixture.sqlite
         try await fixture.together {
-            for number in 1...9 as ClosedRange<UInt64> {
-                store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+            for number in 1...count {
+                let letter = Letter(scene.notification(number, to: StoreScene.slot(number)))
+                scene.store.put(letter, reason: .power, tag: nil)
             }
         }
+        return (fixture, scene)
+    }
+
+    @Test func `a read whose transaction is older than a move finds what was moved`() async throws {
+        let (fixture, _) = try await BundleReadingTests.bundle(of: 9)
+        let store = fixture.sqlite
         let place = try #require(store.index.entry(StoreScene.slot(9))?.place)
         #expect(place.count == 9)
         // The one thread is busy, so that two short reads gather and share a transaction.
@@ -104,17 +111,8 @@ struct BundleReadingTests {
     /// While it reads, the bundle moves; while it would read once more in a transaction that others share, it moves again.
     @Test(arguments: [true, false])
     func `a read that is overtaken twice finds what was moved twice`(canWrite: Bool) async throws {
-        var configuration = SQLiteFixture.configuration
-        configuration.readerCount = 1
-        let clock = ManualClock()
-        let fixture = try SQLiteFixture(clock: clock, configuration: configuration)
-        let scene = StoreScene(fixture, clock: clock)
+        let (fixture, scene) = try await BundleReadingTests.bundle(of: 33)
         let store = fixture.sqlite
-        try await fixture.together {
-            for number in 1...33 as ClosedRange<UInt64> {
-                store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
-            }
-        }
         let place = try #require(store.index.entry(StoreScene.slot(33))?.place)
         #expect(place.count == 33)
         // The one thread is busy, so that two short reads gather and share a transaction; then again.

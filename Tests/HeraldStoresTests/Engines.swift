@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import GRDBSQLite
 import HeraldMailbox
 import HeraldModel
@@ -182,4 +183,33 @@ final class Gate: Sendable {
 
     func wait() { semaphore.wait() }
     func open() { semaphore.signal() }
+}
+
+extension FaultyDisk {
+    /// Opens and closes stores, each in a folder of its own, and has each call fail in turn until none is left that could;
+    /// then the disk is well, and `check` looks at what is there.
+    /// - Returns: How many could not be opened.
+    static func interruptOpenings(
+        _ fault: (kind: Kind, code: ResultCode),
+        in makeFolder: () throws -> TemporaryFolder,
+        _ check: (TemporaryFolder) async throws -> Void
+    ) async throws -> Int {
+        var interruptions = 0
+        for count in 0... {
+            let folder = try makeFolder()
+            let disk = FaultyDisk(folder: folder.path)
+            disk.fail(fault.kind, with: fault.code.rawValue, after: count)
+            do {
+                await (try SQLiteFixture.open(folder)).close()
+            } catch is StoreError {
+                interruptions += 1
+            }
+            let hasFailed = disk.calls.failures > 0
+            disk.heal()
+            try await check(folder)
+            disk.remove()
+            if !hasFailed { break }
+        }
+        return interruptions
+    }
 }

@@ -153,22 +153,7 @@ struct FormerStoreTests {
     func `carrying over that is interrupted at any call begins again`(
         fault: (kind: FaultyDisk.Kind, code: ResultCode)
     ) async throws {
-        var interruptions = 0
-        for count in 0... {
-            let folder = try folder.copy()
-            let disk = FaultyDisk(folder: folder.path)
-            disk.fail(fault.kind, with: fault.code.rawValue, after: count)
-            do {
-                await (try SQLiteFixture.open(folder)).close()
-            } catch is StoreError {
-                interruptions += 1
-            }
-            let hasFailed = disk.calls.failures > 0
-            disk.heal()
-            try await check(folder)
-            disk.remove()
-            if !hasFailed { break }
-        }
+        let interruptions = try await FaultyDisk.interruptOpenings(fault, in: folder.copy, check)
         #expect(interruptions > (fault.kind == .writes ? 100 : 0))
     }
 

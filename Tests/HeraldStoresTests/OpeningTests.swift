@@ -225,25 +225,12 @@ struct OpeningTests {
     func `a store whose making was interrupted at any call is made again`(
         fault: (kind: FaultyDisk.Kind, code: ResultCode)
     ) async throws {
-        var interruptions = 0
-        for count in 0... {
-            let folder = try TemporaryFolder()
-            let disk = FaultyDisk(folder: folder.path)
-            disk.fail(fault.kind, with: fault.code.rawValue, after: count)
-            do {
-                await (try SQLiteFixture.open(folder)).close()
-            } catch is StoreError {
-                interruptions += 1
-            }
-            let hasFailed = disk.calls.failures > 0
-            disk.heal()
+        let interruptions = try await FaultyDisk.interruptOpenings(fault, in: TemporaryFolder.init) { folder in
             let store = try SQLiteFixture.open(folder)
             #expect(try await store.register(StoreScene.slot(1), at: WallTime(seconds: 1)).isLive)
             await store.close()
-            disk.remove()
-            // The making and the closing have fewer calls: each of them has failed once.
-            if !hasFailed { break }
         }
+        // The making and the closing have fewer calls: each of them has failed once.
         #expect(interruptions > 5)
     }
 

@@ -191,37 +191,35 @@ def test_every_app_of_every_connected_device_is_told(service, enroll):
         other.token()
 
 
-def test_an_agent_that_stays_connected_through_a_rotation_is_reachable_all_the_time(service, provider, tmp_path):
+@pytest.fixture
+def agent(service, tmp_path):
     identity, _ = service.device("agent")
     agent = Agent(service, tmp_path / "device", identity).start("--app", TOPIC, "--allow", "alert")
-    try:
-        old = agent.token(TOPIC)
-        command(service, "rotate")
-        new = agent.token(TOPIC)
-        assert new != old
-        command(service, "retire", "1")
-        assert provider.push(old).reason == "BadDeviceToken"
-        assert provider.push(new).status == 200
-        agent.next("notification")
-        assert not [line for line in agent.passed if line["event"] == "disconnected"]
-    finally:
-        agent.close()
+    yield agent
+    agent.close()
 
 
-def test_an_agent_that_was_away_all_through_a_rotation_comes_back_and_gets_its_token(service, provider, tmp_path):
-    identity, _ = service.device("agent")
-    agent = Agent(service, tmp_path / "device", identity).start("--app", TOPIC, "--allow", "alert")
-    try:
-        old = agent.token(TOPIC)
-        agent.stop()
-        command(service, "rotate")
-        command(service, "retire", "1")
-        agent.start()
-        # It presents the token of its earlier run, which is nobody's by now, and then none.
-        agent.next("disconnected")
-        new = agent.token(TOPIC)
-        assert new != old
-        assert provider.push(new).status == 200
-        agent.next("notification")
-    finally:
-        agent.close()
+def test_an_agent_that_stays_connected_through_a_rotation_is_reachable_all_the_time(service, provider, agent):
+    old = agent.token(TOPIC)
+    command(service, "rotate")
+    new = agent.token(TOPIC)
+    assert new != old
+    command(service, "retire", "1")
+    assert provider.push(old).reason == "BadDeviceToken"
+    assert provider.push(new).status == 200
+    agent.next("notification")
+    assert not [line for line in agent.passed if line["event"] == "disconnected"]
+
+
+def test_an_agent_that_was_away_all_through_a_rotation_comes_back_and_gets_its_token(service, provider, agent):
+    old = agent.token(TOPIC)
+    agent.stop()
+    command(service, "rotate")
+    command(service, "retire", "1")
+    agent.start()
+    # It presents the token of its earlier run, which is nobody's by now, and then none.
+    agent.next("disconnected")
+    new = agent.token(TOPIC)
+    assert new != old
+    assert provider.push(new).status == 200
+    agent.next("notification")

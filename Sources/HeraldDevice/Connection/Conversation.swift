@@ -8,7 +8,7 @@ struct Conversation {
     private var decoder: MQTTPacketDecoder
     private var line: OpenLine?
     /// Whether nothing can be written any more.
-    private var isDumb = false
+    private var isMute = false
     /// What was agreed when the service let the device in; nil before.
     private(set) var keepAlive: Duration?
     /// How the connection has ended; nil while it goes on.
@@ -86,7 +86,7 @@ struct Conversation {
     }
 
     private mutating func send(_ packet: MQTTPacket) async {
-        guard !isDumb else { return }
+        guard !isMute else { return }
         var bytes = ByteBuffer()
         do {
             try MQTTPacketEncoder.encode(packet, version: .v5, into: &bytes)
@@ -98,7 +98,7 @@ struct Conversation {
         } catch {
             // The reader hears of the end too, after the service's last word: an alert, say, that came before this
             // could go.
-            isDumb = true
+            isMute = true
         }
     }
 }
