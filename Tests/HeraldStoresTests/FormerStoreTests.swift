@@ -42,7 +42,8 @@ struct FormerStoreTests {
     private let folder: TemporaryFolder
     private let written: [HeraldModel.Notification]
 
-    /// Makes a store of the second format with 200 notifications of many sizes, each with its checksum.
+    /// Makes a store of the second format with 200 notifications of many sizes, each with its checksum, and three lines of
+    /// the journal in two rows.
     init() throws {
         folder = try TemporaryFolder()
         written = (1...200 as ClosedRange<UInt64>).map { number in
@@ -68,6 +69,9 @@ struct FormerStoreTests {
                 for (place, one) in written.enumerated() {
                     try FormerStoreTests.insert(one, UInt64(place) + 101, database)
                 }
+                for (position, count) in [(0, 1), (88, 2)] {
+                    try FormerStoreTests.insertLines(count, position, database)
+                }
                 return .commit
             }
         }
@@ -91,6 +95,17 @@ struct FormerStoreTests {
                 Int64(notification.pushType.storedCode), notification.collapseID,
                 Int64(bitPattern: Head.checksum(notification, sequence: sequence)), Data(notification.payload),
             ]
+        )
+    }
+
+    private static let idOfLines = NotificationID(high: 0x0102_0304_0506_0708, low: .max)
+
+    private static func insertLines(_ count: Int, _ position: Int, _ database: Database) throws {
+        let prints = [idOfLines, NotificationID(high: 3, low: 4)].map { FormerJournalPage.fingerprint($0).littleEndian }
+        func data(_ bytes: some Sequence<UInt8>) -> Data { Data(repeatElement(Array(bytes), count: count).joined()) }
+        try database.execute(
+            sql: "INSERT INTO journal VALUES (?, -5, -5, ?, ?)",
+            arguments: [position, prints.withUnsafeBytes { data($0) }, data(FormerJournalPageTests.record)]
         )
     }
 
@@ -119,6 +134,15 @@ struct FormerStoreTests {
         let heard = await witness.wait { !$0.stored.isEmpty }
         #expect(heard.stored.map(\.sequence) == [500])
         #expect(store.count == 200)
+        for query in [
+            .notification(FormerStoreTests.idOfLines), .notification(NotificationID(high: 3, low: 4)),
+            .device(DeviceNumber(.max)), .app(AppNumber(.max)),
+        ] as [JournalQuery] {
+            #expect(try await store.lines(matching: query, limit: 9).map(\.state) == [.replaced, .replaced, .replaced])
+            #expect(try await store.lines(matching: query, limit: 2).count == 2)
+        }
+        let stored = try await store.lines(matching: .notification(written[0].id), limit: 9).map(\.state)
+        #expect(stored.contains(.storedPower) && stored.contains(.replaced))
         await store.close()
     }
 
@@ -133,6 +157,27 @@ struct FormerStoreTests {
 
     @Test func `everything in a store of the second format is there afterwards`() async throws {
         try await check(folder)
+    }
+
+    @Test func `rows of the former journal go when their time or their room is over`() async throws {
+        let store = try SQLiteFixture.open(folder)
+        func lines() async throws -> Int {
+            try await store.lines(matching: .device(DeviceNumber(.max)), limit: 9).count
+        }
+        let event = JournalEvent(.received, written[0], at: WallTime(milliseconds: 0))
+        store.record([event])
+        #expect(try await lines() == 3)
+        let page = try await store.change { database, _ in
+            try Int64.fetchAll(database, sql: "SELECT position FROM journal ORDER BY position")
+        }
+        #expect(page == [0, 88, 264])
+        // The second row, and the new one.
+        try await store.trim(before: WallTime(milliseconds: -9), maximumBytes: 264)
+        #expect(try await lines() == 2)
+        try await store.trim(before: WallTime(milliseconds: -4), maximumBytes: .max)
+        #expect(try await lines() == 0)
+        #expect(try await store.lines(matching: .notification(written[0].id), limit: 9) == [event])
+        await store.close()
     }
 
     @Test func `a store whose clean end was lost is carried over as well`() async throws {

@@ -40,7 +40,7 @@ struct OpeningTests {
 
     @Test(arguments: [
         ("journal_mode", "wal"), ("synchronous", "2"), ("wal_autocheckpoint", "0"), ("mmap_size", "0"),
-        ("application_id", "1213353028"), ("user_version", "3"), ("page_size", "4096"),
+        ("application_id", "1213353028"), ("user_version", "4"), ("page_size", "4096"),
     ])
     func `the writer's settings are those on which durability rests`(
         setting: (name: String, value: String)
@@ -298,7 +298,12 @@ struct OpeningTests {
             _ = try await scene.lines(number)
         }
         try await fixture.sqlite.change { database, _ in
-            try database.execute(sql: "UPDATE journal SET events = zeroblob(72) WHERE position = 88")
+            try database.execute(
+                sql: """
+                    UPDATE journal SET events = zeroblob(72)
+                    WHERE position = (SELECT position FROM journal ORDER BY position LIMIT 1 OFFSET 1)
+                    """
+            )
         }
         #expect(try await scene.store.lines(matching: .device(DeviceNumber(1)), limit: 9).map(\.id.low) == [1, 3])
         #expect(try await scene.states(2) == [])

@@ -188,7 +188,7 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
     }
 
     package func trim(before moment: WallTime, maximumBytes: Int) async throws {
-        let bytesPerLine = 88
+        let bytesPerLine = 40
         try write { contents in
             contents.journal.removeAll { $0.time < moment }
             contents.journal = contents.journal.suffix(maximumBytes / bytesPerLine)

@@ -74,7 +74,7 @@ extension StoreConformance {
                 scene.store.record([JournalEvent(.received, notification, at: scene.now)])
                 if number % 10 == 0 { _ = try await scene.lines(UInt64(number)) }
             }
-            try await scene.store.trim(before: scene.now - .seconds(1), maximumBytes: 10_000)
+            try await scene.store.trim(before: scene.now - .seconds(1), maximumBytes: 4000)
             let left = try await scene.store.lines(matching: .device(slot.device), limit: 1000).map(\.id.low)
             #expect(left.last == 200)
             #expect((50...150).contains(left.count))

@@ -28,18 +28,12 @@ struct JournalSearch: Sendable {
     /// - Throws: `DatabaseError`.
     mutating func step(_ database: Database) throws {
         guard let before = position, !isFinished else { return }
-        let isByIdentifier = if case .notification = query { true } else { false }
         let pages = try HotStatement(
             database,
             sql: """
-                SELECT position, \(isByIdentifier ? "fingerprints" : "events") FROM journal
+                SELECT position, fingerprints, events FROM journal
                 WHERE position < ? ORDER BY position DESC LIMIT \(JournalSearch.pagesPerStep)
                 """,
-            isCached: true
-        )
-        let records = try HotStatement(
-            database,
-            sql: "SELECT events FROM journal WHERE position = ?",
             isCached: true
         )
         pages.bind(before, at: 1)
@@ -47,44 +41,30 @@ struct JournalSearch: Sendable {
         try pages.forEachRow { row in
             count += 1
             position = row.integer(0)
-            if case .notification(let id) = query {
-                let places = JournalSearch.places(of: JournalRecord.fingerprint(id), in: row.bytes(1))
-                if !places.isEmpty {
-                    records.bind(row.integer(0), at: 1)
-                    try records.forEachRow { row in
-                        collect(places, in: row.bytes(0))
-                        return false
-                    }
-                }
-            } else {
-                let bytes = row.bytes(1)
-                collect(Array(0..<bytes.count / JournalRecord.byteCount), in: bytes)
-            }
+            collect(row)
             return found.count < limit
         }
         if count < JournalSearch.pagesPerStep, found.count < limit { position = nil }
     }
 
-    /// Which lines have one of their two identifiers' fingerprints.
-    private static func places(of fingerprint: UInt64, in bytes: UnsafeRawBufferPointer) -> [Int] {
-        let wanted = fingerprint.littleEndian
-        var places: [Int] = []
-        for place in 0..<bytes.count / 16 {
-            let first = bytes.loadUnaligned(fromByteOffset: place * 16, as: UInt64.self)
-            let second = bytes.loadUnaligned(fromByteOffset: place * 16 + 8, as: UInt64.self)
-            if first == wanted || second == wanted { places.append(place) }
+    private mutating func collect(_ row: HotRow) {
+        let fingerprints = row.bytes(1)
+        var matching: [JournalEvent] = []
+        func note(_ event: JournalEvent) {
+            if matches(event) { matching.append(event) }
         }
-        return places
-    }
-
-    private mutating func collect(_ places: [Int], in bytes: UnsafeRawBufferPointer) {
-        for place in places.reversed() where found.count < limit {
-            guard let event = JournalRecord.read(bytes, at: place) else {
-                damagedPages += 1
+        let isWhole: Bool
+        if fingerprints.isEmpty {
+            isWhole = JournalPage.read(row.bytes(2), note)
+        } else {
+            // Lines that cannot match are not even read from the file.
+            if case .notification(let id) = query, !FormerJournalPage.mayTell(of: id, fingerprints: fingerprints) {
                 return
             }
-            if matches(event) { found.append(event) }
+            isWhole = FormerJournalPage.read(row.bytes(2), note)
         }
+        if !isWhole { damagedPages += 1 }
+        found += matching.suffix(limit - found.count).reversed()
     }
 
     private func matches(_ event: JournalEvent) -> Bool {

@@ -11,43 +11,32 @@ struct JournalTable {
     init(_ database: Database) throws {
         insertion = try HotStatement(
             database,
-            sql: "INSERT INTO journal (position, first_time, last_time, fingerprints, events) VALUES (?, ?, ?, ?, ?)"
+            sql: "INSERT INTO journal (position, first_time, last_time, fingerprints, events) VALUES (?, ?, ?, x'', ?)"
         )
         position = try JournalTable.end(database)
     }
 
-    /// Writes lines, in one row or a few.
+    /// Writes pages, a row each.
     /// - Returns: The position after them, for ``moved(to:)`` once they are durable.
     /// - Throws: `DatabaseError`.
-    func append(_ lines: JournalLines) throws -> Int64 {
+    func append(_ pages: [JournalPage]) throws -> Int64 {
         var position = position
-        var start = 0
-        while start < lines.count {
-            let end = min(start + JournalLines.perPage, lines.count)
-            try insert(lines, start..<end, at: position)
-            position += Int64((end - start) * JournalLines.bytesPerLine)
-            start = end
+        for page in pages {
+            let bytes = page.row
+            insertion.bind(position, at: 1)
+            insertion.bind(page.firstTime, at: 2)
+            insertion.bind(page.lastTime, at: 3)
+            try bytes.withUnsafeBytes {
+                insertion.bind(borrowed: $0, at: 4)
+                try insertion.run()
+            }
+            position += Int64(bytes.count)
         }
         return position
     }
 
     mutating func moved(to position: Int64) {
         self.position = position
-    }
-
-    private func insert(_ lines: JournalLines, _ range: Range<Int>, at position: Int64) throws {
-        let row = insertion
-        row.bind(position, at: 1)
-        row.bind(lines.times[range].min() ?? 0, at: 2)
-        row.bind(lines.times[range].max() ?? 0, at: 3)
-        let records = range.lowerBound * JournalRecord.wordCount..<range.upperBound * JournalRecord.wordCount
-        try lines.fingerprints[range.lowerBound * 2..<range.upperBound * 2].withUnsafeBytes { fingerprints in
-            row.bind(borrowed: fingerprints, at: 4)
-            try lines.words[records].withUnsafeBytes { events in
-                row.bind(borrowed: events, at: 5)
-                try row.run()
-            }
-        }
     }
 
     private static func end(_ database: Database) throws -> Int64 {

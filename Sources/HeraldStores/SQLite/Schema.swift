@@ -3,7 +3,7 @@ import GRDB
 /// The tables, as a list of steps that only ever grows: a step that was released is never changed.
 enum Schema {
     /// How many steps there are; in the file as `user_version`, so that an older Herald refuses a newer file.
-    static let version: UInt32 = 3
+    static let version: UInt32 = 4
 
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -17,6 +17,10 @@ enum Schema {
             try database.execute(sql: bundles)
             try FormerMailbox.carryOver(database)
             try database.execute(sql: "DROP TABLE mailbox; PRAGMA user_version = 3;")
+        }
+        // New rows say the same in another form; those that are there stay as they are.
+        migrator.registerMigration("4: pages of the journal", foreignKeyChecks: .immediate) { database in
+            try database.execute(sql: "PRAGMA user_version = 4;")
         }
         return migrator
     }
@@ -58,10 +62,10 @@ enum Schema {
 
         """
 
-    /// One row for each commit's lines.
+    /// One row for each commit's lines (``JournalPage``); where there are fingerprints it is of an earlier format
+    /// (``FormerJournalPage``).
     ///
     /// `position` counts the bytes ever written before it, so that the first and the last row tell the journal's size.
-    /// Fingerprints come first: a search reads them and little else.
     private static let journal = """
         CREATE TABLE journal (
             position INTEGER PRIMARY KEY,

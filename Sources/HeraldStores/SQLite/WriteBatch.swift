@@ -27,7 +27,7 @@ struct WriteBatch {
     private var deaths: [Place] = []
     /// Who is left in bundles that go, in the order in which they are written again.
     private var moved: [(slot: Slot, sequence: UInt64)] = []
-    private(set) var lines = JournalLines()
+    private(set) var journal: [JournalPage] = []
     /// When this batch is; the time of its `stored` and `replaced` lines.
     private(set) var now = WallTime(milliseconds: 0)
     /// The next put's sequence.
@@ -51,7 +51,7 @@ struct WriteBatch {
         forgotten.removeAll(keepingCapacity: true)
         deaths.removeAll(keepingCapacity: true)
         moved.removeAll(keepingCapacity: true)
-        lines.removeAll()
+        journal.removeAll()
     }
 
     // What goes in.
@@ -61,13 +61,13 @@ struct WriteBatch {
         let slot = notification.slot
         let sequence = nextSequence
         nextSequence += 1
-        if isNew { lines.append(JournalEvent(.received, notification, at: notification.received)) }
-        lines.append(JournalEvent(JournalState(stored: reason), notification, at: now))
+        if isNew { record(JournalEvent(.received, notification, at: notification.received)) }
+        record(JournalEvent(JournalState(stored: reason), notification, at: now))
         switch changes.updateValue(.put(staged.count), forKey: slot) {
         case .put(let older):
             let replaced = staged[older].letter.notification
             staged[older].isOver = true
-            lines.append(JournalEvent(.replaced, replaced, at: now, replacement: notification.id))
+            record(JournalEvent(.replaced, replaced, at: now, replacement: notification.id))
         case .nothing:
             break
         case nil:
@@ -75,7 +75,7 @@ struct WriteBatch {
                 deaths.append(held.place)
                 // Who was taken out was not replaced, but has a line of its own.
                 if !held.isRemoved {
-                    lines.append(WriteBatch.event(.replaced, held, at: now, replacement: notification.id))
+                    record(WriteBatch.event(.replaced, held, at: now, replacement: notification.id))
                 }
             }
         }
@@ -84,16 +84,21 @@ struct WriteBatch {
 
     /// Takes away what was taken out of the index, unless something of the batch or of an earlier one did already.
     mutating func remove(_ slot: Slot, sequence: UInt64, event: JournalEvent?) {
-        if let event { lines.append(event) }
+        if let event { record(event) }
         guard changes[slot] == nil, let held = index.stored(slot), held.sequence == sequence else { return }
         forgotten.append(held)
         deaths.append(held.place)
         changes[slot] = .nothing
     }
 
+    /// Adds a line to the journal.
     mutating func record(_ event: JournalEvent) {
-        lines.append(event)
+        if journal.isEmpty || journal[journal.count - 1].isFull { journal.append(JournalPage()) }
+        journal[journal.count - 1].append(event)
     }
+
+    /// How many lines the journal gets.
+    var lineCount: Int { journal.reduce(0) { $0 + $1.count } }
 
     /// Takes away what a slot holds, whatever it is, with a line in the journal; and what was taken out of it, which has a
     /// line of its own, in an order that may still be on its way.
@@ -101,7 +106,7 @@ struct WriteBatch {
         switch changes[slot] {
         case .put(let place):
             staged[place].isOver = true
-            lines.append(JournalEvent(state, staged[place].letter.notification, at: moment))
+            record(JournalEvent(state, staged[place].letter.notification, at: moment))
             // What the first put of the batch killed, if anything.
             if let held = index.stored(slot) { forgotten.append(held) }
         case .nothing:
@@ -133,7 +138,7 @@ struct WriteBatch {
     private mutating func forget(_ held: SlotIndex.Entry, _ state: JournalState, at moment: WallTime) {
         forgotten.append(held)
         deaths.append(held.place)
-        lines.append(WriteBatch.event(state, held, at: moment))
+        record(WriteBatch.event(state, held, at: moment))
     }
 
     private static func event(

@@ -121,7 +121,7 @@ final class Writer {
                 try stageOrders(&stage)
                 try batch.write(to: &bundles)
                 try settings.cover(batch.nextSequence, database)
-                return try journal.append(batch.lines)
+                return try journal.append(batch.journal)
             }
             journal.moved(to: journalEnd)
         } catch {
@@ -149,7 +149,7 @@ final class Writer {
     private func stageOrders(_ stage: inout Stage) throws {
         let limits = surroundings.configuration
         while stage.count < orders.count, stage.changes < limits.changesPerCommit,
-            batch.lines.count < limits.linesPerCommit
+            batch.lineCount < limits.linesPerCommit
         {
             let place = stage.count
             stage.count += 1
