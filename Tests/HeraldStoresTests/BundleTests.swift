@@ -63,14 +63,16 @@ struct BundleTests {
         try await scene.store.waiting(in: numbers.map { StoreScene.slot($0) }).map(\.notification.id.low)
     }
 
-    @Test func `what is put together lies together, as many as fill a page`() async throws {
-        try await putTogether(1...200)
-        #expect(try await rows().map(\.count) == [37, 37, 37, 37, 37, 15])
+    @Test func `what is put together lies together, as many as fill three pages`() async throws {
+        try await putTogether(1...100, payload: 300)
+        #expect(try await rows().map(\.count) == [30, 30, 30, 10])
         try await putTogether(201...203, payload: 5000)
-        #expect(try await rows().suffix(3).map(\.count) == [1, 1, 1])
+        #expect(try await rows().suffix(2).map(\.count) == [2, 1])
+        try await putTogether(204...205, payload: 13_000)
+        #expect(try await rows().suffix(2).map(\.count) == [1, 1])
         try await putTogether(301...350, payload: 0)
-        #expect(try await rows().suffix(2).map(\.count) == [45, 5])
-        let all = Array(1...203) + Array(301...350) as [UInt64]
+        #expect(try await rows().suffix(2).map(\.count) == [48, 2])
+        let all = Array(1...100) + Array(201...205) + Array(301...350) as [UInt64]
         #expect(try await waiting(all) == all)
         try await scene.restart()
         #expect(try await waiting(all) == all)

@@ -8,10 +8,11 @@ import HeraldModel
 struct Bundle {
     /// As many as a word of ``Members`` has room for beside its checksum.
     static let memberLimit = 48
-    /// A row of so many bytes and a little more fills a page of 4 KiB, without pages that continue it.
+    /// A row of so many bytes and a little more fills three pages of 4 KiB.
     ///
-    /// A notification that takes more is alone in its bundle. Rows of any size can be read.
-    static let byteLimit = 4000
+    /// More make fewer deaths that need a row of their own, and longer reads of one notification. One that takes more is
+    /// alone in its bundle. Rows of any size can be read.
+    static let byteLimit = 12_000
 
     let count: Int
     private let heads: UnsafeRawBufferPointer

@@ -47,8 +47,7 @@ enum Schema {
     /// Notifications that wait, some in one row (``Bundle``), at the end of the table whichever they are, and one row for
     /// each of these in which some are dead (``Members``).
     ///
-    /// No secondary index: the index by slot is in memory. What the start reads of each row comes before what may overflow
-    /// the page.
+    /// No secondary index: the index by slot is in memory. What the start reads of each row comes first.
     private static let bundles = """
         CREATE TABLE bundle (
             number INTEGER PRIMARY KEY,
