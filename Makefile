@@ -46,9 +46,9 @@ unit: libraries
 	swift test --skip-build
 
 interop: libraries peers $(PYTHON)
-	swift build --product herald
+	swift build --configuration $(CONFIGURATION) --product herald
 	$(MAKE) pushchat
-	HERALD_CRASH_CYCLES=$(CRASH_CYCLES) $(PYTHON) -m pytest Tests/Interop
+	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald HERALD_CRASH_CYCLES=$(CRASH_CYCLES) $(PYTHON) -m pytest Tests/Interop
 
 bench: libraries rivals
 	Benchmarks/run $(FIGURES)
