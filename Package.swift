@@ -112,7 +112,8 @@ let package = Package(
         herald(
             "HeraldActivation",
             [
-                "HeraldModel", "HeraldTrust", "HeraldWeb", hummingbird, hummingbirdCore, httpTypes, logging,
+                "HeraldModel", "HeraldTrust", "HeraldDoor", "HeraldWeb", hummingbird, hummingbirdCore, httpTypes,
+                logging,
                 coreMetrics, nioCore, nioPosix, nioSSL, nioTLS,
             ]
         ),

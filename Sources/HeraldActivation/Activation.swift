@@ -1,3 +1,4 @@
+import HeraldDoor
 package import HeraldModel
 package import HeraldTrust
 package import HeraldWeb
@@ -48,7 +49,10 @@ package final class Activation: Sendable {
         self.devicePort = devicePort
         self.clock = clock
         self.logger = logger
-        listener = ActivationListener(context: context)
+        let refusals = RefusalDesk(door: "activation", logger: logger) { certificate in
+            trust.peers.fault(of: .device, certificate: certificate, at: clock.now())
+        }
+        listener = ActivationListener(context: context, refusals: refusals)
         throttle = Mutex(CodeThrottle(configuration))
         renewals = Mutex(
             PaceTable(

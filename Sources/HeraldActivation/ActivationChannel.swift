@@ -1,3 +1,4 @@
+import HeraldDoor
 import HummingbirdCore
 import Logging
 import NIOCore
@@ -5,16 +6,19 @@ import NIOSSL
 import NIOTLS
 import Synchronization
 
-/// What all connections of the door share: the TLS context in force, and how many there are.
+/// What all connections of the door share: the TLS context in force, how many there are, and who hears of those that are
+/// refused.
 final class ActivationListener: Sendable {
     private struct State {
         var context: NIOSSLContext
         var connections = 0
     }
 
+    let refusals: RefusalDesk
     private let state: Mutex<State>
 
-    init(context: NIOSSLContext) {
+    init(context: NIOSSLContext, refusals: RefusalDesk) {
+        self.refusals = refusals
         state = Mutex(State(context: context))
     }
 
@@ -48,6 +52,7 @@ struct ActivationChannel: HTTPChannelHandler {
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         guard let context = listener.admit(limit: configuration.maximumConnections) else {
+            listener.refusals.noteLimit(channel)
             // Closed once it is set up: who accepted it waits for that.
             channel.eventLoop.execute { channel.close(promise: nil) }
             return base.setup(channel: channel, logger: logger)
@@ -55,8 +60,9 @@ struct ActivationChannel: HTTPChannelHandler {
         channel.closeFuture.whenComplete { _ in listener.leave() }
         do {
             let pipeline = channel.pipeline.syncOperations
-            try pipeline.addHandler(NIOSSLServerHandler(context: context))
-            try pipeline.addHandler(ConnectionDeadlines(configuration))
+            let tls = NIOSSLServerHandler(context: context)
+            try pipeline.addHandler(tls)
+            try pipeline.addHandler(ConnectionDeadlines(configuration, tls, listener.refusals))
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
@@ -73,15 +79,24 @@ private final class ConnectionDeadlines: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let configuration: ActivationConfiguration
+    private let tls: NIOSSLServerHandler
+    private let refusals: RefusalDesk
+    /// Nil once it has ended, one way or the other.
     private var handshake: Scheduled<Void>?
     private var end: Scheduled<Void>?
 
-    init(_ configuration: ActivationConfiguration) {
+    init(_ configuration: ActivationConfiguration, _ tls: NIOSSLServerHandler, _ refusals: RefusalDesk) {
         self.configuration = configuration
+        self.tls = tls
+        self.refusals = refusals
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        handshake = close(context, in: configuration.handshakeTimeout)
+        let channel = context.channel
+        handshake = context.eventLoop.scheduleTask(in: TimeAmount(configuration.handshakeTimeout)) { [refusals] in
+            refusals.noteSilence(channel)
+            channel.close(promise: nil)
+        }
         end = close(context, in: configuration.connectionLifetime)
     }
 
@@ -94,6 +109,7 @@ private final class ConnectionDeadlines: ChannelInboundHandler {
         switch event {
         case TLSUserEvent.handshakeCompleted:
             handshake?.cancel()
+            handshake = nil
         case is ChannelShouldQuiesceEvent:
             end?.cancel()
             end = close(context, in: configuration.shutdownTimeout)
@@ -106,6 +122,11 @@ private final class ConnectionDeadlines: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // TLS that failed: random bytes, a certificate of another authority. BoringSSL has sent its alert.
         if error is NIOSSLError {
+            if let handshake {
+                handshake.cancel()
+                self.handshake = nil
+                refusals.noteFailure(error, of: tls, context.channel)
+            }
             context.close(promise: nil)
         } else {
             context.fireErrorCaught(error)

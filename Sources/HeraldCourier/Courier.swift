@@ -63,7 +63,7 @@ package final class Courier: Sendable {
         door.expectsIdleConnections = true
         // A dozen acknowledgements; what is longer comes in pieces.
         door.readBytes = min(door.readBytes, 512)
-        let diagnosis: TLSDoor.Diagnosis = { trust.fault(of: $0, now: clock.now()) }
+        let diagnosis: RefusalDesk.Diagnosis = { trust.fault(of: $0, now: clock.now()) }
         self.door = TLSDoor(
             configuration: door,
             context: tls,

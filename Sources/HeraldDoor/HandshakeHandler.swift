@@ -14,7 +14,6 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     private let timeout: Scheduled<Void>
     private let refusals: RefusalDesk
     private let logger: Logger
-    private let diagnosis: TLSDoor.Diagnosis
     private let initializer: TLSDoor.Initializer
     /// Errors may come one after the other; one connection is one refusal.
     private var isOver = false
@@ -25,7 +24,6 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         timeout: Scheduled<Void>,
         refusals: RefusalDesk,
         logger: Logger,
-        diagnosis: @escaping TLSDoor.Diagnosis,
         initializer: @escaping TLSDoor.Initializer
     ) {
         self.tls = tls
@@ -33,7 +31,6 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.timeout = timeout
         self.refusals = refusals
         self.logger = logger
-        self.diagnosis = diagnosis
         self.initializer = initializer
     }
 
@@ -84,16 +81,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         timeout.cancel()
         if !isOver {
             isOver = true
-            note(error, context.channel)
+            refusals.noteFailure(error, of: tls, context.channel)
         }
         context.close(promise: nil)
-    }
-
-    private func note(_ error: any Error, _ channel: any Channel) {
-        let fault = TLSFault(error)
-        guard fault == .untrusted, let certificate = try? tls.peerCertificate?.toDERBytes(),
-            let refusal = diagnosis(certificate)
-        else { return refusals.note(RefusalReason(fault), TLSFault.words(for: error), channel) }
-        refusals.note(RefusalReason(refusal), refusal.message, channel)
     }
 }

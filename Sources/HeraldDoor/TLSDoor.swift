@@ -1,4 +1,3 @@
-package import HeraldTrust
 package import Logging
 package import NIOCore
 import NIOPosix
@@ -27,8 +26,6 @@ package final class TLSDoor: Sendable {
     ///
     /// Runs on the channel's event loop; throwing closes. A ``DoorRefusal`` or a `PeerRefusal` is told the operator.
     package typealias Initializer = @Sendable (any Channel, HandshakePeer) throws -> Void
-    /// Finds what is wrong with a certificate (DER) that TLS did not take; the library only says that it failed.
-    package typealias Diagnosis = @Sendable ([UInt8]) -> PeerRefusal?
 
     private struct State {
         var context: NIOSSLContext
@@ -39,7 +36,6 @@ package final class TLSDoor: Sendable {
     private let configuration: DoorConfiguration
     private let logger: Logger
     private let refusals: RefusalDesk
-    private let diagnosis: Diagnosis
     private let initializer: Initializer
     private let state: Mutex<State>
 
@@ -47,13 +43,12 @@ package final class TLSDoor: Sendable {
         configuration: DoorConfiguration,
         context: NIOSSLContext,
         logger: Logger,
-        diagnosis: @escaping Diagnosis,
+        diagnosis: @escaping RefusalDesk.Diagnosis,
         initializer: @escaping Initializer
     ) {
         self.configuration = configuration
         self.logger = logger
-        refusals = RefusalDesk(door: configuration.name, logger: logger)
-        self.diagnosis = diagnosis
+        refusals = RefusalDesk(door: configuration.name, logger: logger, diagnosis: diagnosis)
         self.initializer = initializer
         state = Mutex(State(context: context))
     }
@@ -129,12 +124,12 @@ package final class TLSDoor: Sendable {
             return state.context
         }
         guard let context else {
-            refusals.note(.limit, "as many connections are open as are allowed", channel)
+            refusals.noteLimit(channel)
             throw DoorError(code: .tooManyConnections, message: "\(configuration.name): connection limit reached")
         }
         channel.closeFuture.whenComplete { _ in self.state.withLock { $0.connections[key] = nil } }
         let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(configuration.handshakeTimeout)) { [refusals] in
-            refusals.note(.timeout, "no TLS handshake within the time for it", channel)
+            refusals.noteSilence(channel)
             channel.close(promise: nil)
         }
         let nameReader = ServerNameReader()
@@ -145,7 +140,6 @@ package final class TLSDoor: Sendable {
             timeout: timeout,
             refusals: refusals,
             logger: logger,
-            diagnosis: diagnosis,
             initializer: initializer
         )
         let pipeline = channel.pipeline.syncOperations

@@ -55,7 +55,7 @@ package final class Gateway: Sendable {
         self.service = service
         self.group = group
         self.loops = loops
-        let diagnosis: TLSDoor.Diagnosis = { admission.fault(of: $0, at: clock.now()) }
+        let diagnosis: RefusalDesk.Diagnosis = { admission.fault(of: $0, at: clock.now()) }
         door = TLSDoor(
             configuration: configuration.door,
             context: context,

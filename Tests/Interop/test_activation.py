@@ -21,6 +21,7 @@ from certificates import Authority
 from est_client import Unanswered, curl, device_id, enroll, identity, invite, key_and_request, renew
 from mqtt_packets import Kind
 from parties import advance
+from refusals import refused, told
 from service import eventually, herald
 
 
@@ -432,6 +433,26 @@ class TestManners:
         context = ssl.create_default_context(cafile=str(service.ca))
         raw = socket.create_connection(("127.0.0.1", service.doors["activation"]))
         return context.wrap_socket(raw, server_hostname="localhost")
+
+    def test_who_is_not_let_in_is_told_and_counted(self, fresh, tmp_path):
+        service = fresh("--log-level", "info").start()
+        with socket.create_connection(("127.0.0.1", service.doors["activation"])):
+            stranger = Authority.strange("Herald device authority").issue(tmp_path / "stranger.pem")
+            _, request = key_and_request(tmp_path)
+            for _ in range(3):
+                with socket.create_connection(("127.0.0.1", service.doors["activation"])) as noise:
+                    noise.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                    self.closed_after(noise, 10)
+                with pytest.raises(Unanswered):
+                    renew(service, stranger, request)
+            # Who says nothing is ordinary: counted, and told at debug only.
+            expected = {"no_tls": 3, "other_authority": 3, "timeout": 1, "ended": 0}
+            eventually(
+                lambda: {reason: refused(service, "activation", reason) for reason in expected} == expected, what="the counts"
+            )
+        lines = told(service)
+        assert len(lines) == 2 and all("activation" in line and "127.0.0.1" in line for line in lines), lines
+        assert any("of another authority" in line for line in lines)
 
     def test_the_slow_are_closed_in_every_phase(self, shared):
         def silent():

@@ -4,7 +4,6 @@ import re
 import socket
 import ssl
 import subprocess
-import urllib.request
 
 import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
@@ -14,6 +13,7 @@ import mqtt_wire
 from certificates import DAY, Authority, uri
 from commands import one_line
 from mqtt_packets import Kind, Reason
+from refusals import refused, told
 from service import HERALD, eventually, herald
 
 NOBODY = "bespoke-0123456789"
@@ -26,17 +26,7 @@ def service(fresh):
 
 def counted(service, reason):
     """How often the devices' door has refused a connection for this reason."""
-    url = f"http://127.0.0.1:{service.doors['console']}/metrics"
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        lines = re.findall(r"^herald_connections_refused_total\{(.*)\} ([\d.]+)$", answer.read().decode(), re.M)
-    return sum(float(value) for labels, value in lines if f'reason="{reason}"' in labels and 'door="devices"' in labels)
-
-
-def told(service):
-    """The lines of the log about refused connections; none names a file of the machine that built the service."""
-    lines = [line for line in service.lines if "connection refused" in line]
-    assert not [line for line in lines if "BoringSSL" in line or "checkouts" in line or "Error:" in line], lines
-    return lines
+    return refused(service, "devices", reason)
 
 
 def knock(service, context):

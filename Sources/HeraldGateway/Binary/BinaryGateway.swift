@@ -76,7 +76,7 @@ package final class BinaryGateway: Sendable {
         self.binaryLoops = binaryLoops
         self.feedbackLoops = feedbackLoops
         self.errands = errands
-        let diagnosis: TLSDoor.Diagnosis = { admission.fault(of: $0, at: clock.now()) }
+        let diagnosis: RefusalDesk.Diagnosis = { admission.fault(of: $0, at: clock.now()) }
         binaryDoor = TLSDoor(
             configuration: binary.door,
             context: contexts.binary,

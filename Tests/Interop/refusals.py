@@ -1,0 +1,19 @@
+"""What a service says of connections that it did not take."""
+
+import re
+import urllib.request
+
+
+def refused(service, door, reason):
+    """How often a door has refused a connection for this reason."""
+    url = f"http://127.0.0.1:{service.doors['console']}/metrics"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        lines = re.findall(r"^herald_connections_refused_total\{(.*)\} ([\d.]+)$", answer.read().decode(), re.M)
+    return sum(float(value) for labels, value in lines if f'reason="{reason}"' in labels and f'door="{door}"' in labels)
+
+
+def told(service):
+    """The lines of the log about refused connections; none names a file of the machine that built the service."""
+    lines = [line for line in service.lines if "connection refused" in line]
+    assert not [line for line in lines if "BoringSSL" in line or "checkouts" in line or "Error:" in line], lines
+    return lines
