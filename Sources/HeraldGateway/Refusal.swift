@@ -8,6 +8,11 @@ package struct Refusal: Error, Hashable, Sendable {
     /// When the device token died; only with ``HeraldModel/Rejection/unregistered``.
     package let since: WallTime?
 
+    static let unreadable = Refusal(
+        .badPayload,
+        "the payload is not a JSON object in UTF-8; `herald check` shows the place"
+    )
+
     package init(_ rejection: Rejection, _ why: String, since: WallTime? = nil) {
         self.rejection = rejection
         self.why = why

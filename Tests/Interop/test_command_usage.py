@@ -225,8 +225,16 @@ class TestJournal:
         text = herald("journal", "--data", shared.data, id).stdout
         assert "received" in text and "stored" in text and TOPIC in text
 
-    def test_nothing_found_is_no_failure(self, shared):
+    def test_nothing_found_is_no_failure_and_says_of_what(self, shared):
         assert shared.journal(new_id()) == []
+        id = new_id()
+        for question, words in (
+            ([id], id.lower()), (["--device", "demo"], "the device demo; `herald device list`"),
+            (["--topic", "com.example.nobody"], "the topic com.example.nobody"),
+        ):
+            result = herald("journal", "--data", shared.data, *question)
+            assert result.returncode == 0 and result.stdout == ""
+            assert f"nothing in the journal about {words}" in result.stderr.replace(id.upper(), id.lower())
 
     def test_it_is_read_without_a_service(self, fresh):
         service = fresh().start()

@@ -61,7 +61,7 @@ struct Journal: AsyncParsableCommand {
             case .held: try await ControlClient(folder: folder).get(path(question), as: [JournalEntry].self)
             }
         if json { return try Terminal.sayJSON(entries) }
-        guard !entries.isEmpty else { return Terminal.complain("herald: nothing in the journal") }
+        guard !entries.isEmpty else { return Terminal.complain("herald: \(JournalText.nothing(about: question))") }
         for line in JournalText.lines(entries) { Terminal.say(line) }
     }
 
@@ -96,6 +96,17 @@ struct Journal: AsyncParsableCommand {
 
 /// The journal as people read it.
 enum JournalText {
+    static func nothing(about question: JournalQuestion) -> String {
+        switch question {
+        case .notification(let id):
+            "nothing in the journal about \(id): no notification of that identifier was accepted, or it was too long ago"
+        case .device(let id):
+            "nothing in the journal about the device \(id); `herald device list` shows the identifiers of devices"
+        case .topic(let topic):
+            "nothing in the journal about the topic \(topic)"
+        }
+    }
+
     static func lines(_ entries: [JournalEntry]) -> [String] {
         var table = TextTable(["time", "what", "apns-id", "device", "topic"])
         for entry in entries {

@@ -56,7 +56,7 @@ struct BinaryIntake {
         }
         let isReadable = RequestParser.isObject(request.payload)
         guard isReadable || rules.takesUnreadablePayloads else {
-            return .refused(Refusal(.badPayload, "the payload is not a JSON object in UTF-8"))
+            return .refused(.unreadable)
         }
         // "It is an error to use this priority [10] for a push that contains only the content-available key" (Binary
         // Provider API). Only who says 10 is held to it: the older forms cannot say anything else.

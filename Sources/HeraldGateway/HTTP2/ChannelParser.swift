@@ -64,7 +64,7 @@ enum ChannelParser {
         guard byteCount <= BroadcastChannel.maximumPayloadBytes else {
             return Refusal(.payloadTooLarge, "a broadcast has at most 5,120 bytes")
         }
-        return isObject ? nil : Refusal(.badPayload, "the payload is not a JSON object in UTF-8")
+        return isObject ? nil : .unreadable
     }
 
     // The body that makes a channel.

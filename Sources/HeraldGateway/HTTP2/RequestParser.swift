@@ -159,7 +159,7 @@ enum RequestParser {
             )
         }
         guard !takesAnything, !isObject(body) else { return nil }
-        return Refusal(.badPayload, "the payload is not a JSON object in UTF-8")
+        return .unreadable
     }
 
     /// Whether an app could read a payload at all.
