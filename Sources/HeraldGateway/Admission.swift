@@ -61,7 +61,8 @@ package struct Admission: Sendable {
             return .refused(Refusal(.badDeviceToken, "a device token is 64 hexadecimal digits"))
         }
         guard let contents = trust.seal.open(token) else {
-            return .refused(Refusal(.badDeviceToken, "the device token was not made by this service"))
+            let why = "the device token was not made by this service, or with a token key that is retired"
+            return .refused(Refusal(.badDeviceToken, why))
         }
         if let number, contents.slot.app == number { return .slot(contents) }
         guard let actual = apps.app(contents.slot.app) else {

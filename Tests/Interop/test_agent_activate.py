@@ -107,6 +107,14 @@ class TestRefusals:
         assert not (tmp_path / "two").exists()
         self.nothing_kept(tmp_path / "two")
 
+    @pytest.mark.parametrize("door", ["device", "api", "console"])
+    def test_another_door_of_the_service_is_told(self, shared, tmp_path, door):
+        code = invite(shared)["code"]
+        line = one_line(activate(shared, tmp_path / "lamp", code, check=False, port=shared.doors[door]))
+        assert "activation port" in line
+        # The code is still good.
+        activate(shared, tmp_path / "lamp", code)
+
     def test_nobody_there_is_told(self, shared, tmp_path):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]

@@ -159,8 +159,13 @@ struct EnrollmentClient: Sendable {
             EnrollmentError(.untrusted, "the certificate of \(address) is not of the authority that is trusted here")
         case is NIOTooManyBytesError:
             EnrollmentError(.badAnswer, "the service at \(address) answered too much")
+        case is NIOSSLError where TLSFault(error) == .notTLS:
+            EnrollmentError(.unreachable, "what answers at \(address) does not speak TLS: is it the activation port?")
         case is NIOSSLError:
-            EnrollmentError(.refused, "\(address) does not let this device in: its certificate may have ended")
+            EnrollmentError(
+                .refused,
+                "\(address) does not let this device in: its certificate may have ended, or it is not the activation port"
+            )
         default:
             EnrollmentError(.unreachable, "\(address) does not answer: check whether the service runs")
         }

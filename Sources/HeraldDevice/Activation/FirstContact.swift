@@ -22,7 +22,7 @@ enum FirstContact {
             throw EnrollmentError(
                 .untrusted,
                 "the service at \(address) is not the one that the invitation code is of; it was told nothing: "
-                    + "check address and code, and whether somebody is in between"
+                    + "check address, port (the activation port) and code, and whether somebody is in between"
             )
         }
         return authority
@@ -63,7 +63,7 @@ enum FirstContact {
         } catch {
             throw EnrollmentError(
                 .unreachable,
-                "no service answers at \(address): check address and port, and whether it runs"
+                "no service answers at \(address): check address and port (the activation port), and whether it runs"
             )
         }
     }
