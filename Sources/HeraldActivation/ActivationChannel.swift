@@ -62,7 +62,7 @@ struct ActivationChannel: HTTPChannelHandler {
             let pipeline = channel.pipeline.syncOperations
             let tls = NIOSSLServerHandler(context: context)
             try pipeline.addHandler(tls)
-            try pipeline.addHandler(ConnectionDeadlines(configuration, tls, listener.refusals))
+            try pipeline.addHandler(ConnectionGuard(configuration, tls, listener.refusals))
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
@@ -74,8 +74,8 @@ struct ActivationChannel: HTTPChannelHandler {
     }
 }
 
-/// Ends a connection that takes too long: in its handshake, in all, or while the service stops.
-private final class ConnectionDeadlines: ChannelInboundHandler {
+/// Ends a connection whose handshake fails, or that takes too long: in its handshake, in all, or while the service stops.
+private final class ConnectionGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let configuration: ActivationConfiguration
@@ -93,8 +93,10 @@ private final class ConnectionDeadlines: ChannelInboundHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         let channel = context.channel
-        handshake = context.eventLoop.scheduleTask(in: TimeAmount(configuration.handshakeTimeout)) { [refusals] in
-            refusals.noteSilence(channel)
+        let patience = TimeAmount(configuration.handshakeTimeout)
+        handshake = context.eventLoop.assumeIsolated().scheduleTask(in: patience) {
+            self.handshake = nil
+            self.refusals.noteSilence(channel)
             channel.close(promise: nil)
         }
         end = close(context, in: configuration.connectionLifetime)

@@ -11,34 +11,44 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private let tls: NIOSSLServerHandler
     private let nameReader: ServerNameReader
-    private let timeout: Scheduled<Void>
+    private let patience: TimeAmount
     private let refusals: RefusalDesk
     private let logger: Logger
     private let initializer: TLSDoor.Initializer
     /// Errors may come one after the other; one connection is one refusal.
     private var isOver = false
+    private var timeout: Scheduled<Void>?
 
     init(
         tls: NIOSSLServerHandler,
         nameReader: ServerNameReader,
-        timeout: Scheduled<Void>,
+        patience: TimeAmount,
         refusals: RefusalDesk,
         logger: Logger,
         initializer: @escaping TLSDoor.Initializer
     ) {
         self.tls = tls
         self.nameReader = nameReader
-        self.timeout = timeout
+        self.patience = patience
         self.refusals = refusals
         self.logger = logger
         self.initializer = initializer
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        let channel = context.channel
+        timeout = context.eventLoop.assumeIsolated().scheduleTask(in: patience) {
+            self.isOver = true
+            self.refusals.noteSilence(channel)
+            channel.close(promise: nil)
+        }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case TLSUserEvent.handshakeCompleted(let negotiated) = event else {
             return context.fireUserInboundEventTriggered(event)
         }
-        timeout.cancel()
+        timeout?.cancel()
         isOver = true
         do {
             let peer = HandshakePeer(
@@ -72,13 +82,13 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        timeout.cancel()
+        timeout?.cancel()
         context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // A failed handshake: random bytes, no certificate, a wrong one. BoringSSL has sent its alert.
-        timeout.cancel()
+        timeout?.cancel()
         if !isOver {
             isOver = true
             refusals.noteFailure(error, of: tls, context.channel)

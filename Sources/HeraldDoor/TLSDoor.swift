@@ -128,16 +128,12 @@ package final class TLSDoor: Sendable {
             throw DoorError(code: .tooManyConnections, message: "\(configuration.name): connection limit reached")
         }
         channel.closeFuture.whenComplete { _ in self.state.withLock { $0.connections[key] = nil } }
-        let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(configuration.handshakeTimeout)) { [refusals] in
-            refusals.noteSilence(channel)
-            channel.close(promise: nil)
-        }
         let nameReader = ServerNameReader()
         let tls = NIOSSLServerHandler(context: context)
         let greeter = HandshakeHandler(
             tls: tls,
             nameReader: nameReader,
-            timeout: timeout,
+            patience: TimeAmount(configuration.handshakeTimeout),
             refusals: refusals,
             logger: logger,
             initializer: initializer

@@ -84,6 +84,21 @@ def test_noise_is_told_once(service):
     assert "not TLS" in line
 
 
+def test_who_begins_and_falls_silent_is_counted_once(service):
+    """By its silence, and not again by the end that the service makes of it."""
+    with socket.create_connection(("127.0.0.1", service.doors["device"]), timeout=30) as stranger:
+        # The head of a ClientHello.
+        stranger.sendall(bytes.fromhex("160301020001"))
+        try:
+            while stranger.recv(1024):
+                pass
+        except ConnectionResetError:
+            pass
+    eventually(lambda: counted(service, "timeout") == 1, what="the count")
+    assert counted(service, "ended") == counted(service, "no_tls") == counted(service, "failed") == 0
+    assert told(service) == []
+
+
 @pytest.mark.parametrize("version", [4, 5], ids=["3.1.1", "5"])
 def test_a_revoked_device_is_told_so_when_it_comes_again(service, enroll, version):
     device = enroll(service)
