@@ -154,8 +154,9 @@ def test_shutdown_in_mid_batch(day):
     assert day(1000, ["shutdown", "--share", "1%", "--seed", 2, "--for", "8s"]).hits["shutdown"] >= 1
 
 
+@pytest.mark.timeout(120)
 def test_connections_that_drop(day):
-    assert day(1000, ["drop", "--share", "1%", "--seed", 3, "--for", "15s"]).hits["drop"] >= 3
+    assert day(1000, ["drop", "--share", "1%", "--seed", 3, "--for", "15s"], timeout=100).hits["drop"] >= 3
 
 
 @pytest.mark.timeout(120)
