@@ -79,6 +79,26 @@ struct BundleTests {
         await fixture.close()
     }
 
+    @Test func `what a bundle said is in no file any more once it has gone`() async throws {
+        let text = "only the owner should read this"
+        let letters = (1...30 as ClosedRange<UInt64>).map { number in
+            Letter(scene.notification(number, to: StoreScene.slot(number), payload: String(repeating: text, count: 30)))
+        }
+        func isOnDisk() throws -> Bool {
+            try FileManager.default.contentsOfDirectory(atPath: fixture.folder.path).contains { name in
+                let file = FileManager.default.contents(atPath: fixture.folder.path + "/" + name)
+                return try #require(file).range(of: Data(text.utf8)) != nil
+            }
+        }
+        try await fixture.together { for letter in letters { scene.store.put(letter, reason: .power, tag: nil) } }
+        try await scene.restart()
+        #expect(try isOnDisk())
+        try await remove(1...30)
+        try await scene.restart()
+        #expect(try !isOnDisk())
+        await fixture.close()
+    }
+
     @Test func `who dies is marked, and a bundle of the dead goes with its marks`() async throws {
         try await putTogether(1...8)
         try await remove([2, 3, 5])

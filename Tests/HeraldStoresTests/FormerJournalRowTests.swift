@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldStores
 
-struct FormerJournalPageTests {
+struct FormerJournalRowTests {
     /// The longest record that there can be, as earlier versions wrote it.
     static let record: [UInt8] = [
         0xFB, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01,
@@ -23,19 +23,19 @@ struct FormerJournalPageTests {
 
     private func read(_ bytes: [UInt8]) -> (events: [JournalEvent], isWhole: Bool) {
         var events: [JournalEvent] = []
-        let isWhole = bytes.withUnsafeBytes { FormerJournalPage.read($0) { events.append($0) } }
+        let isWhole = bytes.withUnsafeBytes { FormerJournalRow.read($0) { events.append($0) } }
         return (events, isWhole)
     }
 
     @Test func `what earlier versions wrote is read`() {
-        let record = FormerJournalPageTests.record
+        let record = FormerJournalRowTests.record
         #expect(read(record) == ([event], true))
         #expect(read(record + record) == ([event, event], true))
         #expect(read([]) == ([], true))
     }
 
     @Test func `without the flag for it there is no replacement, and one of zeros is one`() {
-        var record = FormerJournalPageTests.record
+        var record = FormerJournalRowTests.record
         record[48] = 0
         #expect(read(record).events.map(\.replacement) == [nil])
         record[48] = 1
@@ -50,33 +50,15 @@ struct FormerJournalPageTests {
         (at: 50, value: 1),  // bytes that are always zero
         (at: 51, value: 255),
     ])
-    func `a record that cannot have been written ends the page`(flip: (at: Int, value: UInt8)) {
-        var record = FormerJournalPageTests.record
+    func `a record that cannot have been written ends the row`(flip: (at: Int, value: UInt8)) {
+        var record = FormerJournalRowTests.record
         record[flip.at] = flip.value
-        #expect(read(FormerJournalPageTests.record + record + FormerJournalPageTests.record) == ([event], false))
+        #expect(read(FormerJournalRowTests.record + record + FormerJournalRowTests.record) == ([event], false))
     }
 
     @Test(arguments: [1, 71, 73, 143])
     func `nothing is read beyond the bytes`(count: Int) {
-        let bytes = Array((FormerJournalPageTests.record + FormerJournalPageTests.record).prefix(count))
+        let bytes = Array((FormerJournalRowTests.record + FormerJournalRowTests.record).prefix(count))
         #expect(read(bytes) == (Array(repeating: event, count: count / 72), false))
-    }
-
-    @Test func `fingerprints tell what a page may be about`() {
-        let ids = [NotificationID(high: 1, low: 0), event.id, event.uniqueID]
-        #expect(FormerJournalPage.fingerprint(ids[0]) == 0x9E37_79B9_7F4A_7C15)
-        let prints = [event.id, event.uniqueID].map { FormerJournalPage.fingerprint($0).littleEndian }
-        let found = prints.withUnsafeBytes { bytes in
-            ids.map { FormerJournalPage.mayTell(of: $0, fingerprints: bytes) }
-        }
-        #expect(found == [false, true, true])
-        #expect(
-            prints.withUnsafeBytes {
-                !FormerJournalPage.mayTell(
-                    of: event.uniqueID,
-                    fingerprints: UnsafeRawBufferPointer(rebasing: $0[..<15])
-                )
-            }
-        )
     }
 }

@@ -101,11 +101,10 @@ struct FormerStoreTests {
     private static let idOfLines = NotificationID(high: 0x0102_0304_0506_0708, low: .max)
 
     private static func insertLines(_ count: Int, _ position: Int, _ database: Database) throws {
-        let prints = [idOfLines, NotificationID(high: 3, low: 4)].map { FormerJournalPage.fingerprint($0).littleEndian }
         func data(_ bytes: some Sequence<UInt8>) -> Data { Data(repeatElement(Array(bytes), count: count).joined()) }
         try database.execute(
             sql: "INSERT INTO journal VALUES (?, -5, -5, ?, ?)",
-            arguments: [position, prints.withUnsafeBytes { data($0) }, data(FormerJournalPageTests.record)]
+            arguments: [position, data(repeatElement(7, count: 16)), data(FormerJournalRowTests.record)]
         )
     }
 
@@ -167,12 +166,12 @@ struct FormerStoreTests {
         let event = JournalEvent(.received, written[0], at: WallTime(milliseconds: 0))
         store.record([event])
         #expect(try await lines() == 3)
-        let page = try await store.change { database, _ in
+        let positions = try await store.change { database, _ in
             try Int64.fetchAll(database, sql: "SELECT position FROM journal ORDER BY position")
         }
-        #expect(page == [0, 88, 264])
+        #expect(positions == [0, 88, 296])
         // The second row, and the new one.
-        try await store.trim(before: WallTime(milliseconds: -9), maximumBytes: 264)
+        try await store.trim(before: WallTime(milliseconds: -9), maximumBytes: 300)
         #expect(try await lines() == 2)
         try await store.trim(before: WallTime(milliseconds: -4), maximumBytes: .max)
         #expect(try await lines() == 0)

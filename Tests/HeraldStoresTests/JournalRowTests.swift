@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldStores
 
-struct JournalPageTests {
+struct JournalRowTests {
     private static let slot = Slot(device: DeviceNumber(300), app: AppNumber(2))
 
     private static func event(
@@ -31,15 +31,15 @@ struct JournalPageTests {
     ]
 
     private func row(_ events: [JournalEvent]) -> [UInt8] {
-        var page = JournalPage()
-        for event in events { page.append(event) }
-        return page.row
+        var row = JournalRow()
+        for event in events { row.append(event) }
+        return row.bytes
     }
 
     /// - Returns: nil if it is not what was written.
     private func read(_ row: [UInt8]) -> [JournalEvent]? {
         var events: [JournalEvent] = []
-        let isWhole = row.withUnsafeBytes { JournalPage.read($0) { events.append($0) } }
+        let isWhole = row.withUnsafeBytes { JournalRow.read($0) { events.append($0) } }
         return isWhole ? events : nil
     }
 
@@ -54,12 +54,12 @@ struct JournalPageTests {
         let unique2: [UInt8] = [0x0B, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]
         let id1: [UInt8] = [0x0A, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]
         let unique1: [UInt8] = [0x0B, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]
-        // Twice 1000 is 15 × 128 + 80; 300 is 2 × 128 + 44.
-        let received = [1, 0b111, 0x80 | 80, 15, 0x80 | 44, 2, 2] + id2 + unique2
+        // Twice 1000 is 15 × 128 + 80; 300 is 256 + 44.
+        let received = [1, 0b111, 0x80 | 80, 15, 44, 1, 0, 0, 0, 0, 0, 0, 2] + id2 + unique2
         let stored: [UInt8] = [10, 0, 6]
         let replaced = [20, 0b10110, 0] + id1 + unique1
-        #expect(row(JournalPageTests.usual) == sealed(received + stored + replaced))
-        #expect(received.count + stored.count + replaced.count == 77)
+        #expect(row(JournalRowTests.usual) == sealed(received + stored + replaced))
+        #expect(received.count + stored.count + replaced.count == 83)
     }
 
     @Test func `lines read back, whatever they say and follow`() {
@@ -67,11 +67,11 @@ struct JournalPageTests {
         let highest = Slot(device: DeviceNumber(.max), app: AppNumber(.max))
         var events: [JournalEvent] = []
         for time in [0, -1, .max, .min, 5, 5, 1_800_000_000_000] as [Int64] {
-            for slot in [lowest, highest, JournalPageTests.slot] {
+            for slot in [lowest, highest, JournalRowTests.slot] {
                 for number in [0, .max, 7] as [UInt64] {
-                    events.append(JournalPageTests.event(.delivered, number, at: time, slot: slot))
+                    events.append(JournalRowTests.event(.delivered, number, at: time, slot: slot))
                     events.append(
-                        JournalPageTests.event(
+                        JournalRowTests.event(
                             .replaced,
                             number,
                             at: time,
@@ -80,15 +80,15 @@ struct JournalPageTests {
                         )
                     )
                     // By itself, by what the line before is about, and by zeros.
-                    events.append(JournalPageTests.event(.replaced, number, at: time, slot: slot, replacement: number))
-                    events.append(JournalPageTests.event(.replaced, 9, at: time, slot: slot, replacement: number))
-                    events.append(JournalPageTests.event(.replaced, 9, at: time, slot: slot, replacement: 0))
+                    events.append(JournalRowTests.event(.replaced, number, at: time, slot: slot, replacement: number))
+                    events.append(JournalRowTests.event(.replaced, 9, at: time, slot: slot, replacement: number))
+                    events.append(JournalRowTests.event(.replaced, 9, at: time, slot: slot, replacement: 0))
                 }
             }
         }
-        for state in JournalState.allCases { events.append(JournalPageTests.event(state, 3, at: 9)) }
+        for state in JournalState.allCases { events.append(JournalRowTests.event(state, 3, at: 9)) }
         // Half of what names a notification is as before.
-        let last = JournalPageTests.event(.received, 3, at: 9)
+        let last = JournalRowTests.event(.received, 3, at: 9)
         events.append(
             JournalEvent(time: last.time, id: last.id, uniqueID: last.id, slot: last.slot, state: .received)
         )
@@ -99,18 +99,18 @@ struct JournalPageTests {
         for event in events { #expect(read(row([event])) == [event]) }
     }
 
-    @Test func `a page knows how many lines it has, and from when to when`() {
-        var page = JournalPage()
-        for event in JournalPageTests.usual.reversed() { page.append(event) }
-        #expect(page.count == 3 && page.firstTime == 1000 && page.lastTime == 1003)
-        #expect(!page.isFull)
-        for _ in 3..<JournalPage.lineLimit { page.append(JournalPageTests.usual[0]) }
-        #expect(page.isFull)
-        #expect(read(page.row)?.count == 4096)
+    @Test func `a row knows how many lines it has, and from when to when`() {
+        var row = JournalRow()
+        for event in JournalRowTests.usual.reversed() { row.append(event) }
+        #expect(row.count == 3 && row.firstTime == 1000 && row.lastTime == 1003)
+        #expect(!row.isFull)
+        for _ in 3..<JournalRow.lineLimit { row.append(JournalRowTests.usual[0]) }
+        #expect(row.isFull)
+        #expect(read(row.bytes)?.count == 4096)
     }
 
-    @Test func `a page in which anything is changed, missing or too much gives no line`() {
-        let whole = row(JournalPageTests.usual)
+    @Test func `a row in which anything is changed, missing or too much gives no line`() {
+        let whole = row(JournalRowTests.usual)
         for place in whole.indices {
             for bit in 0..<8 {
                 var damaged = whole
@@ -125,21 +125,47 @@ struct JournalPageTests {
         #expect(read(sealed([])) == nil)
     }
 
+    private static let slotBytes: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0, 1]
+    private static let ids = [UInt8](repeating: 0, count: 32)
+
     @Test(
         arguments: [
-            [1, 0b111, 0, 1],  // ends within the slot
-            [0, 0b111, 0, 1, 1] + [UInt8](repeating: 0, count: 32),  // no such state
-            [1, 0b10_0111, 0, 1, 1] + [UInt8](repeating: 0, count: 32),  // no such part
-            [1, 0b110, 0] + [UInt8](repeating: 0, count: 32),  // nothing before it has a slot
-            [1, 0b101, 0, 1, 1] + [UInt8](repeating: 0, count: 16),  // nor an identifier
-            [20, 0b1_0111, 0, 1, 1] + [UInt8](repeating: 0, count: 32),  // nor a replacement
-            [20, 0b1111, 0, 1, 1] + [UInt8](repeating: 0, count: 47),  // ends within the replacement
-            [1, 0b111, 0, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0x1F] + [UInt8](repeating: 0, count: 32),  // app of 33 bits
-            [1, 0b111, 0] + [UInt8](repeating: 0xFF, count: 9) + [2, 1] + [UInt8](repeating: 0, count: 32),  // 65 bits
-            [1, 0b111, 0] + [UInt8](repeating: 0xFF, count: 10) + [1, 1] + [UInt8](repeating: 0, count: 32),
+            [1, 0b111, 0] + slotBytes.dropLast(),  // ends within the slot
+            [0, 0b111, 0] + slotBytes + ids,  // no such state
+            [1, 0b10_0111, 0] + slotBytes + ids,  // no such part
+            [1, 0b110, 0] + ids,  // nothing before it has a slot
+            [1, 0b101, 0] + slotBytes + ids.prefix(16),  // nor an identifier
+            [20, 0b1_0111, 0] + slotBytes + ids,  // nor a replacement
+            [20, 0b1111, 0] + slotBytes + ids + ids.prefix(15),  // ends within the replacement
+            [1, 0b111, 0] + slotBytes.dropLast() + [0xFF, 0xFF, 0xFF, 0xFF, 0x1F] + ids,  // an app of 33 bits
+            [1, 0b111] + [UInt8](repeating: 0xFF, count: 9) + [2] + slotBytes + ids,  // 65 bits
+            [1, 0b111] + [UInt8](repeating: 0xFF, count: 10) + slotBytes + ids,
         ] as [[UInt8]]
     )
     func `lines that cannot have been written are not believed, even with a checksum`(lines: [UInt8]) {
         #expect(read(sealed(lines)) == nil)
+    }
+
+    private func mayTell(_ id: NotificationID, _ bytes: [UInt8]) -> Bool {
+        bytes.withUnsafeBytes { JournalRow.mayTell(of: id, $0) }
+    }
+
+    @Test func `a row may tell of each identifier that is in it, and of no other`() {
+        let bytes = row(JournalRowTests.usual)
+        for event in JournalRowTests.usual {
+            #expect(mayTell(event.id, bytes) && mayTell(event.uniqueID, bytes))
+        }
+        #expect(!mayTell(NotificationID(high: 0x0A, low: 3), bytes))
+    }
+
+    @Test func `an identifier is found wherever it stands, also behind its own beginning`() {
+        let id = NotificationID(high: 0x0101_0101_0101_0101, low: 0x0201_0101_0101_0101)
+        let spelling = [UInt8](repeating: 1, count: 15) + [2]
+        for before in 0..<40 {
+            let bytes = [UInt8](repeating: 1, count: before) + spelling
+            #expect(mayTell(id, bytes) && mayTell(id, bytes + [0]))
+            #expect(!mayTell(id, bytes.dropLast()))
+        }
+        #expect(!mayTell(id, []))
     }
 }

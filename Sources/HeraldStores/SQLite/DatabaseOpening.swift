@@ -107,11 +107,11 @@ struct DatabaseOpening {
     }
 
     private func setDurable(_ database: Database) throws {
-        // FAST: what is deleted is overwritten where that costs no more I/O.
+        // What is deleted is overwritten, also in pages that become free: FAST would leave those as they are.
         try database.execute(
             sql: """
                 PRAGMA synchronous = FULL;
-                PRAGMA secure_delete = FAST;
+                PRAGMA secure_delete = ON;
                 PRAGMA journal_size_limit = \(configuration.logPageLimit * 4096);
                 """
         )

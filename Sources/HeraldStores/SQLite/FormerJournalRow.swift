@@ -2,7 +2,7 @@ import HeraldMailbox
 import HeraldModel
 
 /// A row of the journal as Herald wrote it until the fourth format: records of nine words of eight bytes, little-endian,
-/// and in a column of their own two fingerprints for each.
+/// and in a column of their own what once stood for their identifiers in a search.
 ///
 /// Such rows are read until their time is over.
 ///
@@ -14,21 +14,8 @@ import HeraldModel
 /// | 5 | device number |
 /// | 6 | app number × 2³², plus state × 2⁸, plus 1 if there is a replacement |
 /// | 7, 8 | the replacement's identifier, or zero; in the line of a broadcast that was sent, to how many devices |
-enum FormerJournalPage {
+enum FormerJournalRow {
     static let recordLength = 72
-
-    /// Eight bytes that stand for an identifier in a search; what they find is compared in full.
-    static func fingerprint(_ id: NotificationID) -> UInt64 {
-        (id.high &* 0x9E37_79B9_7F4A_7C15) ^ id.low
-    }
-
-    /// Whether one of the lines may be about the notification.
-    static func mayTell(of id: NotificationID, fingerprints: UnsafeRawBufferPointer) -> Bool {
-        let wanted = fingerprint(id).littleEndian
-        return stride(from: 0, to: fingerprints.count - 7, by: 8).contains {
-            fingerprints.loadUnaligned(fromByteOffset: $0, as: UInt64.self) == wanted
-        }
-    }
 
     /// Hands every line to `body`, oldest first, up to one that makes no sense.
     /// - Returns: Whether all made sense.

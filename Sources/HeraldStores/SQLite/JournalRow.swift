@@ -1,11 +1,17 @@
 import HeraldMailbox
 import HeraldModel
 
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
 /// Lines of the journal as they lie on disk, in one row: oldest first, and at the end eight bytes of ``Checksum`` over all of
 /// them.
 ///
 /// What is left out of a line is as in the line before. What one commit does about one notification (received, stored, the
-/// older one replaced) stands together, and these three lines take some 75 bytes instead of 216.
+/// older one replaced) stands together, and these three lines take some 85 bytes instead of 264.
 ///
 /// Never change it. Of each line:
 ///
@@ -14,15 +20,15 @@ import HeraldModel
 /// | 1 | the state |
 /// | 1 | which of what follows is there (``Parts``) |
 /// | 1 to 10 | the time: milliseconds since that of the line before, in the first since 1970 |
-/// | 1 to 10, 1 to 5 | device number, app number |
+/// | 8, 1 to 5 | device number, app number |
 /// | 16 | the provider's identifier |
 /// | 16 | the service's identifier |
 /// | 16 | the replacement's identifier; in the line of a broadcast that was sent, to how many devices |
 ///
 /// Numbers have seven bits a byte, lowest first, and the eighth set where another byte follows; the time may go back, so it
-/// is doubled, and told as the complement of that if it is negative. Identifiers and checksum are little-endian, of an
-/// identifier the upper eight bytes first.
-struct JournalPage {
+/// is doubled, and told as the complement of that if it is negative. Device numbers, identifiers and checksum are
+/// little-endian, of an identifier the upper eight bytes first.
+struct JournalRow {
     private struct Parts: OptionSet {
         let rawValue: UInt8
 
@@ -38,19 +44,19 @@ struct JournalPage {
 
     /// More in one row would be slow to take apart in a search.
     static let lineLimit = 4096
-    private static let longestLine = 2 + 10 + 10 + 5 + 3 * 16
+    private static let longestLine = 2 + 10 + 8 + 5 + 3 * 16
     private static let checksumLength = 8
 
     private(set) var count = 0
-    var isFull: Bool { count >= JournalPage.lineLimit }
+    var isFull: Bool { count >= JournalRow.lineLimit }
     /// Of the lines, milliseconds since 1970.
     private(set) var firstTime = Int64.max
     private(set) var lastTime = Int64.min
-    private var bytes: [UInt8] = []
+    private var lines: [UInt8] = []
     private var last: JournalEvent?
 
     mutating func append(_ event: JournalEvent) {
-        withUnsafeTemporaryAllocation(byteCount: JournalPage.longestLine, alignment: 8) { room in
+        withUnsafeTemporaryAllocation(byteCount: JournalRow.longestLine, alignment: 1) { room in
             var line = LineWriter(room)
             var parts: Parts = []
             if event.slot != last?.slot { parts.insert(.slot) }
@@ -63,13 +69,13 @@ struct JournalPage {
             line.add(byte: parts.rawValue)
             line.add(difference: event.time.milliseconds &- (last?.time.milliseconds ?? 0))
             if parts.contains(.slot) {
-                line.add(number: event.slot.device.value)
+                line.add(word: event.slot.device.value)
                 line.add(number: UInt64(event.slot.app.value))
             }
             if parts.contains(.id) { line.add(event.id) }
             if parts.contains(.uniqueID) { line.add(event.uniqueID) }
             if parts.contains(.replacement), let replacement = event.replacement { line.add(replacement) }
-            bytes.append(contentsOf: line.written)
+            lines.append(contentsOf: line.written)
         }
         count += 1
         firstTime = min(firstTime, event.time.milliseconds)
@@ -77,18 +83,38 @@ struct JournalPage {
         last = event
     }
 
-    /// What lies in the row.
-    var row: [UInt8] {
-        let sum = bytes.withUnsafeBytes { JournalPage.checksum($0) }
-        return bytes + withUnsafeBytes(of: sum.littleEndian) { Array($0) }
+    /// What lies on disk.
+    var bytes: [UInt8] {
+        let sum = lines.withUnsafeBytes { JournalRow.checksum($0) }
+        return lines + withUnsafeBytes(of: sum.littleEndian) { Array($0) }
+    }
+
+    /// Whether one of the lines may be about a notification: the first of a row's lines that has an identifier spells it.
+    ///
+    /// A search takes only such rows apart; this looks at some bytes in 256.
+    static func mayTell(of id: NotificationID, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        withUnsafeBytes(of: (id.high.littleEndian, id.low.littleEndian)) { spelling in
+            guard let wanted = spelling.baseAddress, var place = bytes.baseAddress else { return false }
+            let end = place + bytes.count
+            while end - place >= spelling.count {
+                guard let next = memchr(place, CInt(spelling[0]), end - place - spelling.count + 1) else {
+                    return false
+                }
+                if memcmp(next, wanted, spelling.count) == 0 { return true }
+                place = UnsafeRawPointer(next) + 1
+            }
+            return false
+        }
     }
 
     /// Hands every line of a row to `body`, oldest first.
-    /// - Returns: Whether it is what was written; none of its lines is handed on otherwise.
-    static func read(_ row: UnsafeRawBufferPointer, _ body: (JournalEvent) -> Void) -> Bool {
-        guard row.count > checksumLength else { return false }
-        let lines = UnsafeRawBufferPointer(rebasing: row.dropLast(checksumLength))
-        let sum = row.loadUnaligned(fromByteOffset: lines.count, as: UInt64.self)
+    ///
+    /// None if the checksum is wrong.
+    /// - Returns: Whether all of it makes sense.
+    static func read(_ bytes: UnsafeRawBufferPointer, _ body: (JournalEvent) -> Void) -> Bool {
+        guard bytes.count > checksumLength else { return false }
+        let lines = UnsafeRawBufferPointer(rebasing: bytes.dropLast(checksumLength))
+        let sum = bytes.loadUnaligned(fromByteOffset: lines.count, as: UInt64.self)
         guard UInt64(littleEndian: sum) == checksum(lines) else { return false }
         var reader = LineReader(lines)
         var last: JournalEvent?
@@ -157,10 +183,14 @@ private struct LineWriter {
         add(number: UInt64(bitPattern: (difference << 1) ^ (difference >> 63)))
     }
 
+    mutating func add(word: UInt64) {
+        room.storeBytes(of: word.littleEndian, toByteOffset: count, as: UInt64.self)
+        count += 8
+    }
+
     mutating func add(_ id: NotificationID) {
-        room.storeBytes(of: id.high.littleEndian, toByteOffset: count, as: UInt64.self)
-        room.storeBytes(of: id.low.littleEndian, toByteOffset: count + 8, as: UInt64.self)
-        count += 16
+        add(word: id.high)
+        add(word: id.low)
     }
 }
 
@@ -199,16 +229,18 @@ private struct LineReader {
     }
 
     mutating func slot() -> Slot? {
-        guard let device = number(), let app = number().flatMap(UInt32.init(exactly:)) else { return nil }
+        guard let device = word(), let app = number().flatMap(UInt32.init(exactly:)) else { return nil }
         return Slot(device: DeviceNumber(device), app: AppNumber(app))
     }
 
+    mutating func word() -> UInt64? {
+        guard offset + 8 <= bytes.count else { return nil }
+        defer { offset += 8 }
+        return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+
     mutating func id() -> NotificationID? {
-        guard offset + 16 <= bytes.count else { return nil }
-        defer { offset += 16 }
-        return NotificationID(
-            high: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)),
-            low: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
-        )
+        guard let high = word(), let low = word() else { return nil }
+        return NotificationID(high: high, low: low)
     }
 }

@@ -2,11 +2,11 @@ import GRDB
 import HeraldMailbox
 import HeraldModel
 
-/// A search through the journal, newest page first, a bounded number of pages at a time: a long read would keep the
+/// A search through the journal, newest row first, a bounded number of rows at a time: a long read would keep the
 /// write-ahead log from starting over.
 struct JournalSearch: Sendable {
     /// How many rows one step reads.
-    static let pagesPerStep = 256
+    static let rowsPerStep = 256
 
     let query: JournalQuery
     let limit: Int
@@ -15,7 +15,7 @@ struct JournalSearch: Sendable {
     /// Rows before this position are still to be read; nil at the end.
     private(set) var position: Int64? = .max
     /// How many rows make no sense.
-    private(set) var damagedPages = 0
+    private(set) var damagedRows = 0
 
     init(query: JournalQuery, limit: Int) {
         self.query = query
@@ -24,46 +24,39 @@ struct JournalSearch: Sendable {
 
     var isFinished: Bool { position == nil || found.count >= limit }
 
-    /// Reads the next pages.
+    /// Reads the next rows.
     /// - Throws: `DatabaseError`.
     mutating func step(_ database: Database) throws {
         guard let before = position, !isFinished else { return }
-        let pages = try HotStatement(
+        let rows = try HotStatement(
             database,
             sql: """
-                SELECT position, fingerprints, events FROM journal
-                WHERE position < ? ORDER BY position DESC LIMIT \(JournalSearch.pagesPerStep)
+                SELECT position, length(fingerprints), events FROM journal
+                WHERE position < ? ORDER BY position DESC LIMIT \(JournalSearch.rowsPerStep)
                 """,
             isCached: true
         )
-        pages.bind(before, at: 1)
+        rows.bind(before, at: 1)
         var count = 0
-        try pages.forEachRow { row in
+        try rows.forEachRow { row in
             count += 1
             position = row.integer(0)
             collect(row)
             return found.count < limit
         }
-        if count < JournalSearch.pagesPerStep, found.count < limit { position = nil }
+        if count < JournalSearch.rowsPerStep, found.count < limit { position = nil }
     }
 
     private mutating func collect(_ row: HotRow) {
-        let fingerprints = row.bytes(1)
+        let bytes = row.bytes(2)
+        let isFormer = row.integer(1) > 0
+        if case .notification(let id) = query, !isFormer, !JournalRow.mayTell(of: id, bytes) { return }
         var matching: [JournalEvent] = []
         func note(_ event: JournalEvent) {
             if matches(event) { matching.append(event) }
         }
-        let isWhole: Bool
-        if fingerprints.isEmpty {
-            isWhole = JournalPage.read(row.bytes(2), note)
-        } else {
-            // Lines that cannot match are not even read from the file.
-            if case .notification(let id) = query, !FormerJournalPage.mayTell(of: id, fingerprints: fingerprints) {
-                return
-            }
-            isWhole = FormerJournalPage.read(row.bytes(2), note)
-        }
-        if !isWhole { damagedPages += 1 }
+        let isWhole = isFormer ? FormerJournalRow.read(bytes, note) : JournalRow.read(bytes, note)
+        if !isWhole { damagedRows += 1 }
         found += matching.suffix(limit - found.count).reversed()
     }
 

@@ -4,6 +4,9 @@ import HeraldModel
 
 /// The rows of the table `journal`, written by the writer's connection.
 struct JournalTable {
+    /// What a row takes beside its bytes.
+    private static let bytesPerRow = 32
+
     private let insertion: HotStatement
     /// How many bytes were ever written: the next row's position.
     private(set) var position: Int64
@@ -16,21 +19,21 @@ struct JournalTable {
         position = try JournalTable.end(database)
     }
 
-    /// Writes pages, a row each.
+    /// Writes rows.
     /// - Returns: The position after them, for ``moved(to:)`` once they are durable.
     /// - Throws: `DatabaseError`.
-    func append(_ pages: [JournalPage]) throws -> Int64 {
+    func append(_ rows: [JournalRow]) throws -> Int64 {
         var position = position
-        for page in pages {
-            let bytes = page.row
+        for row in rows {
+            let bytes = row.bytes
             insertion.bind(position, at: 1)
-            insertion.bind(page.firstTime, at: 2)
-            insertion.bind(page.lastTime, at: 3)
+            insertion.bind(row.firstTime, at: 2)
+            insertion.bind(row.lastTime, at: 3)
             try bytes.withUnsafeBytes {
                 insertion.bind(borrowed: $0, at: 4)
                 try insertion.run()
             }
-            position += Int64(bytes.count)
+            position += Int64(bytes.count + JournalTable.bytesPerRow)
         }
         return position
     }
@@ -43,7 +46,8 @@ struct JournalTable {
         try Int64.fetchOne(
             database,
             sql: """
-                SELECT position + length(fingerprints) + length(events) FROM journal ORDER BY position DESC LIMIT 1
+                SELECT position + length(fingerprints) + length(events) + \(bytesPerRow) FROM journal
+                ORDER BY position DESC LIMIT 1
                 """
         ) ?? 0
     }

@@ -25,10 +25,10 @@ extension SQLiteStore: JournalStore {
                 return search
             }
         }
-        if search.damagedPages > 0 {
+        if search.damagedRows > 0 {
             logger.error(
                 "parts of the journal are damaged and were left out",
-                metadata: ["pages": "\(search.damagedPages)"]
+                metadata: ["rows": "\(search.damagedRows)"]
             )
         }
         return search.found.reversed()

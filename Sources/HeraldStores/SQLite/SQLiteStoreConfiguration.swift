@@ -35,7 +35,7 @@ package struct SQLiteStoreConfiguration: Sendable {
 
     // Upkeep.
 
-    /// How many expired notifications, or journal pages, are removed before others may commit.
+    /// How many expired notifications, or rows of the journal, are removed before others may commit.
     package var upkeepSlice = 128
     /// After how many pages in the write-ahead log they are copied into the database file, between two commits: a
     /// commit is held up by one such slice at most.

@@ -19,7 +19,7 @@ enum Schema {
             try database.execute(sql: "DROP TABLE mailbox; PRAGMA user_version = 3;")
         }
         // New rows say the same in another form; those that are there stay as they are.
-        migrator.registerMigration("4: pages of the journal", foreignKeyChecks: .immediate) { database in
+        migrator.registerMigration("4: rows of the journal", foreignKeyChecks: .immediate) { database in
             try database.execute(sql: "PRAGMA user_version = 4;")
         }
         return migrator
@@ -61,8 +61,8 @@ enum Schema {
 
         """
 
-    /// One row for each commit's lines (``JournalPage``); where there are fingerprints it is of an earlier format
-    /// (``FormerJournalPage``).
+    /// One row for each commit's lines (``JournalRow``); where there are fingerprints it is of an earlier format
+    /// (``FormerJournalRow``).
     ///
     /// `position` counts the bytes ever written before it, so that the first and the last row tell the journal's size.
     private static let journal = """

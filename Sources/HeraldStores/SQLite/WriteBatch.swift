@@ -27,7 +27,7 @@ struct WriteBatch {
     private var deaths: [Place] = []
     /// Who is left in bundles that go, in the order in which they are written again.
     private var moved: [(slot: Slot, sequence: UInt64)] = []
-    private(set) var journal: [JournalPage] = []
+    private(set) var journal: [JournalRow] = []
     /// When this batch is; the time of its `stored` and `replaced` lines.
     private(set) var now = WallTime(milliseconds: 0)
     /// The next put's sequence.
@@ -93,7 +93,7 @@ struct WriteBatch {
 
     /// Adds a line to the journal.
     mutating func record(_ event: JournalEvent) {
-        if journal.isEmpty || journal[journal.count - 1].isFull { journal.append(JournalPage()) }
+        if journal.isEmpty || journal[journal.count - 1].isFull { journal.append(JournalRow()) }
         journal[journal.count - 1].append(event)
     }
 
