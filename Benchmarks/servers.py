@@ -122,7 +122,9 @@ class Herald(Ours):
 
     def provider_token(self):
         keys = self.folder.with_name(self.folder.name + "-keys")
-        keys.mkdir(exist_ok=True)
+        # That of a service which had the folder before.
+        shutil.rmtree(keys, ignore_errors=True)
+        keys.mkdir()
         subprocess.run([str(RELEASE / "herald"), "provider", "key", "--data", str(self.folder), "--team", TEAM, "--out",
                         str(keys)], check=True, capture_output=True)
         (key,) = keys.glob("AuthKey_*.p8")
