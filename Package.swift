@@ -36,6 +36,9 @@ let configuration = Target.Dependency.product(name: "Configuration", package: "s
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
+/// Programs have it, libraries leave the choice to those who use them; macOS has an allocator of its own.
+let allocator = Target.Dependency.target(name: "CAllocator", condition: .when(platforms: [.linux]))
+
 /// A target of Herald's own; which target may name which is the import table of docs/architecture.md.
 func herald(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: settings)
@@ -133,6 +136,7 @@ let package = Package(
             ]
         ),
         .target(name: "CSpawn"),
+        .target(name: "CAllocator", linkerSettings: [.linkedLibrary("jemalloc")]),
         herald(
             "HeraldDevice",
             [
@@ -159,7 +163,7 @@ let package = Package(
                 "HeraldDevice", "HeraldScreen", "HeraldWeb",
                 argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
                 nioHTTP1,
-                nioPosix, httpClient,
+                nioPosix, httpClient, allocator,
             ],
             swiftSettings: settings
         ),
@@ -266,19 +270,18 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
             "CourierBench",
             [
                 "LoadKit", "HeraldCourier", "HeraldDoor", "HeraldMailbox", "HeraldModel", "HeraldStores", "HeraldTrust",
-                argumentParser, logging, nioCore, nioPosix,
+                allocator, argumentParser, logging, nioCore, nioPosix,
             ]
         ),
         benchmark(
             "GatewayBench",
             [
-                "HeraldDoor", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldTrust", argumentParser, crypto,
-                logging,
-                nioCore, nioPosix, nioSSL,
+                "HeraldDoor", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldTrust", allocator,
+                argumentParser, crypto, logging, nioCore, nioPosix, nioSSL,
             ]
         ),
         benchmark("ClientBench", ["HeraldModel", "HeraldProvider", argumentParser]),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
-        benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", grdbSQLite, logging]),
+        benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", allocator, grdbSQLite, logging]),
     ]
 }

@@ -1,5 +1,6 @@
 """What the process takes of its machine, under the names that dashboards know."""
 
+import glob
 import os
 import time
 import urllib.request
@@ -40,3 +41,14 @@ def test_they_are_what_the_system_says(fresh, enroll):
     for link in links:
         link.close()
     eventually(lambda: process_metrics(service)[1]["process_open_fds"] < after["process_open_fds"])
+
+
+def test_its_memory_comes_from_an_allocator_that_gives_back(shared):
+    """A thread of the allocator's own: its settings were read, too."""
+    maps = open(f"/proc/{shared.pid}/maps", encoding="utf-8").read()
+    assert "libjemalloc" in maps
+
+    def threads():
+        return {open(path, encoding="utf-8").read().strip() for path in glob.glob(f"/proc/{shared.pid}/task/*/comm")}
+
+    eventually(lambda: "jemalloc_bg_thd" in threads(), what="the allocator's thread")
