@@ -16,7 +16,7 @@ SOURCES = Package.swift Sources Tests Examples/PushChat/Package.swift Examples/P
 
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
 LIBRARIES = libjemalloc-dev libnghttp2-dev libpq-dev libsqlite3-dev pkg-config
-PEERS = chromium chromium-driver curl dbus-daemon iproute2 openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql strace \
+PEERS = binutils chromium chromium-driver curl dbus-daemon iproute2 openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql strace \
 	python3 python3-dbusmock python3-venv
 RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 

@@ -2,10 +2,11 @@
 
 import pathlib
 import re
+import subprocess
 
 import pytest
 
-from service import ROOT
+from service import HERALD, ROOT
 
 HERE = pathlib.Path(__file__).parent
 COMPATIBILITY = (ROOT / "docs" / "compatibility.md").read_text()
@@ -28,3 +29,22 @@ def test_every_reason_is_in_the_document_of_compatibility():
 def test_links_between_documents_lead_somewhere(document):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
         assert (document.parent / target).exists(), target
+
+
+def test_installing_names_the_packages_of_every_library_that_the_binary_needs():
+    """Of the system's: where the Swift runtime is not in the binary it is the toolchain's."""
+    (line,) = re.findall(r"^apt-get install (.*lib.*)$", (ROOT / "docs" / "operations.md").read_text(), re.M)
+    needed = re.findall(r"NEEDED.*\[(.+)\]", output("readelf", "--dynamic", HERALD))
+    places = dict(re.findall(r"^\s+(\S+) => (/\S+) ", output("ldd", HERALD), re.M))
+    packages = set()
+    for library in needed:
+        place = pathlib.Path(places.get(library, "/lib64/" + library)).resolve()
+        if "swift" not in str(place):
+            packages |= {name.split(":")[0] for name in output("dpkg", "--search", f"*/{place.name}").splitlines()}
+    assert {"libjemalloc2", "libnghttp2-14", "libc6"} <= packages
+    # These two are on every Debian.
+    assert packages - {"libc6", "libgcc-s1"} <= set(line.split())
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
