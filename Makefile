@@ -25,8 +25,8 @@ RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 pyt
 build: libraries
 	swift build $(FLAGS) --product herald
 
-install: CONFIGURATION = release
-install: build
+install:
+	$(MAKE) build CONFIGURATION=release
 	install -D -s -m 755 .build/release/herald $(DESTDIR)$(PREFIX)/bin/herald
 
 run: build

@@ -36,7 +36,7 @@ let configuration = Target.Dependency.product(name: "Configuration", package: "s
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-/// Programs have it, libraries leave the choice to those who use them; macOS has an allocator of its own.
+/// The service has it, and what stands in for it in benchmarks; libraries leave it to their users, and macOS has its own.
 let allocator = Target.Dependency.target(name: "CAllocator", condition: .when(platforms: [.linux]))
 
 /// A target of Herald's own; which target may name which is the import table of docs/architecture.md.

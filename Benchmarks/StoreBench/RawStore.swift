@@ -27,7 +27,7 @@ struct RawStore {
             connection,
             """
             PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;
-            PRAGMA cache_size = -65536; PRAGMA secure_delete = FAST;
+            PRAGMA cache_size = -65536; PRAGMA secure_delete = ON;
             CREATE TABLE mailbox (sequence INTEGER PRIMARY KEY, device INTEGER NOT NULL, app INTEGER NOT NULL,
                 stored_until INTEGER, id BLOB NOT NULL, unique_id BLOB NOT NULL, received INTEGER NOT NULL,
                 priority INTEGER NOT NULL, push_type INTEGER NOT NULL, collapse_id TEXT, checksum INTEGER NOT NULL,

@@ -81,9 +81,9 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    /// It is done, or the connection is gone, even if it never became active.
+    func handlerRemoved(context: ChannelHandlerContext) {
         timeout?.cancel()
-        context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -213,9 +213,10 @@ def test_thousands_of_connections_that_say_nothing_keep_nobody_out(parties):
 
 @pytest.mark.slow
 def test_memory_comes_back_after_a_crowd(parties):
-    """What a crowd leaves behind does not add up."""
+    """What a crowd needed is given back, some seconds after it went."""
     context = tls_context(parties.service.ca, parties.certificate)
-    sizes = []
+    before = resident(parties.service)
+    peaks = []
     for _ in range(5):
         with Crowd() as crowd:
             for _ in range(200):
@@ -224,7 +225,8 @@ def test_memory_comes_back_after_a_crowd(parties):
                 crowd.add(connection)
             with parties.provider() as provider:
                 assert_accepted(provider.push(parties.token))
-        eventually(lambda: resident(parties.service) > 0)
-        sizes.append(resident(parties.service) / MIB)
-    print("\nafter each crowd of 200 × 200 streams:", " ".join(f"{size:.0f}" for size in sizes), "MiB")
-    assert sizes[-1] < sizes[1] + 32
+            peaks.append(resident(parties.service))
+        eventually(lambda: resident(parties.service) < before + 32 * MIB, what="the memory of before")
+    sizes = " ".join(f"{peak / MIB:.0f}" for peak in peaks)
+    print(f"\n{before / MIB:.0f} MiB before, with each crowd of 200 × 200 streams: {sizes} MiB")
+    assert max(peaks) < before + 128 * MIB

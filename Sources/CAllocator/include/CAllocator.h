@@ -1,7 +1,7 @@
 #ifndef HERALD_CALLOCATOR_H
 #define HERALD_CALLOCATOR_H
 
-/// Whoever depends on this target is linked against jemalloc, which takes the place of the C library's allocator in the
+/// A program that depends on this target is linked against jemalloc, which takes the place of the C library's allocator in the
 /// whole process. A notification is made on an event loop and freed on the store's thread: there the C library's takes
 /// the lock of another thread's arena, jemalloc none.
 ///

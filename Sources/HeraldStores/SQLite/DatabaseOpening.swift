@@ -120,6 +120,7 @@ struct DatabaseOpening {
         let answers = try [
             ("journal_mode", mode, "wal"),
             ("synchronous", String.fetchOne(database, sql: "PRAGMA synchronous"), "2"),
+            ("secure_delete", String.fetchOne(database, sql: "PRAGMA secure_delete"), "1"),
             ("wal_autocheckpoint", String.fetchOne(database, sql: "PRAGMA wal_autocheckpoint"), "0"),
             ("mmap_size", String.fetchOne(database, sql: "PRAGMA mmap_size") ?? "0", "0"),
         ]

@@ -91,7 +91,8 @@ struct JournalRow {
 
     /// Whether one of the lines may be about a notification: the first of a row's lines that has an identifier spells it.
     ///
-    /// A search takes only such rows apart; this looks at some bytes in 256.
+    /// A search takes only such rows apart. This compares where the first byte is right: one place in 256, if identifiers are
+    /// random.
     static func mayTell(of id: NotificationID, _ bytes: UnsafeRawBufferPointer) -> Bool {
         withUnsafeBytes(of: (id.high.littleEndian, id.low.littleEndian)) { spelling in
             guard let wanted = spelling.baseAddress, var place = bytes.baseAddress else { return false }

@@ -56,7 +56,11 @@ struct JournalSearch: Sendable {
             if matches(event) { matching.append(event) }
         }
         let isWhole = isFormer ? FormerJournalRow.read(bytes, note) : JournalRow.read(bytes, note)
-        if !isWhole { damagedRows += 1 }
+        if !isWhole {
+            damagedRows += 1
+            // Of the former form each line stands for itself.
+            guard isFormer else { return }
+        }
         found += matching.suffix(limit - found.count).reversed()
     }
 

@@ -8,7 +8,7 @@ struct JournalTable {
     private static let bytesPerRow = 32
 
     private let insertion: HotStatement
-    /// How many bytes were ever written: the next row's position.
+    /// How many bytes were ever written, with those of the rows themselves: the next row's position.
     private(set) var position: Int64
 
     init(_ database: Database) throws {

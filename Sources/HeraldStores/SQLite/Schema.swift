@@ -64,7 +64,7 @@ enum Schema {
     /// One row for each commit's lines (``JournalRow``); where there are fingerprints it is of an earlier format
     /// (``FormerJournalRow``).
     ///
-    /// `position` counts the bytes ever written before it, so that the first and the last row tell the journal's size.
+    /// `position` counts the bytes ever written before it, and some for each row, so that the first and the last row tell the journal's size.
     private static let journal = """
         CREATE TABLE journal (
             position INTEGER PRIMARY KEY,

@@ -15,7 +15,7 @@ struct StoreCheck {
     /// Checks the file if it was not closed.
     ///
     /// A check takes a second for some hundred megabytes, so it is bounded: a small file is checked from end to end, of
-    /// a large one the tables that matter most. The mailbox is read anyway, and the journal tells no lies: a page of it
+    /// a large one the tables that matter most. The mailbox is read anyway, and the journal tells no lies: a row of it
     /// that makes no sense is left out.
     /// - Throws: `DatabaseError`.
     func run(_ database: Database) throws {
