@@ -3,6 +3,8 @@
 import re
 import urllib.request
 
+from service import eventually
+
 
 def refused(service, door, reason):
     """How often a door has refused a connection for this reason."""
@@ -12,8 +14,15 @@ def refused(service, door, reason):
     return sum(float(value) for labels, value in lines if f'reason="{reason}"' in labels and f'door="{door}"' in labels)
 
 
-def told(service):
-    """The lines of the log about refused connections; none names a file of the machine that built the service."""
-    lines = [line for line in service.lines if "connection refused" in line]
+def told(service, count=0):
+    """The lines of the log about refused connections; none names a file of the machine that built the service.
+
+    Waits for as many as there have to be: what was counted may not have been read yet.
+    """
+    def found():
+        return [line for line in service.lines if "connection refused" in line]
+
+    eventually(lambda: len(found()) >= count, what=f"{count} lines about refused connections")
+    lines = found()
     assert not [line for line in lines if "BoringSSL" in line or "checkouts" in line or "Error:" in line], lines
     return lines

@@ -450,7 +450,7 @@ class TestManners:
             eventually(
                 lambda: {reason: refused(service, "activation", reason) for reason in expected} == expected, what="the counts"
             )
-        lines = told(service)
+        lines = told(service, 2)
         assert len(lines) == 2 and all("activation" in line and "127.0.0.1" in line for line in lines), lines
         assert any("of another authority" in line for line in lines)
 

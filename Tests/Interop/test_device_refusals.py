@@ -55,7 +55,7 @@ def test_what_is_wrong_with_a_certificate_is_told_and_counted(service, tmp_path,
     )
     assert knock(service, mqtt_wire.tls_context(service.ca, pem, tls)) is None
     eventually(lambda: counted(service, reason) == 1, what="the count")
-    (line,) = told(service)
+    (line,) = told(service, 1)
     assert words in line and "127.0.0.1" in line and "devices" in line
 
 
@@ -66,7 +66,7 @@ def test_strangers_are_told_once_and_all_are_counted(service, tmp_path):
         knock(service, foreign)
         knock(service, bare)
     eventually(lambda: counted(service, "other_authority") == counted(service, "no_certificate") == 20, what="the counts")
-    lines = told(service)
+    lines = told(service, 2)
     assert len(lines) == 2
     assert any("of another authority" in line for line in lines)
     assert any("showed no certificate" in line for line in lines)
@@ -80,7 +80,7 @@ def test_noise_is_told_once(service):
             while stranger.recv(1024):
                 pass
     eventually(lambda: counted(service, "no_tls") == 10, what="the count")
-    (line,) = told(service)
+    (line,) = told(service, 1)
     assert "not TLS" in line
 
 
@@ -111,7 +111,7 @@ def test_a_revoked_device_is_told_so_when_it_comes_again(service, enroll, versio
         assert connack.reason == (5 if version == 4 else Reason.NOT_AUTHORIZED)
         wire.until_closed()
     eventually(lambda: counted(service, "revoked") == 1, what="the count")
-    (line,) = told(service)
+    (line,) = told(service, 1)
     assert "the certificate is revoked" in line
 
 
