@@ -181,7 +181,7 @@ let package = Package(
             ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]
         ),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging]),
-        tests("HeraldDoorTests", ["HeraldDoor", "HeraldTrust", nioCore, nioEmbedded]),
+        tests("HeraldDoorTests", ["HeraldDoor", "HeraldTrust", logging, nioCore, nioEmbedded, nioSSL]),
         tests(
             "HeraldGatewayTests",
             [
