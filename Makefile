@@ -7,20 +7,29 @@ FLAGS = --configuration $(CONFIGURATION) $(if $(filter release,$(CONFIGURATION))
 PYTHON = .build/venv/bin/python
 # What `make bench` measures; nothing: all.
 FIGURES ?=
-# How often the crash test kills the service.
-CRASH_CYCLES ?= 100
+# Number of processes that run interop tests: more than cores, because tests wait most of their time.
+WORKERS ?= 6
+# The endurance test that `make soak` repeats (empty: all; `list` lists them), or the targets of `make fuzz` (empty: all).
+# FOR is the time of each (empty: each has its own).
+PART ?=
+FOR ?=
 # Where `make install` puts the binary: below DESTDIR, if something is to be packed.
 PREFIX ?= /usr/local
 DESTDIR ?=
+# Python keeps the compiled tests outside the source tree, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE =
+export PYTHONPYCACHEPREFIX = $(CURDIR)/.build/pycache
 SOURCES = Package.swift Sources Tests Examples/PushChat/Package.swift Examples/PushChat/Sources $(wildcard Benchmarks)
 
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
 LIBRARIES = libjemalloc-dev libnghttp2-dev libpq-dev libsqlite3-dev pkg-config
-PEERS = binutils chromium chromium-driver curl dbus-daemon iproute2 openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql strace \
-	python3 python3-dbusmock python3-venv
+PEERS = binutils chromium chromium-driver curl dbus-daemon haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql socat sqlite3 strace \
+	python3 python3-dbusmock python3-venv xxd
+# What the virtual machine of `make soak` needs beside a kernel.
+GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86
 RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
-.PHONY: build install run demo pushchat test unit interop bench lint format libraries peers rivals clean
+.PHONY: build install run demo pushchat everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest clean
 
 build: libraries
 	swift build $(FLAGS) --product herald
@@ -34,30 +43,51 @@ run: build
 
 # The chat of Examples/PushChat on two devices.
 demo: build pushchat
-	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald Examples/PushChat/demo
+	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald PUSHCHAT_BINARY=$(CURDIR)/$(BUILD)/PushChat Examples/PushChat/demo
 
-# A package of its own, which takes Herald as anybody else does.
+# The example as a target of this package: its dependencies are compiled once. Its users build it as a package of its own.
 pushchat: libraries
-	swift build --package-path Examples/PushChat --scratch-path .build/pushchat
+	HERALD_DEVELOPMENT=1 swift build $(FLAGS) --product PushChat
 
-test: unit interop
+# All targets, compiled once for lint and tests.
+everything: libraries
+	HERALD_DEVELOPMENT=1 swift build --build-tests --explicit-target-dependency-import-check error
 
-unit: libraries
-	swift build --build-tests
-	swift test --skip-build
+test: everything peers $(PYTHON)
+	scripts/test $(WORKERS)
 
-interop: libraries peers $(PYTHON)
-	swift build $(FLAGS) --product herald
-	$(MAKE) pushchat
-	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald HERALD_CRASH_CYCLES=$(CRASH_CYCLES) $(PYTHON) -m pytest Tests/Interop
+unit: everything
+	HERALD_DEVELOPMENT=1 swift test --skip-build
+
+interop: build pushchat peers $(PYTHON)
+	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald PUSHCHAT_BINARY=$(CURDIR)/$(BUILD)/PushChat \
+		$(PYTHON) -m pytest Tests/Interop -n $(WORKERS) --dist worksteal
+
+# Repeats the endurance tests, or one of them, and ends with a table.
+soak: $(PYTHON)
+ifneq ($(PART),list)
+	$(MAKE) build peers $(if $(filter-out sweep,$(PART)),,everything)
+	$(if $(filter-out power,$(PART)),,$(MAKE) guest || true)
+endif
+	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald $(PYTHON) Tests/Interop/soak.py $(PART) $(FOR)
+
+# Looks for inputs that break a reader of foreign bytes, for a time each; MERGE=1 adds what covers more to the corpora.
+fuzz: FOR = 60s
+fuzz: libraries
+	scripts/fuzz $(if $(MERGE),merge,$(FOR)) $(PART)
 
 bench: libraries rivals
 	Benchmarks/run $(FIGURES)
 
-lint: libraries
+# This checkout beside another one that `make bench` has built: interleaved pairs, by CPU time.
+compare: libraries rivals
+	SCRIPT=compare.py Benchmarks/run $(abspath $(BASE)) $(FIGURES)
+
+lint:
 	swift format lint --strict --parallel --recursive $(SOURCES)
 	scripts/check-sizes
-	HERALD_BENCHMARKS=1 swift build --build-tests --explicit-target-dependency-import-check error
+	scripts/check-language
+	$(MAKE) everything
 
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)
@@ -70,6 +100,11 @@ peers:
 
 rivals:
 	@scripts/install $(RIVALS)
+
+# Without its packages and its kernel, the part `power` fails and says so.
+guest:
+	@scripts/install $(GUEST)
+	@scripts/guest-kernel .build/soak/kernel
 
 $(PYTHON): Tests/Interop/requirements.txt
 	python3 -m venv .build/venv

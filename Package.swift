@@ -40,13 +40,26 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 let allocator = Target.Dependency.target(name: "CAllocator", condition: .when(platforms: [.linux]))
 
 /// A target of Herald's own; which target may name which is the import table of docs/architecture.md.
-func herald(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+///
+/// Resources are compiled in, so that there is nothing beside the binary.
+func herald(_ name: String, _ dependencies: [Target.Dependency], hasResources: Bool = false) -> Target {
+    .target(
+        name: name,
+        dependencies: dependencies,
+        resources: hasResources ? [.embedInCode("Resources")] : nil,
+        swiftSettings: settings
+    )
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
+
+/// Everything that reads foreign bytes.
+let fuzzed: [Target.Dependency] = [
+    "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway", "HeraldStores",
+    "HeraldPhone", "HeraldRelay", "HeraldCommand", "HeraldWeb", crypto, nioCore, x509,
+]
 
 let package = Package(
     name: "herald",
@@ -56,6 +69,7 @@ let package = Package(
         .library(name: "HeraldModel", targets: ["HeraldModel"]),
         .library(name: "HeraldProvider", targets: ["HeraldProvider"]),
         .library(name: "HeraldDevice", targets: ["HeraldDevice"]),
+        .library(name: "HeraldPhone", targets: ["HeraldPhone"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
@@ -67,7 +81,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
-        // One minor version: HeraldDoor/SparseBuffers stands on an interface of NIO that it may change in the next.
+        // One minor version: HeraldListener/SparseBuffers stands on an interface of NIO that it may change in the next.
         .package(url: "https://github.com/apple/swift-nio.git", .upToNextMinor(from: "2.101.0")),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.2"),
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
@@ -89,33 +103,35 @@ let package = Package(
         herald("HeraldTrust", ["HeraldModel", x509, asn1, crypto, cryptoExtras]),
         herald("HeraldMailbox", ["HeraldModel", logging, metrics, coreMetrics]),
         herald(
-            "HeraldDoor",
+            "HeraldListener",
             ["HeraldModel", "HeraldTrust", nioCore, nioPosix, nioTLS, nioSSL, lifecycle, logging, coreMetrics]
         ),
         herald(
             "HeraldGateway",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "CNghttp2", nioCore, nioSSL,
+                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "CNghttp2", nioCore,
+                nioSSL,
                 logging, metrics, coreMetrics,
             ]
         ),
         herald(
             "HeraldCourier",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", nioCore, nioSSL, logging,
+                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", nioCore, nioSSL, logging,
                 metrics, coreMetrics,
             ]
         ),
-        herald("HeraldStores", ["HeraldModel", "HeraldMailbox", grdb, grdbSQLite, logging]),
-        herald("HeraldWeb", [hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore]),
+        herald("HeraldStores", ["HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]),
+        herald("HeraldWeb", [hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1]),
         herald(
             "HeraldConsole",
-            ["HeraldModel", "HeraldMailbox", "HeraldWeb", hummingbird, logging, coreMetrics]
+            ["HeraldModel", "HeraldMailbox", "HeraldWeb", hummingbird, logging, coreMetrics],
+            hasResources: true
         ),
         herald(
             "HeraldActivation",
             [
-                "HeraldModel", "HeraldTrust", "HeraldDoor", "HeraldWeb", hummingbird, hummingbirdCore, httpTypes,
+                "HeraldModel", "HeraldTrust", "HeraldListener", "HeraldWeb", hummingbird, hummingbirdCore, httpTypes,
                 logging,
                 coreMetrics, nioCore, nioPosix, nioSSL, nioTLS,
             ]
@@ -133,34 +149,37 @@ let package = Package(
             [
                 "HeraldModel", "HeraldProvider", "HeraldWeb", "CLibpq", grdb, grdbSQLite, httpClient, hummingbird,
                 lifecycle, logging, metrics, coreMetrics, nioCore, nioHTTP1,
-            ]
+            ],
+            hasResources: true
         ),
-        .target(name: "CSpawn"),
+        .target(name: "CPosix"),
+        .target(name: "CSignals"),
         .target(name: "CAllocator", linkerSettings: [.linkedLibrary("jemalloc")]),
         herald(
             "HeraldDevice",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "CSpawn", asn1, crypto, httpClient, nioCore, nioHTTP1,
-                nioPosix,
-                nioSSL, x509,
+                "HeraldModel", "HeraldWire", "HeraldTrust", asn1, crypto, httpClient, nioCore, nioHTTP1, nioPosix,
+                nioSSL,
+                x509,
             ]
         ),
-        .target(
-            name: "HeraldScreen",
-            dependencies: [
-                "HeraldDevice", "HeraldModel", "HeraldWeb", hummingbird, httpTypes, logging, nioCore,
+        herald("HeraldPhone", ["HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
+        herald("HeraldDesktop", ["HeraldModel", "HeraldPhone", nioCore, nioPosix]),
+        herald(
+            "HeraldScreen",
+            [
+                "HeraldDevice", "HeraldModel", "HeraldPhone", "HeraldWeb", hummingbird, hummingbirdCore, httpTypes,
+                lifecycle, logging, nioCore,
             ],
-            // In the binary, so that there is nothing beside it.
-            resources: [.embedInCode("Resources")],
-            swiftSettings: settings
+            hasResources: true
         ),
         .executableTarget(
             name: "HeraldCommand",
             dependencies: [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor", "HeraldGateway",
+                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway",
                 "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
-                "HeraldDevice", "HeraldScreen", "HeraldWeb",
+                "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "CPosix", "CSignals",
                 argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
                 nioHTTP1,
                 nioPosix, httpClient, allocator,
@@ -175,17 +194,20 @@ let package = Package(
             swiftSettings: settings
         ),
         tests("HeraldModelTests", ["HeraldModel"]),
-        tests("HeraldWireTests", ["HeraldWire", "HeraldModel", nioCore]),
+        tests("HeraldWireTests", ["HeraldWire", "HeraldModel", nioCore, nioEmbedded]),
         tests(
             "HeraldTrustTests",
             ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]
         ),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging]),
-        tests("HeraldDoorTests", ["HeraldDoor", "HeraldTrust", logging, nioCore, nioEmbedded, nioSSL]),
+        tests(
+            "HeraldListenerTests",
+            ["HeraldListener", "HeraldTrust", "HeraldTestSupport", logging, nioCore, nioEmbedded, nioSSL]
+        ),
         tests(
             "HeraldGatewayTests",
             [
-                "HeraldGateway", "HeraldDoor", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldWire",
+                "HeraldGateway", "HeraldListener", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldWire",
                 "HeraldTestSupport", "CNghttp2",
                 nioCore, nioEmbedded, nioPosix, nioSSL, logging,
             ]
@@ -193,15 +215,18 @@ let package = Package(
         tests(
             "HeraldCourierTests",
             [
-                "HeraldCourier", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldDoor",
+                "HeraldCourier", "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener",
                 "HeraldTestSupport", logging, nioCore, nioEmbedded, nioPosix, nioSSL,
             ]
         ),
         tests(
             "HeraldStoresTests",
-            ["HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", grdb, grdbSQLite, logging]
+            [
+                "HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTrust", "HeraldTestSupport", grdb, grdbSQLite,
+                logging,
+            ]
         ),
-        tests("HeraldWebTests", ["HeraldWeb", hummingbird, logging, nioCore]),
+        tests("HeraldWebTests", ["HeraldWeb", hummingbird, logging, nioCore, nioEmbedded, nioHTTP1]),
         tests(
             "HeraldConsoleTests",
             [
@@ -212,12 +237,13 @@ let package = Package(
         ),
         tests(
             "HeraldActivationTests",
-            ["HeraldActivation", "HeraldModel", "HeraldTrust", "HeraldTestSupport", nioCore]
+            ["HeraldActivation", "HeraldListener", "HeraldModel", "HeraldTrust", "HeraldTestSupport", nioCore]
         ),
         tests(
             "HeraldProviderTests",
             [
-                "HeraldProvider", "HeraldDoor", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldTestSupport",
+                "HeraldProvider", "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel",
+                "HeraldTestSupport",
                 "HeraldTrust", "HeraldWire", coreMetrics, crypto, inMemoryTracing, logging, metricsTestKit, nioCore,
                 nioPosix, nioSSL, tracing,
             ]
@@ -230,10 +256,13 @@ let package = Package(
             "HeraldDeviceTests",
             ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", asn1, x509]
         ),
+        tests("HeraldPhoneTests", ["HeraldPhone", "HeraldDevice", "HeraldModel"]),
+        tests("HeraldDesktopTests", ["HeraldDesktop", "HeraldPhone", "HeraldModel"]),
         tests(
             "HeraldScreenTests",
             [
-                "HeraldScreen", "HeraldDevice", "HeraldModel", "HeraldWeb", httpClient, lifecycle, logging, nioCore,
+                "HeraldScreen", "HeraldDevice", "HeraldModel", "HeraldPhone", "HeraldWeb", httpClient, lifecycle,
+                logging, nioCore,
                 nioHTTP1,
             ]
         ),
@@ -241,17 +270,24 @@ let package = Package(
             "HeraldCommandTests",
             [
                 "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox", "HeraldModel",
-                "HeraldProvider", "HeraldRelay", "HeraldTestSupport", "HeraldTrust", "HeraldWeb",
+                "HeraldPhone",
+                "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport", "HeraldTrust", "HeraldWeb",
                 argumentParser, httpClient, logging, nioCore,
             ]
+        ),
+        .testTarget(
+            name: "HeraldFuzzTests",
+            dependencies: fuzzed,
+            exclude: ["CFuzzer", "Corpus", "Fuzzer"],
+            swiftSettings: settings
         ),
     ],
     swiftLanguageModes: [.v6]
 )
 
-// The benchmarks are targets of this package, because they use what is not public; they are here only when asked for, so
-// that nobody who uses the libraries builds them.
-if Context.environment["HERALD_BENCHMARKS"] != nil {
+// Targets for the development of Herald alone, so that users of the libraries do not build them. The benchmarks use what is
+// not public. The example is a package of its own; as a target here, it shares the build of its dependencies.
+if Context.environment["HERALD_DEVELOPMENT"] != nil {
     func benchmark(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
         .executableTarget(
             name: name,
@@ -269,19 +305,71 @@ if Context.environment["HERALD_BENCHMARKS"] != nil {
         benchmark(
             "CourierBench",
             [
-                "LoadKit", "HeraldCourier", "HeraldDoor", "HeraldMailbox", "HeraldModel", "HeraldStores", "HeraldTrust",
+                "LoadKit", "HeraldCourier", "HeraldListener", "HeraldMailbox", "HeraldModel", "HeraldStores",
+                "HeraldTrust", "HeraldWire",
                 allocator, argumentParser, logging, nioCore, nioPosix,
             ]
         ),
         benchmark(
             "GatewayBench",
             [
-                "HeraldDoor", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldTrust", allocator,
+                "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldStores", "HeraldTrust",
+                allocator,
                 argumentParser, crypto, logging, nioCore, nioPosix, nioSSL,
             ]
         ),
         benchmark("ClientBench", ["HeraldModel", "HeraldProvider", argumentParser]),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
+        benchmark("LedgerBench", ["HeraldModel", "HeraldStores", "HeraldTrust", grdb]),
         benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", allocator, grdbSQLite, logging]),
+        .executableTarget(
+            name: "PushChat",
+            dependencies: [
+                "HeraldModel", argumentParser, grdb, httpTypes, hummingbird, hummingbirdCore, logging, nioCore,
+                lifecycle,
+            ],
+            path: "Examples/PushChat/Sources/PushChat",
+            resources: [.embedInCode("Resources")],
+            // It sees of Herald what any other package sees.
+            packageAccess: false,
+            swiftSettings: settings
+        ),
+    ]
+}
+
+// The fuzzer of `make fuzz`: the targets of HeraldFuzzTests with libFuzzer, whose library the variable names. Herald's own
+// modules report their coverage. The command becomes a library, without its allocator: AddressSanitizer has its own.
+if let fuzzer = Context.environment["HERALD_FUZZ"] {
+    let coverage = [
+        "-sanitize-coverage=edge,indirect-calls,trace-cmp,inline-8bit-counters,pc-table", "-enable-testing",
+    ]
+    let instrumented: [SwiftSetting] = settings + [.unsafeFlags(coverage)]
+    package.products = []
+    package.targets.removeAll { $0.type == .test || $0.name == "CAllocator" }
+    for target in package.targets where target.swiftSettings != nil { target.swiftSettings = instrumented }
+    if let index = package.targets.firstIndex(where: { $0.name == "HeraldCommand" }) {
+        let dependencies = package.targets[index].dependencies.filter { dependency in
+            if case .targetItem(name: "CAllocator", condition: _) = dependency { false } else { true }
+        }
+        let entry: [SwiftSetting] = [
+            .unsafeFlags(["-Xfrontend", "-entry-point-function-name", "-Xfrontend", "herald_main"])
+        ]
+        package.targets[index] = .target(
+            name: "HeraldCommand",
+            dependencies: dependencies,
+            swiftSettings: instrumented + entry
+        )
+    }
+    package.targets += [
+        .target(name: "CFuzzer", path: "Tests/HeraldFuzzTests/CFuzzer"),
+        .executableTarget(
+            name: "HeraldFuzzer",
+            dependencies: fuzzed + ["CFuzzer"],
+            path: "Tests/HeraldFuzzTests",
+            exclude: ["CFuzzer", "Corpus", "CorpusTests.swift"],
+            sources: ["Fuzzer", "Targets"],
+            swiftSettings: instrumented,
+            linkerSettings: [.unsafeFlags([fuzzer]), .linkedLibrary("stdc++")]
+        ),
     ]
 }

@@ -19,7 +19,7 @@ from provider_figures import accept, client, gateway, gateway_connected, relay
 from report import Report
 from store_figures import store
 
-# What is measured together, and the figures that come of it.
+# The groups of measurements, and the figures of each.
 GROUPS = {
     gateway: ["gateway", "gateway_sync_1ms", "gateway_sync_5ms"],
     gateway_connected: ["gateway_connected"],
@@ -38,7 +38,7 @@ GROUPS = {
 
 @dataclasses.dataclass
 class Settings:
-    """How much is measured; docs/performance.md tells of each."""
+    """The extent of the measurements; docs/performance.md describes each."""
 
     rounds: int = machine.number("ROUNDS", 5)
     seconds: int = machine.number("SECONDS", 4, least=2)
@@ -53,7 +53,7 @@ class Settings:
     identities: Identities = None
 
     def devices_for(self, groups):
-        """How many identities are needed, and how many connections one process holds at the most."""
+        """The number of identities, and the maximum of connections in one process."""
         identities, connections = self.devices, self.devices
         if gateway in groups or relay in groups:
             identities = max(identities, self.gateway_devices)

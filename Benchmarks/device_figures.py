@@ -1,4 +1,4 @@
-"""The figures of the device door."""
+"""The figures of the device listener."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ import time
 
 from loads import (CONNECTIONS, STREAMS, DeviceLoad, H2load, Requests, Window, device_tokens, handshakes as shake_hands,
                    send_each)
-from machine import WORK, private_memory
+from machine import RELEASE, WORK, private_memory
 from provider_figures import DAY, TOPIC, UNIT
 from report import median
 from servers import Courier, Herald, Mosquitto
@@ -33,10 +33,10 @@ class _Party:
         return outcome
 
 
-def _courier(stack, settings, folder, devices, alone=False):
-    server = stack.enter_context(Courier(folder, settings.identities, alone))
-    load = stack.enter_context(
-        DeviceLoad(server.port("device"), server.ca, settings.identities, devices, f"apps/{TOPIC}/#"))
+def courier_party(stack, identities, folder, devices, alone=False, release=RELEASE):
+    """CourierBench with its devices, fed from inside."""
+    server = stack.enter_context(Courier(folder, identities, alone, release))
+    load = stack.enter_context(DeviceLoad(server.port("device"), server.ca, identities, devices, f"apps/{TOPIC}/#"))
     return _Party(server, load, lambda rate: server.feed(devices, rate), server.rest)
 
 
@@ -52,11 +52,11 @@ class _Provider:
 
     def __init__(self, stack, settings, folder, devices):
         self.server = stack.enter_context(Herald(folder, settings.identities.data))
-        subscribe, door = f"apps/{TOPIC}/#", self.server.port("device")
-        tokens = device_tokens(door, self.server.ca, settings.identities, devices, [TOPIC])[TOPIC]
+        subscribe, listener = f"apps/{TOPIC}/#", self.server.port("device")
+        tokens = device_tokens(listener, self.server.ca, settings.identities, devices, [TOPIC])[TOPIC]
         self._requests = Requests(folder.with_name("courier-requests"), tokens, self.server.provider_token(), TOPIC,
                                   int(time.time()) + DAY)
-        self.load = stack.enter_context(DeviceLoad(door, self.server.ca, settings.identities, devices, subscribe))
+        self.load = stack.enter_context(DeviceLoad(listener, self.server.ca, settings.identities, devices, subscribe))
 
     def measure(self, seconds):
         running = H2load(self.server, self.server.port("api"), self._requests, seconds + 1)
@@ -73,8 +73,8 @@ def courier(settings, report):
     ours, alone, provider, peer = [], [], [], []
     our_times, peer_times = [], []
     with contextlib.ExitStack() as stack:
-        inside = _courier(stack, settings, WORK / "courier", devices)
-        bare = _courier(stack, settings, WORK / "courier-alone", devices, alone=True)
+        inside = courier_party(stack, settings.identities, WORK / "courier", devices)
+        bare = courier_party(stack, settings.identities, WORK / "courier-alone", devices, alone=True)
         entering = _Provider(stack, settings, WORK / "courier-api", devices)
         mosquitto = _mosquitto(stack, settings, WORK / "mosquitto", devices)
         for _ in range(settings.rounds):
@@ -97,7 +97,7 @@ def courier_many(settings, report):
     """The same with many more devices."""
     ours, peer = [], []
     with contextlib.ExitStack() as stack:
-        inside = _courier(stack, settings, WORK / "courier-many", settings.many)
+        inside = courier_party(stack, settings.identities, WORK / "courier-many", settings.many)
         mosquitto = _mosquitto(stack, settings, WORK / "mosquitto-many", settings.many)
         for _ in range(settings.rounds):
             ours.append(inside.measure(settings.seconds))
@@ -190,7 +190,7 @@ def _memory(server, port, settings, subscribe):
         return (private_memory(server.pid) - before) / (2 * half) / 1024
 
     before = private_memory(server.pid)
-    # Both at once, so that those who go leave gaps between those who stay.
+    # Both at once, so that the leaving connections leave gaps between the others.
     going, staying = fleet(0), fleet(half)
     with going, staying:
         fresh = per_connection()

@@ -14,20 +14,20 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from machine import RELEASE
 
-# How long a set of identities is used again, in days; their certificates last longer.
+# The days for which a set of identities is reused; the certificates last longer.
 AGE = 30
 
 
 class Identities:
     """A data folder with its authorities, and device identities that they signed: `<n>.pem`, identifiers bench-<n>."""
 
-    def __init__(self, folder, count):
+    def __init__(self, folder, count, release=RELEASE):
         self.data = folder / "data"
         self.pem = folder / "pem"
         if not self._is_fresh(folder):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-            subprocess.run([str(RELEASE / "herald"), "init", "--data", str(self.data)], check=True, capture_output=True)
+            subprocess.run([str(release / "herald"), "init", "--data", str(self.data)], check=True, capture_output=True)
         self.pem.mkdir(exist_ok=True)
         self.authority = self._authority()
         for missing in range(len(list(self.pem.glob("*.pem"))), count):

@@ -20,7 +20,7 @@ WARM_UP = 1
 
 
 class Requests:
-    """What h2load sends: for every connection device tokens of its own, so that no two of them ever meet at one slot.
+    """The requests of h2load: each connection has its own device tokens, so that no two connections share a slot.
 
     A connection comes back to a token once all of its own were sent; with more than it has streams, the answer to the one
     before has long come by then.
@@ -78,7 +78,7 @@ class Window:
         return self
 
     def outcome(self, rate):
-        """What is noted of a rate: CPU in microseconds for each unit, and how busy server and load were."""
+        """The notes of a rate: CPU in microseconds for each unit, and the load of server and client."""
         per_second = self.server / self.seconds
         return {"rate": rate, "cpu_us": per_second / rate * 1e6 if rate else math.nan, "busy": per_second,
                 "load_busy": self.load / self.seconds}
@@ -301,7 +301,7 @@ class DeviceLoad:
         return json.loads(line)
 
     def measure(self, server, seconds, load=(), counted="received"):
-        """What the devices receive within some seconds, or what was `published` and acknowledged."""
+        """The number of messages that the devices receive within some seconds, or of `published` and acknowledged ones."""
         self.ask("begin")
         window = Window(server.pid, [self.pid, *load])
         time.sleep(seconds)

@@ -1,4 +1,4 @@
-"""What the machine gives to a benchmark: a core for the server and others for the load, files, processor time, memory."""
+"""The resources of a benchmark: a core for the server and others for the load, files, processor time, memory."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RELEASE = ROOT / ".build" / "release"
 WORK = ROOT / ".build" / "bench"
-# What is installed for administrators only is found for everybody.
+# Programs in sbin are found by every user.
 os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin:/sbin"
 
 

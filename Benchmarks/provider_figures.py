@@ -6,7 +6,7 @@ import time
 
 import loads
 from loads import DeviceLoad, Requests, device_tokens, h2load, latencies
-from machine import WORK
+from machine import RELEASE, WORK
 from servers import TEAM, Accepting, Herald, Nghttpd, Nginx
 
 UNIT = "notifications/s"
@@ -16,10 +16,10 @@ DAY = 86_400
 TEAM_OF_GATEWAY_BENCH = "TEAM000001"
 
 
-def _registered(settings, devices, folder):
+def registered(identities, devices, folder, release=RELEASE):
     """A data folder in which devices are registered, their tokens, and a provider's token."""
-    with Herald(folder, settings.identities.data) as herald:
-        tokens = device_tokens(herald.port("device"), herald.ca, settings.identities, devices, [TOPIC])[TOPIC]
+    with Herald(folder, identities.data, release=release) as herald:
+        tokens = device_tokens(herald.port("device"), herald.ca, identities, devices, [TOPIC])[TOPIC]
         return tokens, herald.provider_token()
 
 
@@ -34,7 +34,7 @@ def gateway(settings, report):
     """Devices away, every 200 durable; the peer answers 200 to the same requests. Also with a slower disk."""
     devices = settings.gateway_devices
     first = WORK / "gateway"
-    tokens, bearer = _registered(settings, devices, first)
+    tokens, bearer = registered(settings.identities, devices, first)
     requests = Requests(WORK / "gateway-requests", tokens, bearer, TOPIC, int(time.time()) + DAY)
     with contextlib.ExitStack() as stack:
         heralds = {delay: stack.enter_context(Herald(WORK / f"gateway-{delay}", first, delay)) for delay in (0, 1, 5)}
@@ -60,7 +60,7 @@ def gateway_connected(settings, report):
     """The same with the devices connected and acknowledging."""
     devices = max(settings.devices, loads.CONNECTIONS * loads.STREAMS)
     first = WORK / "connected"
-    tokens, bearer = _registered(settings, devices, first)
+    tokens, bearer = registered(settings.identities, devices, first)
     requests = Requests(WORK / "connected-requests", tokens, bearer, TOPIC, int(time.time()) + DAY)
     ours, peer = [], []
     with Herald(WORK / "connected-0", first) as herald, Nginx(WORK / "nginx-connected") as nginx, \
@@ -106,7 +106,7 @@ def client(settings, report):
 def relay(settings, report):
     """A queue drained by the relay, beside the client library on the same service: one process on one core each."""
     first = WORK / "relay"
-    tokens, bearer = _registered(settings, settings.gateway_devices, first)
+    tokens, bearer = registered(settings.identities, settings.gateway_devices, first)
     (key,) = first.with_name(first.name + "-keys").glob("AuthKey_*.p8")
     requests = Requests(WORK / "relay-requests", tokens, bearer, TOPIC, int(time.time()) + DAY)
     ours, peer = [], []

@@ -1,11 +1,11 @@
-"""What was measured: printed as it comes, and kept in bench/results.json."""
+"""Results, printed as they come, and kept in Benchmarks/results.json."""
 
 import json
 import statistics
 
 from machine import ROOT
 
-TARGET = ROOT / "bench" / "results.json"
+TARGET = ROOT / "Benchmarks" / "results.json"
 
 
 class Report:
@@ -29,7 +29,6 @@ class Report:
         print(f"{name:20} {ours:12,.2f}   {peer_name:9} {peer:12,.2f}   {unit:22} ratio {ratio:5.2f}", flush=True)
         if note:
             self.say(note)
-        TARGET.parent.mkdir(exist_ok=True)
         TARGET.write_text(json.dumps(self._figures, indent=2, sort_keys=True) + "\n")
 
     def rates(self, name, ours, peer, unit, peer_name, note=None):

@@ -70,10 +70,10 @@ class Server:
         self.fail("did not listen")
 
 
-class Ours(Server):
-    """A program of ours: it says `ready`, and its doors are in `run/doors.json` of its data folder."""
+class OwnServer(Server):
+    """A program of ours: it says `ready`, and its listeners are in `run/listeners.json` of its data folder."""
 
-    def start_ours(self, command, environment=None):
+    def start_own(self, command, environment=None):
         # One event loop for the one core, as the peers have one worker each: taskset hides no cores from NIO.
         one_loop = {"NIO_SINGLETON_GROUP_LOOP_COUNT": "1"}
         self.start(command, {**one_loop, **(environment or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -83,31 +83,31 @@ class Ours(Server):
         else:
             self.process.wait()
             self.fail("did not get ready")
-        self.doors = json.loads((self.folder / "run" / "doors.json").read_text())
+        self.listeners = json.loads((self.folder / "run" / "listeners.json").read_text())
 
-    def port(self, door):
-        return self.doors[door]
+    def port(self, listener):
+        return self.listeners[listener]
 
 
-class Herald(Ours):
+class Herald(OwnServer):
     """`herald serve` on a copy of a data folder.
 
     With `sync_delay` (milliseconds) every sync of its disk takes that much longer: the library SlowSync is preloaded, and
     the program is the same.
     """
 
-    def __init__(self, folder, data, sync_delay=0):
+    def __init__(self, folder, data, sync_delay=0, release=RELEASE):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(data, folder)
         super().__init__(folder)
-        self.sync_delay = sync_delay
+        self.sync_delay, self.release = sync_delay, release
         self.serve()
 
     def serve(self):
-        self.start_ours(
+        self.start_own(
             [
-                RELEASE / "herald", "serve", "--data", self.folder,
-                *(part for door in ("api", "binary", "feedback", "device", "activation", "console") for part in (f"--{door}-port", 0)),
+                self.release / "herald", "serve", "--data", self.folder,
+                *(part for name in ("api", "binary", "feedback", "device", "activation", "console") for part in (f"--{name}-port", 0)),
             ],
             slow_sync(self.sync_delay))
         self.ca = self.folder / "ca.pem"
@@ -125,14 +125,14 @@ class Herald(Ours):
         # That of a service which had the folder before.
         shutil.rmtree(keys, ignore_errors=True)
         keys.mkdir()
-        subprocess.run([str(RELEASE / "herald"), "provider", "key", "--data", str(self.folder), "--team", TEAM, "--out",
+        subprocess.run([str(self.release / "herald"), "provider", "key", "--data", str(self.folder), "--team", TEAM, "--out",
                         str(keys)], check=True, capture_output=True)
         (key,) = keys.glob("AuthKey_*.p8")
         return provider_token(key, key.stem.removeprefix("AuthKey_"), TEAM)
 
     def counters(self):
         """The metrics without labels."""
-        url = f"http://127.0.0.1:{self.doors['console']}/metrics"
+        url = f"http://127.0.0.1:{self.listeners['console']}/metrics"
         with urllib.request.urlopen(url, timeout=10) as answer:
             return {name: float(value) for name, value in re.findall(r"^(\w+) ([\d.e+]+)$", answer.read().decode(), re.M)}
 
@@ -143,15 +143,15 @@ def slow_sync(milliseconds):
     return {"LD_PRELOAD": str(RELEASE / "libSlowSync.so"), "SLOW_SYNC_MICROSECONDS": str(milliseconds * 1000)}
 
 
-class Courier(Ours):
+class Courier(OwnServer):
     """CourierBench: courier, post office and (unless `alone`) store and journal, fed from inside."""
 
-    def __init__(self, folder, identities, alone=False):
+    def __init__(self, folder, identities, alone=False, release=RELEASE):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(identities.data, folder)
         super().__init__(folder)
         self.ca = folder / "ca.pem"
-        self.start_ours([RELEASE / "CourierBench", "--data", folder, *(["--alone"] if alone else [])])
+        self.start_own([release / "CourierBench", "--data", folder, *(["--alone"] if alone else [])])
 
     def feed(self, devices, rate=0):
         if self._ask(f"feed {devices} {rate}")["fed"] != devices:
@@ -169,14 +169,14 @@ class Courier(Ours):
         return json.loads(answer)
 
 
-class Accepting(Ours):
+class Accepting(OwnServer):
     """GatewayBench: the provider API with nothing behind it."""
 
-    def __init__(self, folder, devices):
+    def __init__(self, folder, devices, release=RELEASE):
         shutil.rmtree(folder, ignore_errors=True)
         super().__init__(folder)
         folder.rmdir()
-        self.start_ours([RELEASE / "GatewayBench", "--data", folder, "--devices", devices])
+        self.start_own([release / "GatewayBench", "--data", folder, "--devices", devices])
         self.tokens = (folder / "tokens").read_text().split()
         self.bearer = (folder / "bearer").read_text()
 

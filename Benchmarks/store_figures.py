@@ -21,7 +21,7 @@ def store(settings, report):
     for delay in (0, 1, 5):
         outcomes = []
         for place in range(settings.rounds):
-            outcomes.append(_both(WORK / f"store-{delay}-{place}", delay))
+            outcomes.append(measure_store(WORK / f"store-{delay}-{place}", delay))
             if delay == 0:
                 queued.append(_queue(WORK / f"mosquitto-queue-{place}", settings))
         report.figure(f"store_sync_{delay}ms" if delay else "store", [o["ours"] for o in outcomes],
@@ -35,8 +35,8 @@ def store(settings, report):
                           f"{median(queued, 'cpu_us'):.1f} us CPU each")
 
 
-def _both(folder, delay):
-    command = [*ON_SERVER_CORE, str(RELEASE / "StoreBench"), str(folder)]
+def measure_store(folder, delay=0, release=RELEASE):
+    command = [*ON_SERVER_CORE, str(release / "StoreBench"), str(folder)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **slow_sync(delay)})
     shutil.rmtree(folder, ignore_errors=True)
     if run.returncode:

@@ -10,7 +10,7 @@ struct ClientBench: AsyncParsableCommand {
     @Option(help: "The service's port on this machine.")
     var port: Int
 
-    @Option(help: "The authority that vouches for the service.")
+    @Option(help: "The authority of the service's certificate.")
     var ca: String
 
     @Option(help: "Device tokens, one a line.")
@@ -28,16 +28,16 @@ struct ClientBench: AsyncParsableCommand {
     @Option(help: "A file with the payload.")
     var payload: String
 
-    @Option(help: "How long to measure, in seconds, after one of warming up.")
+    @Option(help: "Seconds of measurement, after one second of warming up.")
     var seconds = 4
 
-    @Option(help: "How many connections at most.")
+    @Option(help: "Connections at most.")
     var connections = 4
 
-    @Option(help: "How many notifications are under way at once.")
+    @Option(help: "Notifications in flight.")
     var atOnce = 1000
 
-    @Option(help: "How long the service keeps what it cannot deliver, in seconds; 0: one attempt.")
+    @Option(help: "Seconds until a notification expires; 0: one attempt.")
     var keep = 0
 
     func run() async throws {
@@ -53,7 +53,7 @@ struct ClientBench: AsyncParsableCommand {
         let body = try read(payload)
         guard let topic = Topic(topic) else { throw ValidationError("\(topic) is not a topic.") }
         let lines = String(decoding: try read(tokens), as: UTF8.self).split(separator: "\n")
-        let devices = lines.compactMap { DeviceToken($0) }
+        let devices = lines.compactMap { PushToken($0) }
         guard devices.count >= atOnce else { throw ValidationError("There are fewer tokens than tasks.") }
         let (seconds, atOnce) = (seconds, atOnce)
         let expiration =

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldCourier
-import HeraldDoor
+import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import HeraldStores
@@ -11,7 +11,7 @@ import NIOCore
 import NIOPosix
 
 /// Courier, post office and durable store in one process, fed from inside: what a device receives without the provider
-/// door in front of it.
+/// listener in front of it.
 ///
 /// Obeys lines on its standard input: `feed <devices> <rate>` (rate 0: as fast as the window allows) and `rest`; answers
 /// each with one line of JSON, and ends when its input does.
@@ -20,24 +20,36 @@ import NIOPosix
 
     @Option(help: "A data folder made by `herald init`.") var data: String
     @Option(help: "The topic that the devices subscribe to.") var topic = "com.example.bench"
-    @Option(help: "Notifications on their way at one time.") var window = 256
+    @Option(help: "Notifications in flight.") var window = 256
     @Option(help: "Payload bytes.") var payload = 300
-    @Flag(help: "Without journal and store: what courier and post office cost by themselves.") var alone = false
+    @Flag(help: "Without journal and store: the cost of courier and post office alone.") var alone = false
 
     func run() async throws {
         let logger = Logger(label: "bench")
         let clock = ServiceClock()
-        let folder = try TrustFolder.load(at: data)
-        let trust = try TrustOffice(folder: folder)
+        let folder = try TrustFolder.load(at: data, store: TrustDatabase.open)
+        let trust = try await TrustService(folder: folder)
         let store = try makeStore(clock, logger)
         let directory = SingleNodeDirectory()
         let postOffice = PostOffice(clock: clock, store: store, directory: directory, logger: logger)
         store.report(to: postOffice)
-        let registry = Registry(store: store, postOffice: postOffice, directory: directory, clock: clock)
+        let registry = Registry(
+            store: store,
+            postOffice: postOffice,
+            directory: directory,
+            clock: clock,
+            logger: logger
+        )
         try await registry.load()
-        let channels = ChannelOffice(clock: clock, store: store, apps: registry, load: postOffice.load, logger: logger)
+        let channels = ChannelService(
+            clock: clock,
+            store: store,
+            apps: registry,
+            memory: postOffice.memory,
+            logger: logger
+        )
         let server = try folder.serverCertificate()
-        let tls = DoorTLS(
+        let tls = ListenerTLS(
             certificateChain: server.chain,
             privateKeyPEM: server.keyPEM,
             clientAuthority: PEMBundle.der(folder.deviceAuthority.certificate),
@@ -46,22 +58,22 @@ import NIOPosix
         )
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let courier = Courier(
-            door: DoorConfiguration(name: "devices", host: "127.0.0.1", port: 0),
+            listener: ListenerConfiguration(name: "devices", host: "127.0.0.1", port: 0),
             tls: try tls.makeContext(),
             group: group,
-            office: ServiceOffice(
-                postOffice: postOffice,
+            services: CourierServices(
                 registry: registry,
+                postOffice: postOffice,
                 channels: channels,
-                seal: trust.seal
+                tokens: trust.seal
             ),
-            trust: ServiceTrust(trust),
+            trust: trust,
             clock: clock,
             logger: logger
         )
         let port = try await courier.open()
         try FileManager.default.createDirectory(atPath: data + "/run", withIntermediateDirectories: true)
-        try Data("{\"device\":\(port)}\n".utf8).write(to: URL(fileURLWithPath: data + "/run/doors.json"))
+        try Data("{\"device\":\(port)}\n".utf8).write(to: URL(fileURLWithPath: data + "/run/listeners.json"))
         say("ready")
         let feeder = Feeder(
             postOffice: postOffice,

@@ -1,11 +1,11 @@
-import HeraldDoor
 import HeraldMailbox
 import HeraldModel
+import HeraldWire
 import LoadKit
 import NIOCore
 
-/// Posts notifications on an event loop, as a provider's door does: in bursts, each with a receipt.
-final class Feeder: ReceiptDesk {
+/// Posts notifications on an event loop, as a provider's listener does: in bursts, each with a completion.
+final class Feeder: CompletionHandler {
     struct Settings: Sendable {
         let topic: String
         let window: Int
@@ -19,7 +19,7 @@ final class Feeder: ReceiptDesk {
     private let work: NIOLoopBoundBox<Work>
     private let settled: LoopInbox<Feeder>
 
-    /// What happens on the loop.
+    /// The registrations and counters of one event loop.
     private struct Work {
         var registrations: [Registration] = []
         var next = 0
@@ -62,8 +62,8 @@ final class Feeder: ReceiptDesk {
         }
     }
 
-    func settle(_ number: UInt64, _ outcome: ReceiptOutcome) {
-        settled.leave(self)
+    func settle(_ number: UInt64, _ outcome: CompletionOutcome) {
+        settled.add(self)
     }
 
     /// Feeds the registered ones of these devices (bench-<n>) from now on; as fast as the window allows if `rate` is 0.
@@ -138,8 +138,8 @@ final class Feeder: ReceiptDesk {
             collapseID: nil,
             payload: LoadPayload.make(bytes: settings.payload)
         )
-        let letter = Letter(notification, receipt: Receipt(desk: self, number: 0))
+        let envelope = Envelope(notification, completion: Completion(handler: self, number: 0))
         work.value.onTheWay += 1
-        if postOffice.post(letter, generation: registration.generation) != .pending { work.value.onTheWay -= 1 }
+        if postOffice.post(envelope, generation: registration.generation) != .pending { work.value.onTheWay -= 1 }
     }
 }

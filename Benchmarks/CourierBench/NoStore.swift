@@ -28,13 +28,13 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
         contents.withLock { $0.reporter = reporter }
     }
 
-    func put(_ letter: Letter, reason: StoreReason, tag: PutTag?, isNew: Bool) {
+    func put(_ envelope: Envelope, reason: StoreReason, tag: PutTag?, isNew: Bool) {
         let (reporter, sequence) = contents.withLock { contents in
             contents.sequence += 1
             return (contents.reporter, contents.sequence)
         }
-        // Called under a desk's lock, which the report takes too.
-        queue.async { reporter?.stored([StoredPut(letter: letter, sequence: sequence, tag: tag)]) }
+        // Called under a shard's lock, which the report takes too.
+        queue.async { reporter?.stored([StoredPut(envelope: envelope, sequence: sequence, tag: tag)]) }
     }
 
     func remove(_ slot: Slot, sequence: UInt64, event: JournalEvent?) {
@@ -56,9 +56,9 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
         // Dropped.
     }
 
-    func record(_ event: JournalEvent, settling receipt: Receipt?) {
-        guard let receipt else { return }
-        queue.async { receipt.settle(.accepted) }
+    func record(_ event: JournalEvent, settling completion: Completion?) {
+        guard let completion else { return }
+        queue.async { completion.settle(.accepted) }
     }
 
     func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent] { [] }
@@ -79,7 +79,7 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
         }
     }
 
-    func number(of app: App) async throws -> AppNumber {
+    func number(of app: App, for origin: AppOrigin?, at moment: WallTime) async throws -> AppNumber {
         contents.withLock { contents in
             let number = contents.apps[app] ?? AppNumber(UInt32(contents.apps.count) + 1)
             contents.apps[app] = number
@@ -100,6 +100,10 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
     func unregister(_ slot: Slot, at moment: WallTime) async throws {
         contents.withLock { $0.registrations[slot] = nil }
     }
+
+    func appUsages(_ app: AppNumber?) async throws -> [AppUsage] { [] }
+
+    func forgetApp(_ app: AppNumber, at moment: WallTime) async throws -> [Slot] { [] }
 
     func forgetEnded(_ device: DeviceNumber, keeping limit: Int) async throws -> [Slot] { [] }
 

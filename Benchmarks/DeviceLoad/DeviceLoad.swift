@@ -22,10 +22,10 @@ import LoadKit
     @Option(help: "How many connections publish (QoS 1).") var publishers = 0
     @Option(help: "The topics to publish to for each device, with commas between them; {n} as above.")
     var publish = ""
-    @Option(help: "For how many devices topics are made, connected or not; 0: for those that are.") var topics = 0
+    @Option(help: "Devices with topics, connected or not; 0: only the connected ones.") var topics = 0
     @Option(help: "Publishes in flight per publisher.") var window = 64
     @Option(help: "Payload bytes.") var payload = 300
-    @Option(help: "A device counts as connected once it has received so many messages; 0: with its subscription.")
+    @Option(help: "Messages after which a device counts as connected; 0: after its subscription.")
     var expect = 0
     @Flag(help: "Sessions outlive their connections.") var keepSession = false
     @Flag(help: "Only connect, and print the device token for each subscription.") var tokens = false

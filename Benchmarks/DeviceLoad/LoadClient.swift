@@ -7,13 +7,13 @@ final class LoadClient: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// What a device waits for until it is ready.
+    /// The state in which a device is ready.
     enum Goal: Hashable, Sendable {
         /// Its subscriptions.
         case subscribed
-        /// So many device tokens.
+        /// A number of device tokens.
         case tokens(Int)
-        /// So many messages.
+        /// A number of messages.
         case messages(Int)
     }
 

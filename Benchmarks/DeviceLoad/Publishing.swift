@@ -1,6 +1,6 @@
 import LoadKit
 
-/// What a publisher sends, and how fast: its topics in turn, as fast as its window of unacknowledged ones allows, at a
+/// The topics and the pace of a publisher: its topics in turn, as fast as its window of unacknowledged ones allows, at a
 /// rate, or each once.
 struct Publishing: Sendable {
     enum Pace: Hashable, Sendable {

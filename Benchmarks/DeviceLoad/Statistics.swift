@@ -1,14 +1,14 @@
 import LoadKit
 import Synchronization
 
-/// What the devices have received, and the publishers sent, while it was measured.
+/// The messages that devices received and publishers sent during a measurement.
 final class Statistics: Sendable {
     private struct State {
         /// While it is measured; processor time in seconds.
         var began: (time: MonotonicTime, processor: Double)?
         var received = 0
         var published = 0
-        /// Nanoseconds from send to receipt.
+        /// Nanoseconds from send to completion.
         var latencies: [UInt64] = []
         var tokens: [String] = []
         /// Connections that ended although nobody wanted it.

@@ -1,10 +1,11 @@
 import ArgumentParser
 import Crypto
 import Foundation
-import HeraldDoor
 import HeraldGateway
+import HeraldListener
 import HeraldMailbox
 import HeraldModel
+import HeraldStores
 import HeraldTrust
 import Logging
 import NIOCore
@@ -15,7 +16,7 @@ import Synchronization
 /// payload, hand-over and answer, without a store and without devices.
 ///
 /// It writes what a client needs into the folder (`tokens`, one device token a line; `bearer`, the provider token;
-/// `AuthKey_<id>.p8`, the key of that token; `run/doors.json`, the port) and says `ready`.
+/// `AuthKey_<id>.p8`, the key of that token; `run/listeners.json`, the port) and says `ready`.
 @main
 struct GatewayBench: AsyncParsableCommand {
     @Option(help: "A new folder for the authority, the device tokens and the provider token.")
@@ -26,12 +27,22 @@ struct GatewayBench: AsyncParsableCommand {
 
     func run() async throws {
         let clock = ServiceClock()
-        let trust = try TrustFolder.create(at: data, hostnames: ["localhost"], now: clock.now())
+        let trust = try await TrustFolder.create(
+            at: data,
+            hostnames: ["localhost"],
+            store: TrustDatabase.open,
+            now: clock.now()
+        )
         let team = "TEAM000001"
-        let key = try trust.makeProviderKey(team: team, topics: [], environments: [.production], now: clock.now())
-        let office = try TrustOffice(folder: trust)
+        let key = try await trust.providers.makeKey(
+            team: team,
+            topics: [],
+            environments: [.production],
+            now: clock.now()
+        )
+        let service = try await TrustService(folder: trust)
         let tokens = (0..<max(1, devices)).map { number in
-            office.seal.seal(
+            service.seal.seal(
                 TokenContents(slot: Slot(device: DeviceNumber(UInt64(number) + 1), app: AppNumber(1)), generation: 1)
             )
             .hex
@@ -47,7 +58,7 @@ struct GatewayBench: AsyncParsableCommand {
         try write(bearer, to: "bearer")
         try write(key.pem, to: "AuthKey_\(key.credential.id).p8")
         let server = try trust.serverCertificate()
-        let tls = DoorTLS(
+        let tls = ListenerTLS(
             certificateChain: server.chain,
             privateKeyPEM: server.keyPEM,
             clientAuthority: PEMBundle.der(trust.providerAuthority.certificate),
@@ -58,13 +69,13 @@ struct GatewayBench: AsyncParsableCommand {
             configuration: GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production),
             group: MultiThreadedEventLoopGroup.singleton,
             context: try tls.makeContext(),
-            admission: Admission(trust: office, apps: OneApp()),
-            letterBox: Acceptor(),
+            admission: Admission(trust: service, apps: OneApp()),
+            sink: Acceptor(),
             clock: clock,
             logger: Logger(label: "bench")
         )
         let port = try await gateway.open()
-        try write("{\"api\":\(port)}\n", to: "run/doors.json")
+        try write("{\"api\":\(port)}\n", to: "run/listeners.json")
         FileHandle.standardOutput.write(Data("ready\n".utf8))
         await gateway.run()
     }
@@ -82,20 +93,20 @@ private struct OneApp: AppDirectory {
     func number(of app: App) -> AppNumber? { app == bench ? AppNumber(1) : nil }
 }
 
-/// Settles every receipt, by the way that a store's would take.
-private final class Acceptor: LetterBox {
+/// Settles every completion, by the way that a store's would take.
+private final class Acceptor: NotificationSink {
     let longestStorage = Duration.seconds(30 * 86_400)
 
-    func post(_ letter: Letter, generation: UInt32) -> PostDecision {
-        letter.receipt?.settle(.accepted)
+    func post(_ envelope: Envelope, generation: UInt32) -> PostDecision {
+        envelope.completion?.settle(.accepted)
         return .pending
     }
 
-    func discard(_ letter: Letter, generation: UInt32, as state: JournalState) -> PostDecision {
-        post(letter, generation: generation)
+    func discard(_ envelope: Envelope, generation: UInt32, as state: JournalState) -> PostDecision {
+        post(envelope, generation: generation)
     }
 
-    func note(_ state: JournalState, about notification: HeraldModel.Notification) {
+    func record(_ state: JournalState, about notification: HeraldModel.Notification) {
         // There is no journal.
     }
 }

@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// What this process has used of the processor.
+/// Processor time of this process.
 package enum ProcessorTime {
     /// User and system time of all threads, in seconds.
     package static var seconds: Double {

@@ -58,16 +58,16 @@ struct OurStore {
 
     func run() async throws -> Outcome {
         for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
-        let letters = Workload(options).notifications.map { Letter($0) }
+        let envelopes = Workload(options).notifications.map { Envelope($0) }
         let store = try open()
-        let reports = Reports(count: letters.count)
+        let reports = Reports(count: envelopes.count)
         store.report(to: reports)
         let cpu = StoreBench.processorTime()
         let start = ContinuousClock.now
-        for (place, letter) in letters.enumerated() {
+        for (place, envelope) in envelopes.enumerated() {
             pace(place, since: start)
             reports.enter()
-            store.put(letter, reason: .deviceOffline, tag: nil)
+            store.put(envelope, reason: .deviceOffline, tag: nil)
         }
         reports.waitForAll()
         let elapsed = start.duration(to: .now)
@@ -76,9 +76,9 @@ struct OurStore {
         await store.close()
         let latencies = reports.latencies.sorted()
         return Outcome(
-            rate: Double(letters.count) / seconds(elapsed),
-            cpu: used / Double(letters.count) * 1e6,
-            batch: max(1, letters.count / max(1, statistics.commits)),
+            rate: Double(envelopes.count) / seconds(elapsed),
+            cpu: used / Double(envelopes.count) * 1e6,
+            batch: max(1, envelopes.count / max(1, statistics.commits)),
             p50: seconds(latencies[latencies.count / 2]) * 1000,
             p99: seconds(latencies[latencies.count / 100 * 99]) * 1000,
             longest: seconds(latencies.last ?? .zero) * 1000,
@@ -195,8 +195,8 @@ private final class Reports: MailboxStoreReporter {
         if wakes { bell.signal() }
     }
 
-    func failed(_ letters: [Letter]) {
-        print("\(letters.count) puts failed")
+    func failed(_ envelopes: [Envelope]) {
+        print("\(envelopes.count) puts failed")
         exit(1)
     }
 }

@@ -32,6 +32,7 @@ let package = Package(
             resources: [.embedInCode("Resources")],
             swiftSettings: [
                 .enableUpcomingFeature("ExistentialAny"),
+                .enableUpcomingFeature("InternalImportsByDefault"),
                 .enableUpcomingFeature("MemberImportVisibility"),
                 .treatAllWarnings(as: .error),
             ]

@@ -1,4 +1,4 @@
-import HeraldDoor
+import HeraldListener
 package import HeraldModel
 package import HeraldTrust
 package import HeraldWeb
@@ -9,72 +9,64 @@ import NIOCore
 package import NIOSSL
 import Synchronization
 
-/// Where new devices come in: Enrollment over Secure Transport (RFC 7030), on a door of its own.
+/// Listener for new devices: Enrollment over Secure Transport (RFC 7030).
 ///
-///     GET  /.well-known/est/cacerts          the authorities of this service
-///     GET  /.well-known/est/csrattrs         204: nothing particular is wanted of a request
-///     POST /.well-known/est/simpleenroll     a certificate for who shows an invitation's code
-///     POST /.well-known/est/simplereenroll   another one for the device whose certificate the connection has
-///     GET  /.well-known/herald               where the door for devices is
+///     GET  /.well-known/est/cacerts          authorities of this service
+///     GET  /.well-known/est/csrattrs         204: no attributes are required
+///     POST /.well-known/est/simpleenroll     a certificate, for an invitation code
+///     POST /.well-known/est/simplereenroll   a new certificate, for the device of the connection
+///     GET  /.well-known/herald               port of the listener for devices
 ///
-/// TLS asks for a client certificate and does without; who shows one of another authority gets no connection.
+/// TLS requests a client certificate, and accepts a connection without one. A certificate of another authority ends it.
 package final class Activation: Sendable {
-    let configuration: ActivationConfiguration
-    let trust: TrustOffice
-    let devicePort: Int
-    let clock: any WallClock
-    let logger: Logger
-    let throttle: Mutex<CodeThrottle>
-    let renewals: Mutex<PaceTable<DeviceID>>
-    let metrics = ActivationMetrics()
+    private let configuration: ActivationConfiguration
+    private let logger: Logger
+    private let routes: ActivationRoutes
     private let listener: ActivationListener
 
     /// - Parameters:
-    ///   - configuration: Where it listens, and its limits.
-    ///   - context: TLS of this door; its chain ends with the authority, so that who knows its fingerprint finds it there.
-    ///   - trust: Who is let in, and what they are given.
-    ///   - devicePort: Where devices connect to.
-    ///   - clock: By which codes and certificates are judged.
-    ///   - logger: Told who was activated, and who was refused.
+    ///   - configuration: Address and limits.
+    ///   - context: TLS of this listener. Its chain ends with the authority, for clients that know its fingerprint.
+    ///   - trust: Invitations and certificates.
+    ///   - devicePort: Port of the listener for devices.
+    ///   - clock: Clock for codes and certificates.
+    ///   - logger: The log.
     package init(
         configuration: ActivationConfiguration,
         context: NIOSSLContext,
-        trust: TrustOffice,
+        trust: TrustService,
         devicePort: Int,
         clock: any WallClock,
         logger: Logger
     ) {
         self.configuration = configuration
-        self.trust = trust
-        self.devicePort = devicePort
-        self.clock = clock
         self.logger = logger
-        let refusals = RefusalDesk(door: "activation", logger: logger) { certificate in
+        routes = ActivationRoutes(
+            configuration: configuration,
+            trust: trust,
+            devicePort: devicePort,
+            clock: clock,
+            logger: logger
+        )
+        let refusals = RefusalLog(listener: configuration.listener.name, logger: logger) { certificate in
             trust.peers.fault(of: .device, certificate: certificate, at: clock.now())
         }
-        listener = ActivationListener(context: context, refusals: refusals)
-        throttle = Mutex(CodeThrottle(configuration))
-        renewals = Mutex(
-            PaceTable(
-                burst: configuration.renewals,
-                interval: configuration.renewalInterval,
-                capacity: configuration.remembered
-            )
+        listener = ActivationListener(
+            context: context,
+            control: ConnectionControl(configuration.listener, refusals: refusals)
         )
     }
 
-    /// The context for the handshakes from now on.
-    ///
-    /// Sessions of the old one do not resume.
+    /// Replaces the TLS context for new handshakes; sessions of the old one do not resume.
     package func replaceContext(_ context: NIOSSLContext) {
         listener.replaceContext(context)
     }
 
-    /// The door; `isOpen` is told the port once it listens.
-    package func door(_ isOpen: @escaping @Sendable (Int) -> Void) -> WebDoor {
+    /// The listener, as a service; calls `isOpen` with the port once it listens.
+    package func listener(_ isOpen: @escaping @Sendable (Int) -> Void) -> WebListener {
         let router = Router(context: ActivationContext.self)
         router.add(middleware: ActivationFailures(logger: logger))
-        addRoutes(to: router)
+        routes.add(to: router)
         var decoder = HTTP1Channel.Configuration.DecoderConfiguration()
         decoder.maxHeaderFieldSize = configuration.maximumHeaderBytes
         decoder.maxHeaderListSize = configuration.maximumHeaderBytes
@@ -84,9 +76,10 @@ package final class Activation: Sendable {
             httpDecoderConfiguration: decoder
         )
         let (listener, configuration) = (listener, configuration)
-        let place = WebPlace.Address.port(host: configuration.host, port: configuration.port)
-        return WebDoor(
-            WebPlace(door: "activation", place, portOption: "--activation-port", hostOption: "--host"),
+        let limits = configuration.listener
+        let address = ListenAddress.Address.port(host: limits.host, port: limits.port)
+        return WebListener(
+            ListenAddress(listener: limits.name, address, portOption: "--activation-port", hostOption: "--host"),
             router: router,
             server: HTTPServerBuilder { responder in
                 ActivationChannel(
@@ -95,14 +88,15 @@ package final class Activation: Sendable {
                     configuration: configuration
                 )
             },
-            maximumConnections: nil,
+            // Beyond its own limit, so that the newest connections make older ones leave.
+            maximumConnections: limits.maximumDescriptors,
             logger: logger,
             isOpen: isOpen
         )
     }
 }
 
-/// Makes every failure an answer in plain words.
+/// Turns errors into answers in plain text.
 struct ActivationFailures: RouterMiddleware {
     let logger: Logger
 
@@ -116,11 +110,12 @@ struct ActivationFailures: RouterMiddleware {
         } catch let refusal as ActivationRefusal {
             return refusal.response
         } catch let error as HTTPError where error.status.code < 500 {
-            return ActivationRefusal(error.status, "there is nothing at this path for this method").response
+            return ActivationRefusal(error.status, "there is nothing at this path, or not for this method").response
         } catch {
-            // What failed is the operator's; the client learns that it was not its fault.
-            logger.error("an activation failed", metadata: ["error": "\(error)", "address": "\(context.address)"])
-            return ActivationRefusal(.internalServerError, "the service failed; its log says why").response
+            // The details are for the operator.
+            let address = await context.client().address
+            logger.error("an activation failed", metadata: ["error": "\(error)", "address": "\(address)"])
+            return ActivationRefusal(.internalServerError, "the service failed; its log has the reason").response
         }
     }
 }

@@ -1,4 +1,4 @@
-import HeraldDoor
+import HeraldListener
 import HummingbirdCore
 import Logging
 import NIOCore
@@ -6,41 +6,24 @@ import NIOSSL
 import NIOTLS
 import Synchronization
 
-/// What all connections of the door share: the TLS context in force, how many there are, and who hears of those that are
-/// refused.
+/// State that all connections of the listener share: TLS context, and control of connections.
 final class ActivationListener: Sendable {
-    private struct State {
-        var context: NIOSSLContext
-        var connections = 0
+    let control: ConnectionControl
+    private let current: Mutex<NIOSSLContext>
+
+    init(context: NIOSSLContext, control: ConnectionControl) {
+        self.control = control
+        current = Mutex(context)
     }
 
-    let refusals: RefusalDesk
-    private let state: Mutex<State>
-
-    init(context: NIOSSLContext, refusals: RefusalDesk) {
-        self.refusals = refusals
-        state = Mutex(State(context: context))
-    }
+    var context: NIOSSLContext { current.withLock { $0 } }
 
     func replaceContext(_ context: NIOSSLContext) {
-        state.withLock { $0.context = context }
-    }
-
-    /// Counts a connection; nil past the limit.
-    func admit(limit: Int) -> NIOSSLContext? {
-        state.withLock { state in
-            guard state.connections < limit else { return nil }
-            state.connections += 1
-            return state.context
-        }
-    }
-
-    func leave() {
-        state.withLock { $0.connections -= 1 }
+        current.withLock { $0 = context }
     }
 }
 
-/// One connection: TLS with the context of the moment, deadlines, and Hummingbird's HTTP/1.1 on top.
+/// One connection: TLS with the current context, time limits, and Hummingbird's HTTP/1.1.
 struct ActivationChannel: HTTPChannelHandler {
     typealias Value = HTTP1Channel.Value
 
@@ -51,18 +34,25 @@ struct ActivationChannel: HTTPChannelHandler {
     var responder: HTTPChannelHandler.Responder { base.responder }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        guard let context = listener.admit(limit: configuration.maximumConnections) else {
-            listener.refusals.noteLimit(channel)
-            // Closed once it is set up: who accepted it waits for that.
-            channel.eventLoop.execute { channel.close(promise: nil) }
-            return base.setup(channel: channel, logger: logger)
-        }
-        channel.closeFuture.whenComplete { _ in listener.leave() }
         do {
+            guard let connection = try listener.control.admit(channel) else {
+                // Closes after the setup, for which the acceptor waits.
+                channel.eventLoop.execute { channel.close(promise: nil) }
+                return base.setup(channel: channel, logger: logger)
+            }
             let pipeline = channel.pipeline.syncOperations
-            let tls = NIOSSLServerHandler(context: context)
+            let nameReader = connection.makeNameReader(on: channel.eventLoop)
+            let tls = NIOSSLServerHandler(context: listener.context)
+            try pipeline.addHandler(nameReader)
             try pipeline.addHandler(tls)
-            try pipeline.addHandler(ConnectionGuard(configuration, tls, listener.refusals))
+            try pipeline.addHandler(
+                ConnectionGuard(
+                    configuration: configuration,
+                    tls: tls,
+                    nameReader: nameReader,
+                    refusals: listener.control.refusals
+                )
+            )
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
@@ -74,29 +64,36 @@ struct ActivationChannel: HTTPChannelHandler {
     }
 }
 
-/// Ends a connection whose handshake fails, or that takes too long: in its handshake, in all, or while the service stops.
+/// Closes a connection when its handshake fails or takes too long, at its maximum age, and when the service stops.
 private final class ConnectionGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let configuration: ActivationConfiguration
     private let tls: NIOSSLServerHandler
-    private let refusals: RefusalDesk
-    /// Nil once it has ended, one way or the other.
+    private let nameReader: ServerNameReader
+    private let refusals: RefusalLog
+    /// Time limit of the handshake; nil once that has ended.
     private var handshake: Scheduled<Void>?
     private var end: Scheduled<Void>?
 
-    init(_ configuration: ActivationConfiguration, _ tls: NIOSSLServerHandler, _ refusals: RefusalDesk) {
+    init(
+        configuration: ActivationConfiguration,
+        tls: NIOSSLServerHandler,
+        nameReader: ServerNameReader,
+        refusals: RefusalLog
+    ) {
         self.configuration = configuration
         self.tls = tls
+        self.nameReader = nameReader
         self.refusals = refusals
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         let channel = context.channel
-        let patience = TimeAmount(configuration.handshakeTimeout)
+        let patience = TimeAmount(configuration.listener.handshakeTimeout)
         handshake = context.eventLoop.assumeIsolated().scheduleTask(in: patience) {
             self.handshake = nil
-            self.refusals.noteSilence(channel)
+            self.refusals.noteTimeout(channel)
             channel.close(promise: nil)
         }
         end = close(context, in: configuration.connectionLifetime)
@@ -112,6 +109,7 @@ private final class ConnectionGuard: ChannelInboundHandler {
         case TLSUserEvent.handshakeCompleted:
             handshake?.cancel()
             handshake = nil
+            context.pipeline.syncOperations.removeHandler(nameReader, promise: nil)
         case is ChannelShouldQuiesceEvent:
             end?.cancel()
             end = close(context, in: configuration.shutdownTimeout)
@@ -122,12 +120,12 @@ private final class ConnectionGuard: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // TLS that failed: random bytes, a certificate of another authority. BoringSSL has sent its alert.
+        // The TLS handshake failed, and BoringSSL has sent its alert.
         if error is NIOSSLError {
             if let handshake {
                 handshake.cancel()
                 self.handshake = nil
-                refusals.noteFailure(error, of: tls, context.channel)
+                refusals.noteFailure(error, of: tls, alert: nameReader.alert, context.channel)
             }
             context.close(promise: nil)
         } else {

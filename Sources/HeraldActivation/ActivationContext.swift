@@ -1,8 +1,9 @@
+import HeraldListener
 import Hummingbird
 import NIOCore
 import NIOSSL
 
-/// A request with the connection that it came by.
+/// A request with its connection.
 struct ActivationContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     let channel: any Channel
@@ -12,7 +13,7 @@ struct ActivationContext: RequestContext {
         channel = source.channel
     }
 
-    /// The client's certificate (DER); on a resumed session the one that the session was made with.
+    /// The client's certificate in DER; for a resumed session, that of the original handshake.
     func certificate() async throws -> [UInt8]? {
         let channel = channel
         return try await channel.eventLoop.submit {
@@ -21,8 +22,11 @@ struct ActivationContext: RequestContext {
         .get()
     }
 
-    /// For the log.
-    var address: String {
-        channel.remoteAddress?.ipAddress ?? "unknown"
+    /// The client: its network for limits, its address for the log.
+    func client() async -> (network: ClientNetwork, address: String) {
+        let channel = channel
+        // A submitted closure cannot fail, except when the loops stop.
+        let address = try? await channel.eventLoop.submit { channel.clientAddress }.get()
+        return (address?.network ?? ClientNetwork(nil), address?.description ?? "unknown")
     }
 }

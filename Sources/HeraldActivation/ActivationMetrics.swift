@@ -1,9 +1,9 @@
 import CoreMetrics
 import HTTPTypes
 
-/// What became of requests for a certificate: `herald_activations_total{operation,result}`.
+/// Outcomes of certificate requests: `herald_activations_total{operation,result}`.
 struct ActivationMetrics: Sendable {
-    /// What was asked for.
+    /// Kind of request.
     enum Operation: String, CaseIterable, Sendable {
         case enroll, renew
     }
@@ -25,7 +25,7 @@ struct ActivationMetrics: Sendable {
     private let counters: [Operation: [Result: Counter]]
 
     init() {
-        // All of them from the start, so that a rate can be made of the first one that counts.
+        // All series exist from the start, so that Prometheus sees the first increment.
         counters = Dictionary(
             uniqueKeysWithValues: Operation.allCases.map { operation in
                 let results = Result.allCases.map { result in

@@ -3,10 +3,10 @@ import HeraldModel
 import Hummingbird
 import NIOCore
 
-/// An answer that says no, in words for people (RFC 7030 §4.2.3).
+/// An error answer in plain text (RFC 7030 §4.2.3).
 struct ActivationRefusal: Error, Sendable {
     let status: HTTPResponse.Status
-    /// One line; holds nothing that the client sent.
+    /// One line, without anything that the client sent.
     let words: String
     var retryAfter: Duration?
     var challenge = false
@@ -16,14 +16,14 @@ struct ActivationRefusal: Error, Sendable {
         self.words = words
     }
 
-    /// 401: who asks has to show a code.
+    /// Status 401: a code is required.
     static func unauthorized(_ words: String) -> ActivationRefusal {
         var refusal = ActivationRefusal(.unauthorized, words)
         refusal.challenge = true
         return refusal
     }
 
-    /// 429: who asks has to wait.
+    /// Status 429, with `retry-after`.
     static func tooMany(_ words: String, after wait: Duration) -> ActivationRefusal {
         var refusal = ActivationRefusal(.tooManyRequests, words)
         refusal.retryAfter = wait

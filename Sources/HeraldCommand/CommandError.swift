@@ -1,33 +1,23 @@
-/// Why a command failed, in one line for the person who typed it: what is wrong, and how to mend it.
+/// The failure of a command, in one line that says what is wrong and how to fix it.
 struct CommandError: Error, Hashable {
-    /// What kind of failure it is; equality of errors is equality of kinds.
-    struct Code: Hashable, Sendable {
-        private enum Kind: Hashable, Sendable {
-            case configuration
-            case file
-            case folder
-            case folderInUse
-            case port
-            case refused
-            case unreachable
-        }
-
-        private let kind: Kind
-
-        /// An option, a variable or a key of the configuration file says something that cannot be.
-        static let configuration = Code(kind: .configuration)
+    /// The kind of failure.
+    ///
+    /// Errors are equal if their kinds are.
+    enum Code: Hashable, Sendable {
+        /// An option, a variable or a key of the configuration file has a value that is not allowed.
+        case configuration
         /// A file cannot be read or written.
-        static let file = Code(kind: .file)
-        /// The data folder is missing, foreign, damaged, or open to others.
-        static let folder = Code(kind: .folder)
+        case file
+        /// The data folder is missing, damaged, open to others, or not Herald's.
+        case folder
         /// Another process works on the data folder.
-        static let folderInUse = Code(kind: .folderInUse)
-        /// A door cannot listen where it should.
-        static let port = Code(kind: .port)
-        /// The other side understood and said no.
-        static let refused = Code(kind: .refused)
+        case folderInUse
+        /// A listener cannot listen on its address.
+        case port
+        /// The other side refused.
+        case refused
         /// The other side does not answer.
-        static let unreachable = Code(kind: .unreachable)
+        case unreachable
     }
 
     let code: Code

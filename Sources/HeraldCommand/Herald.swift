@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// The executable: what it can do, and how it ends.
+/// The command `herald`.
 ///
 /// It exits 0 on success, 64 on wrong usage (`EX_USAGE`), and 1 otherwise, after one line on standard error that says
 /// what is wrong and how to mend it.
@@ -15,7 +15,9 @@ struct Herald: AsyncParsableCommand {
             """,
         version: version,
         subcommands: [
-            Serve.self, Init.self, Provider.self, Device.self, Agent.self, Send.self, Feedback.self, Check.self,
+            Serve.self, Status.self, Init.self, Provider.self, Device.self, AppCommand.self, Agent.self, Send.self,
+            Feedback.self,
+            Check.self,
             Journal.self, RelayCommand.self, Token.self, DrillCommand.self, ClockCommand.self,
         ]
     )

@@ -1,14 +1,14 @@
 import ArgumentParser
 
-/// A command that is not there, and the one that was most likely meant.
+/// A subcommand that does not exist, with the nearest one that does.
 struct MistypedCommand: Hashable {
-    /// The words that call the command which was to have it, like `herald agent`.
+    /// The command above it, like `herald agent`.
     let parent: String
     let typed: String
-    let meant: String
+    /// The subcommands of the parent.
+    let known: [String]
 
-    /// Looks at the words of a command line that the parser refuses.
-    /// - Returns: Nil if every command in it is there, or nothing resembles what is not.
+    /// Finds the first unknown subcommand of a command line; nil if there is none.
     init?(_ arguments: [String], below root: any ParsableCommand.Type = Herald.self) {
         var command = root
         var words = [Self.name(of: root)]
@@ -20,8 +20,8 @@ struct MistypedCommand: Hashable {
                 words.append(argument)
                 continue
             }
-            guard let meant = NearestWord.to(argument, among: subcommands.map { Self.name(of: $0) }) else { return nil }
-            (parent, typed, self.meant) = (words.joined(separator: " "), argument, meant)
+            (parent, typed) = (words.joined(separator: " "), argument)
+            known = subcommands.map { Self.name(of: $0) }
             return
         }
         return nil
@@ -33,6 +33,8 @@ struct MistypedCommand: Hashable {
     }
 
     var message: String {
-        "'\(LogText.escaped(typed, limit: 64))' is no command of '\(parent)': did you mean '\(parent) \(meant)'?"
+        let meant = NearestWord.to(typed, among: known).map { "did you mean '\(parent) \($0)'?" }
+        let hint = meant ?? "its commands are \(known.joined(separator: ", "))."
+        return "'\(LogText.escaped(typed, limit: 64))' is not a command of '\(parent)': \(hint)"
     }
 }

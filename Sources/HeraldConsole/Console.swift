@@ -8,12 +8,13 @@ import Glibc
 import Darwin
 #endif
 
-/// What operators see and do, on two doors with the same requests: a port, where the admin API wants a bearer token,
-/// and a Unix socket in the data folder, where the file system says who may.
+/// Health, metrics and admin API, on two listeners with the same requests: a port, where the admin API requires a bearer
+/// token, and a Unix socket in the data folder, which the file system protects.
 ///
-///     GET /health /health/live /health/ready      anybody who reaches the port
-///     GET /metrics                                the same; no metric names a device, a token or a topic
-///     GET /openapi.yaml                           what all these requests are
+///     GET /                                       page with links
+///     GET /health /health/live /health/ready      for anybody who reaches the port
+///     GET /metrics                                the same; no label contains a device, a token or a topic
+///     GET /openapi.yaml                           description of all requests
 ///     /v1/…                                       the admin API
 package struct Console: Sendable {
     private let configuration: ConsoleConfiguration
@@ -36,61 +37,67 @@ package struct Console: Sendable {
         self.logger = logger
     }
 
-    /// The door for people and monitoring; `isOpen` is told the port once it listens.
-    ///
-    /// Run it as a service: it ends with the group, or throws `WebDoorError` if it cannot listen.
-    package func port(_ isOpen: @escaping @Sendable (Int) -> Void) -> WebDoor {
-        let router = router()
+    /// The listener for people and monitoring, as a service; calls `isOpen` with the port once it listens.
+    package func port(_ isOpen: @escaping @Sendable (Int) -> Void) -> WebListener {
+        let words = "the console answers to localhost, to a loopback address, to --console-host and to each --hostname"
+        let check = HostCheck(host: configuration.host, names: configuration.hostnames, answersTo: words)
+        let router = router(check)
         let routes = router.group("v1").add(middleware: BearerToken(configuration.token, place: "in run/admin.token"))
         AdminRoutes(administration: administration).add(to: routes)
-        return door(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
+        return listener(router, at: .port(host: configuration.host, port: configuration.port), isOpen)
     }
 
-    /// The door for Herald's own commands; `isOpen` is told once it listens.
-    package func socket(_ isOpen: @escaping @Sendable () -> Void) -> WebDoor {
+    /// The listener for Herald's own commands; calls `isOpen` once it listens.
+    package func socket(_ isOpen: @escaping @Sendable () -> Void) -> WebListener {
         let router = router()
         let routes = router.group("v1")
         let admin = AdminRoutes(administration: administration)
         admin.add(to: routes)
         admin.add(control, to: routes)
         let path = configuration.socketPath
-        return door(router, at: .socket(path: path)) { _ in
-            // Its folder keeps others out already; the mode says so to whoever looks.
+        return listener(router, at: .socket(path: path)) { _ in
+            // The folder already excludes other users; the mode shows it.
             chmod(path, 0o600)
             isOpen()
         }
     }
 
-    private func router() -> Router<BasicRequestContext> {
+    private func router(_ check: HostCheck? = nil) -> Router<BasicRequestContext> {
         let router = Router(context: BasicRequestContext.self)
         router.add(
             middleware: WebFailures(logger: logger) { error in
                 (error as? AdminError).map { WebRefusal($0.code.httpStatus, $0.message) }
             }
         )
+        if let check { router.add(middleware: check) }
+        router.get("") { _, _ in WebReply.bytes(PackageResources.index_html, type: "text/html; charset=utf-8") }
         let health = router.group("health")
         health.get { _, _ in try self.health() }
         health.get("ready") { _, _ in try self.health() }
         health.get("live") { _, _ in WebReply.live }
         router.get("metrics") { _, _ in WebReply.metrics(metrics.exposition) }
-        router.get("openapi.yaml") { _, _ in WebReply.text(APIDescription.yaml, type: "application/yaml") }
+        router.get("openapi.yaml") { _, _ in WebReply.bytes(PackageResources.openapi_yaml, type: "application/yaml") }
         return router
     }
 
     private func health() throws -> Response {
-        let report = HealthReport(problems: administration.problems, drills: administration.drills.map(\.words))
+        let report = HealthReport(
+            problems: administration.problems,
+            warnings: administration.warnings,
+            drills: administration.drills.map(\.words)
+        )
         return try WebReply.json(report, status: report.status == .ready ? .ok : .serviceUnavailable)
     }
 
-    private func door(
+    private func listener(
         _ router: Router<BasicRequestContext>,
-        at address: WebPlace.Address,
+        at address: ListenAddress.Address,
         _ isOpen: @escaping @Sendable (Int) -> Void
-    ) -> WebDoor {
-        WebDoor(
-            WebPlace(door: "console", address, portOption: "--console-port", hostOption: "--console-host"),
+    ) -> WebListener {
+        WebListener(
+            ListenAddress(listener: "console", address, portOption: "--console-port", hostOption: "--console-host"),
             router: router,
-            server: .plain(idleTimeout: configuration.idleTimeout),
+            server: .plain(timeout: configuration.requestTimeout),
             maximumConnections: configuration.maximumConnections,
             logger: logger,
             isOpen: isOpen

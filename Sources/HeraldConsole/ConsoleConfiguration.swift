@@ -1,17 +1,19 @@
-/// Where the console listens, and its limits.
+/// Addresses, token and limits of the console.
 package struct ConsoleConfiguration: Sendable {
-    /// Loopback unless the operator says otherwise: what the console serves is for operators.
+    /// Address to listen on; loopback by default.
     package var host: String
+    /// Further names that requests may have as `Host`.
+    package var hostnames: [String] = []
     /// 0 picks a free port.
     package var port: Int
-    /// The path of the control socket; its folder is the operator's alone.
+    /// Path of the control socket, in a folder for the operator only.
     package var socketPath: String
-    /// The bearer token of the admin API on ``port``.
+    /// Bearer token of the admin API on ``port``.
     package var token: String
-    /// The most connections of each door at one time; more wait in the system's queue.
+    /// Maximum number of connections of each listener; more wait in the system's queue.
     package var maximumConnections = 128
-    /// How long a connection may be silent, within a request or between two.
-    package var idleTimeout: Duration = .seconds(30)
+    /// Time for a silent connection, for the header of a request, and for its body.
+    package var requestTimeout: Duration = .seconds(30)
 
     package init(host: String, port: Int, socketPath: String, token: String) {
         self.host = host

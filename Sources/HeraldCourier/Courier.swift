@@ -1,4 +1,4 @@
-package import HeraldDoor
+package import HeraldListener
 package import HeraldMailbox
 package import HeraldModel
 import HeraldTrust
@@ -8,42 +8,42 @@ package import NIOCore
 package import NIOSSL
 import Synchronization
 
-/// Where devices hang on: MQTT 5 and 3.1.1 over mutual TLS.
+/// Serves devices: MQTT 5 and 3.1.1 over mutual TLS.
 ///
-/// 1. Opens the door, and decides by the certificate of every handshake who has come.
-/// 2. Puts a ``SessionHandler`` on each connection, and runs what sessions ask of the registry.
+/// 1. Opens the listener, and identifies each device by its certificate.
+/// 2. Puts an ``MQTTConnection`` on each connection, and runs its requests to the registry.
 /// 3. Ends connections whose certificate is revoked or has expired.
-/// 4. Sends those that are connected their new tokens when the token key changes.
-/// 5. Stops gracefully: no new devices, DISCONNECT 0x8B to those that are there, then the end.
+/// 4. Sends connected devices their new tokens when the token key changes.
+/// 5. Stops gracefully: takes no new devices, sends DISCONNECT 0x8B to the connected ones, and then closes.
 package final class Courier: Sendable {
     private let configuration: CourierConfiguration
     private let trust: any DeviceTrust
     private let clock: any WallClock
     private let logger: Logger
     private let group: any EventLoopGroup
-    private let clerk: SessionClerk
-    private let door: TLSDoor
+    private let state: CourierState
+    private let listener: TLSListener
     private let loops: PerLoop<CourierLoop>
     private let renewals: AsyncStream<Void>
     private let renewal: AsyncStream<Void>.Continuation
-    /// Before anybody could connect.
+    /// The token key before any device could connect.
     private let firstTokenKey: UInt32
 
     /// - Parameters:
     ///   - configuration: The limits of sessions.
-    ///   - door: Where to listen.
-    ///   - tls: What to show and demand in handshakes; a client certificate is to be required.
-    ///   - group: The event loops on which connections live.
-    ///   - office: The rest of the service.
-    ///   - trust: Who is a device.
+    ///   - listener: The address to listen on.
+    ///   - tls: The context of handshakes; it must require a client certificate.
+    ///   - group: The event loops of the connections.
+    ///   - services: The rest of the service.
+    ///   - trust: Checks the certificates of devices.
     ///   - clock: The service's clock.
-    ///   - logger: Where to say what an operator may want to know.
+    ///   - logger: The log for operators.
     package init(
         configuration: CourierConfiguration = CourierConfiguration(),
-        door: DoorConfiguration,
+        listener: ListenerConfiguration,
         tls: NIOSSLContext,
         group: any EventLoopGroup,
-        office: any DeviceOffice,
+        services: CourierServices,
         trust: any DeviceTrust,
         clock: any WallClock,
         logger: Logger
@@ -53,22 +53,22 @@ package final class Courier: Sendable {
         self.clock = clock
         self.logger = logger
         self.group = group
-        let clerk = SessionClerk(office: office, limits: SessionLimits(configuration), clock: clock, logger: logger)
+        let limits = CourierLimits(configuration)
+        let state = CourierState(services: services, limits: limits, clock: clock, logger: logger)
         let loops = PerLoop(group) { CourierLoop($0) }
-        self.clerk = clerk
+        self.state = state
         self.loops = loops
-        firstTokenKey = office.tokenKey
+        firstTokenKey = services.tokens.newestKey
         (renewals, renewal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        var door = door
-        door.expectsIdleConnections = true
-        // A dozen acknowledgements; what is longer comes in pieces.
-        door.readBytes = min(door.readBytes, 512)
-        let diagnosis: RefusalDesk.Diagnosis = { trust.fault(of: $0, now: clock.now()) }
-        self.door = TLSDoor(
-            configuration: door,
+        var listener = listener
+        listener.expectsIdleConnections = true
+        listener.unsentBytes = configuration.outboundBytes
+        // A dozen acknowledgements; longer packets come in pieces.
+        listener.readBytes = min(listener.readBytes, 512)
+        self.listener = TLSListener(
+            configuration: listener,
             context: tls,
-            logger: logger,
-            diagnosis: diagnosis
+            refusals: RefusalLog(listener: listener.name, logger: logger) { trust.fault(of: $0, now: clock.now()) }
         ) { channel, peer in
             guard let loop = loops[channel.eventLoop] else { throw CourierRefusal(reason: "unknown event loop") }
             guard let certificate = peer.certificate else { throw CourierRefusal(reason: "no certificate") }
@@ -76,66 +76,72 @@ package final class Courier: Sendable {
             do {
                 identity = try trust.device(certificate: certificate, now: clock.now())
             } catch let fault as PeerRefusal {
-                throw DoorRefusal(fault) { channel in
-                    let handler = FarewellHandler(fault, configuration)
+                throw RefusedConnection(fault) { channel in
+                    let handler = RefusedDeviceHandler(fault, configuration)
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
             let environment = peer.serverName.flatMap { PushEnvironment.named(by: $0) } ?? configuration.environment
-            let handler = SessionHandler(identity: identity, environment: environment, clerk: clerk, loop: loop)
-            try channel.pipeline.syncOperations.addHandler(handler)
+            let connection = MQTTConnection(
+                identity: identity,
+                environment: environment,
+                courier: state,
+                loop: loop,
+                unknown: peer.connection
+            )
+            try channel.pipeline.syncOperations.addHandler(connection)
         }
     }
 
     /// Starts to listen.
     /// - Returns: The port.
-    /// - Throws: ``HeraldDoor/DoorError`` if the address cannot be had.
+    /// - Throws: ``HeraldListener/ListenerError`` if it cannot listen on the address.
     package func open() async throws -> Int {
-        try await door.open(on: group)
+        try await listener.open(on: group)
     }
 
-    /// Runs what connections leave to be done, until ``stop()`` has ended, or the task is cancelled.
+    /// Runs the requests of connections, until ``stop()`` has ended or the task is cancelled.
     package func run() async {
         await withTaskGroup { group in
             group.addTask { await self.runSweeps() }
             group.addTask { await self.runRenewals() }
-            await clerk.run()
+            await state.requests.run()
             group.cancelAll()
         }
     }
 
-    /// Takes no new connections, tells the devices that the service stops, and closes what is left after a while.
+    /// Takes no new connections, sends DISCONNECT to the devices, and closes the connections that stay open.
     package func stop() async {
-        await door.stopListening()
-        for link in clerk.table.links { link.dismiss(.shuttingDown) }
+        await listener.stopListening()
+        for link in state.connections.links { link.dismiss(.shuttingDown) }
         await withTaskGroup { group in
-            group.addTask { await self.clerk.table.untilEmpty() }
-            group.addTask { [farewell = configuration.farewell] in try? await Task.sleep(for: farewell) }
+            group.addTask { await self.state.connections.untilEmpty() }
+            group.addTask { [timeout = configuration.stopTimeout] in try? await Task.sleep(for: timeout) }
             await group.next()
             group.cancelAll()
         }
-        await door.closeConnections()
-        clerk.finish()
+        await listener.closeConnections()
+        state.requests.finish()
     }
 
-    /// How many connections there are, those in their handshake included.
-    package var connectionCount: Int { door.connectionCount }
+    /// The number of connections, those in their handshake included.
+    package var connectionCount: Int { listener.connectionCount }
 
-    /// The context for the handshakes from now on.
+    /// Replaces the context of the handshakes from now on.
     package func replaceContext(_ context: NIOSSLContext) {
-        door.replaceContext(context)
+        listener.replaceContext(context)
     }
 
-    /// What devices that connect from now on are held to.
+    /// Replaces the limits of devices that connect from now on.
     package func replaceLimits(longestKeepAlive: Duration, longestSession: Duration) {
-        clerk.limits.longestKeepAlive.store(longestKeepAlive.components.seconds, ordering: .relaxed)
-        clerk.limits.longestSession.store(longestSession.components.seconds, ordering: .relaxed)
+        state.limits.longestKeepAlive.store(longestKeepAlive.components.seconds, ordering: .relaxed)
+        state.limits.longestSession.store(longestSession.components.seconds, ordering: .relaxed)
     }
 
-    /// Ends the connections of devices that are not welcome any more: after every change of what is revoked.
+    /// Ends the connections of devices whose certificate is no longer accepted: after every change of revocations.
     package func recheck() {
         let now = clock.now()
-        for link in clerk.table.links where !trust.isWelcome(link.identity, now: now) {
+        for link in state.connections.links where !trust.isWelcome(link.identity, now: now) {
             logger.notice(
                 "device disconnected: its certificate is revoked or has expired",
                 metadata: ["device": "\(link.identity.id)"]
@@ -144,9 +150,9 @@ package final class Courier: Sendable {
         }
     }
 
-    /// Sends the devices that are connected their tokens under the newest key, after every change of the token keys.
+    /// Sends connected devices their tokens under the newest key, after every change of the token keys.
     ///
-    /// Returns at once; the devices get theirs one after the other.
+    /// Returns at once; the devices get their tokens one after the other.
     package func renewTokens() {
         renewal.yield()
     }
@@ -154,24 +160,24 @@ package final class Courier: Sendable {
     private func runRenewals() async {
         var key = firstTokenKey
         for await _ in renewals {
-            guard clerk.office.tokenKey != key else { continue }
+            guard state.services.tokens.newestKey != key else { continue }
             do {
                 try await Task.sleep(for: configuration.tokenRenewalDelay)
-                // Who connects from now on gets the newest in any case.
-                key = clerk.office.tokenKey
-                try await renewTokens(of: clerk.table.links)
+                // Devices that connect from now on get the newest in any case.
+                key = state.services.tokens.newestKey
+                try await renewTokens(of: state.connections.links)
             } catch { return }
         }
     }
 
-    private func renewTokens(of links: [CourierLink]) async throws {
+    private func renewTokens(of links: [MQTTConnectionLink]) async throws {
         let share = max(1, configuration.tokenRenewalsPerSecond / 10)
         for start in stride(from: 0, to: links.count, by: share) {
             if start > 0 { try await Task.sleep(for: .milliseconds(100)) }
             for link in links[start..<min(start + share, links.count)] { link.renewTokens() }
         }
         logger.info(
-            "the devices that are connected were sent tokens under the newest token key",
+            "sent connected devices their tokens under the newest token key",
             metadata: ["connections": "\(links.count)"]
         )
     }
@@ -190,11 +196,11 @@ extension Courier: BroadcastOutlet {
         var properties = MQTTPropertyBlock()
         let packets = BroadcastPackets(order.broadcast, topic: order.feed.topic, now: clock.now(), &properties)
         order.expect(shares: loops.all.count)
-        for loop in loops.all { loop.broadcasts.leave(LoopBroadcast(order: order, packets: packets)) }
+        for loop in loops.all { loop.broadcasts.add(LoopBroadcast(order: order, packets: packets)) }
     }
 }
 
-/// Why a connection is not taken after its handshake.
+/// A connection that the courier refuses after its handshake.
 struct CourierRefusal: Error, CustomStringConvertible {
     let reason: String
 

@@ -1,68 +1,69 @@
-import HeraldDoor
+import HeraldListener
 package import HeraldMailbox
 package import HeraldModel
 package import Logging
 package import NIOCore
 package import NIOSSL
 
-/// The provider API: the service that a command opens, runs and stops.
+/// The provider API: the service of the HTTP/2 listener.
 ///
-/// 1. ``open()`` listens, so that ports are known before anything is announced.
-/// 2. ``run()`` returns when the gateway has stopped: after ``beginShutdown()``, gracefully; when its task is cancelled, at
-///    once.
-/// 3. ``replaceContext(_:)`` and ``reviewCertificates()`` follow a change of certificates or of a revocation list.
+/// 1. ``open()`` listens, so that the port is known before anything is announced.
+/// 2. ``run()`` returns after ``beginShutdown()`` with a graceful stop, or at once when its task is cancelled.
+/// 3. ``replaceContext(_:)`` and ``reviewCertificates()`` apply a change of certificates or of a revocation list.
 package final class Gateway: Sendable {
     private let service: ProviderService
-    private let door: TLSDoor
+    private let listener: TLSListener
     private let group: any EventLoopGroup
     private let loops: PerLoop<ProviderLoop<ProviderConnection>>
     private let stopSignal: AsyncStream<Void>
     private let stop: AsyncStream<Void>.Continuation
 
     /// - Parameters:
-    ///   - configuration: Where to listen, and every limit.
+    ///   - configuration: The listener's address, and all limits.
     ///   - group: The event loops of the service.
-    ///   - context: TLS: a client certificate is asked for and not demanded, and `h2` is the protocol.
-    ///   - admission: Lets providers in.
-    ///   - letterBox: Takes their notifications: the post office.
-    ///   - channels: Makes channels, and takes broadcasts to them; nil for a gateway that does not broadcast.
+    ///   - context: TLS with an optional client certificate and the protocol `h2`.
+    ///   - admission: Identifies providers and opens device tokens.
+    ///   - sink: The post office.
+    ///   - channels: Channels and broadcasts; nil for a gateway without broadcasts.
     ///   - clock: The service's clock.
-    ///   - logger: Gets nothing of payloads, tokens or keys.
-    ///   - drills: Bad days on demand; none without.
+    ///   - logger: Gets no payloads, tokens or keys.
+    ///   - drills: Failures on demand; nil for none.
     package init(
         configuration: GatewayConfiguration,
         group: any EventLoopGroup,
         context: NIOSSLContext,
         admission: Admission,
-        letterBox: any LetterBox,
-        channels: ChannelOffice? = nil,
+        sink: any NotificationSink,
+        channels: ChannelService? = nil,
         clock: any WallClock,
         logger: Logger,
-        drills: DrillDesk? = nil
+        drills: DrillService? = nil
     ) {
+        let refusals = RefusalLog(listener: configuration.listener.name, logger: logger) {
+            admission.fault(of: $0, at: clock.now())
+        }
         let service = ProviderService(
             configuration: configuration,
             admission: admission,
-            letterBox: letterBox,
+            sink: sink,
             channels: channels,
             clock: clock,
             logger: logger,
-            drills: drills ?? DrillDesk(clock: clock, logger: logger),
-            rules: LiveRules(configuration.rules),
-            bodies: BodyLoad(limit: configuration.unfinishedBodyBytes)
+            refusals: refusals,
+            drills: drills ?? DrillService(clock: clock, logger: logger),
+            rules: ReloadableRules(configuration.rules),
+            bodies: BodyMemory(limit: configuration.unfinishedBodyBytes)
         )
         let loops = PerLoop(group) { ProviderLoop<ProviderConnection>(on: $0) }
         self.service = service
         self.group = group
         self.loops = loops
-        let diagnosis: RefusalDesk.Diagnosis = { admission.fault(of: $0, at: clock.now()) }
-        door = TLSDoor(
-            configuration: configuration.door,
+        listener = TLSListener(
+            configuration: configuration.listener,
             context: context,
-            logger: logger,
-            diagnosis: diagnosis
+            refusals: refusals
         ) { channel, peer in
-            let connection = try Self.connection(service, loops, channel, peer)
+            let connection = try Self.connection(for: peer, on: channel, service, loops)
             try channel.pipeline.syncOperations.addHandler(connection)
         }
         (stopSignal, stop) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -71,70 +72,80 @@ package final class Gateway: Sendable {
     /// Starts to listen.
     ///
     /// - Returns: The port.
-    /// - Throws: `DoorError` if the address is occupied, not this machine's, or not allowed.
+    /// - Throws: `ListenerError`.
     package func open() async throws -> Int {
-        try await door.open(on: group)
+        try await listener.open(on: group)
     }
 
-    /// Waits for the end, and brings it about.
+    /// Runs until the stop, then stops all connections.
     package func run() async {
-        for await _ in stopSignal { break }
-        await door.stopListening()
-        for loop in loops.all { loop.stop() }
-        await withTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { await self.waitForConnections() }
-            let patience = self.service.configuration.timeouts.shutdown + .seconds(2)
-            tasks.addTask { try? await Task.sleep(for: patience) }
-            await tasks.next()
+        await withTaskGroup { tasks in
+            tasks.addTask {
+                await self.service.admission.claimFirstUses(clock: self.service.clock, logger: self.service.logger)
+            }
+            await self.serve()
             tasks.cancelAll()
-            // Whatever is left has had its time. Closing it also ends the wait for it.
-            await self.door.closeConnections()
         }
     }
 
-    /// Stops gracefully: no new connections, GOAWAY to the old ones, answers to all that is in hand.
+    private func serve() async {
+        for await _ in stopSignal { break }
+        await listener.stopListening()
+        for loop in loops.all { loop.stop() }
+        await withTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { await self.waitForConnections() }
+            let timeout = self.service.configuration.timeouts.shutdown + .seconds(2)
+            tasks.addTask { try? await Task.sleep(for: timeout) }
+            await tasks.next()
+            tasks.cancelAll()
+            // Connections that are left are overdue. Closing them also ends the wait for them.
+            await self.listener.closeConnections()
+        }
+    }
+
+    /// Begins a graceful stop: no new connections, answers to pending requests, then GOAWAY.
     ///
-    /// Returns at once; ``run()`` returns when it is done.
+    /// Returns at once; ``run()`` returns when the stop is complete.
     package func beginShutdown() {
         stop.yield()
         stop.finish()
     }
 
-    /// The TLS context for the handshakes from now on; sessions of the former one do not resume.
+    /// Sets the TLS context of later handshakes; sessions of the old one do not resume.
     package func replaceContext(_ context: NIOSSLContext) {
-        door.replaceContext(context)
+        listener.replaceContext(context)
     }
 
-    /// Looks again at the certificates of all open connections; ends those that are good no longer.
+    /// Checks the certificates of all open connections again, and ends those that are no longer valid.
     package func reviewCertificates() {
         for loop in loops.all { loop.toEach { $0.reviewCertificate() } }
     }
 
-    /// The rules for requests from now on, on open connections too; the post office's longest storage is asked for again.
+    /// Sets the rules for later requests, also on open connections, which read the maximum storage time again.
     package func replaceRules(_ rules: RequestRules) {
         service.rules.replace(rules)
     }
 
-    /// How many connections there are.
-    package var connectionCount: Int { door.connectionCount }
+    /// The number of connections.
+    package var connectionCount: Int { listener.connectionCount }
 
-    /// The rules of all doors for providers.
-    var rules: LiveRules { service.rules }
+    /// The rules of all provider listeners.
+    var rules: ReloadableRules { service.rules }
 
-    /// A connection for a peer that came by another door and speaks HTTP/2; stopped and reviewed as those of this one.
+    /// Makes a connection for a peer of another listener that speaks HTTP/2; the gateway stops and reviews it, too.
     ///
-    /// On the channel's event loop; the caller puts it into the channel's pipeline.
+    /// On the channel's event loop; the caller adds it to the channel's pipeline.
     ///
     /// - Throws: ``GatewayError``.
     func connection(for peer: HandshakePeer, on channel: any Channel) throws -> ProviderConnection {
-        try Self.connection(service, loops, channel, peer)
+        try Self.connection(for: peer, on: channel, service, loops)
     }
 
     private static func connection(
+        for peer: HandshakePeer,
+        on channel: any Channel,
         _ service: ProviderService,
-        _ loops: PerLoop<ProviderLoop<ProviderConnection>>,
-        _ channel: any Channel,
-        _ peer: HandshakePeer
+        _ loops: PerLoop<ProviderLoop<ProviderConnection>>
     ) throws -> ProviderConnection {
         guard let loop = loops[channel.eventLoop] else { throw GatewayError.foreignLoop }
         return try ProviderConnection(service: service, loop: loop, peer: peer, now: channel.eventLoop.now)

@@ -7,12 +7,12 @@ struct GatewayMetrics: Sendable {
     let connections = Counter(label: MetricName.providerConnections)
     private let accepted = Counter(label: MetricName.providerRequests, dimensions: [("status", "200")])
     private let created = Counter(label: MetricName.providerRequests, dimensions: [("status", "201")])
-    private let deleted = Counter(label: MetricName.providerRequests, dimensions: [("status", "204")])
+    private let noContent = Counter(label: MetricName.providerRequests, dimensions: [("status", "204")])
     private let refused: [Int: Counter]
     private let ended: [String: Counter]
 
     init() {
-        let statuses = Set(Rejection.allCases.map(\.httpStatus))
+        let statuses = Set(RefusalReason.allCases.map(\.httpStatus))
         refused = Dictionary(
             uniqueKeysWithValues: statuses.map { status in
                 (status, Counter(label: MetricName.providerRequests, dimensions: [("status", "\(status)")]))
@@ -26,21 +26,21 @@ struct GatewayMetrics: Sendable {
         )
     }
 
-    /// A request was accepted.
+    /// Counts an accepted request.
     func count(_ status: ReplyStatus) {
         switch status {
         case .created: created.increment()
-        case .noContent: deleted.increment()
+        case .noContent: noContent.increment()
         default: accepted.increment()
         }
     }
 
-    /// A request was refused.
-    func count(_ rejection: Rejection) {
-        refused[rejection.httpStatus]?.increment()
+    /// Counts a refused request.
+    func count(_ refusalReason: RefusalReason) {
+        refused[refusalReason.httpStatus]?.increment()
     }
 
-    /// A connection was cut off.
+    /// Counts a connection that Herald cut off.
     func countCutOff(_ reason: String) {
         ended[reason]?.increment()
     }

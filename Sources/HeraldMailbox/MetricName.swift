@@ -1,13 +1,13 @@
 import CoreMetrics
 
-/// Every metric's name, once.
+/// The names of all metrics.
 ///
-/// None carries a token, a path or a device as a label.
+/// No label is a token, a path or a device.
 package enum MetricName {
     package static let notificationsReceived = "herald_notifications_received_total"
     package static let notificationsRefused = "herald_notifications_refused_total"
     package static let notificationsStored = "herald_notifications_stored_total"
-    /// Of the stored ones, those that something later in the same commit replaced: on record, and never written as rows.
+    /// Stored notifications that a later one of the same commit replaced: in the journal, never written as rows.
     package static let notificationsReplacedUnwritten = "herald_notifications_replaced_unwritten_total"
     package static let notificationsNotStored = "herald_notifications_not_stored_total"
     package static let deliveries = "herald_deliveries_total"
@@ -26,8 +26,11 @@ package enum MetricName {
     package static let feedbackTuples = "herald_feedback_tuples_total"
     package static let deviceConnections = "herald_device_connections_total"
     package static let deviceRefusals = "herald_device_refusals_total"
+    package static let deviceQueuesFull = "herald_device_queues_full_total"
     package static let revocationListCurrent = "herald_revocation_list_current"
     package static let revocationListSecondsLeft = "herald_revocation_list_seconds_left"
+    package static let clockJump = "herald_clock_jump_seconds"
+    package static let trustReloadFailed = "herald_trust_reload_failed"
     package static let registrationsRefused = "herald_registrations_refused_total"
     package static let deviceTakeovers = "herald_device_takeovers_total"
     package static let broadcastsPublished = "herald_broadcasts_published_total"
@@ -36,7 +39,7 @@ package enum MetricName {
     package static let channelSubscriptions = "herald_channel_subscriptions"
 }
 
-/// The post office's counters.
+/// The metrics of the post office.
 struct PostOfficeMetrics: Sendable {
     let received = Counter(label: MetricName.notificationsReceived)
     let refused = Counter(label: MetricName.notificationsRefused)

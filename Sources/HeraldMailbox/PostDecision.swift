@@ -1,11 +1,11 @@
 package import HeraldModel
 
-/// What a door is told at once about a notification that it posts.
+/// The decision about a notification that a listener posts.
 package enum PostDecision: Hashable, Sendable {
-    /// Answer now: one delivery was tried, and nothing is to be stored.
+    /// Answer now: Herald tries one delivery and stores nothing.
     case accepted
-    /// The letter's receipt will be settled, from another thread.
+    /// Wait: the post office settles the envelope's completion.
     case pending
-    /// Refuse; `since` is when the token died, with ``HeraldModel/Rejection/unregistered``.
-    case refused(Rejection, since: WallTime?)
+    /// Refuse; with ``HeraldModel/RefusalReason/unregistered`` since when the app is removed.
+    case refused(RefusalReason, since: WallTime?)
 }

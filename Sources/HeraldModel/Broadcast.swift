@@ -1,12 +1,12 @@
-/// What a channel keeps of its messages (`message-storage-policy`), fixed when it is made.
+/// The storage policy of a channel (`message-storage-policy`), fixed when the channel is made.
 package enum MessageStoragePolicy: UInt8, Hashable, Sendable, CaseIterable {
-    /// Nothing: a message reaches the devices that are connected.
+    /// No storage: a message reaches the devices that are connected.
     case none = 0
     /// The newest message, for up to eight hours, for devices that subscribe later.
     case newest = 1
 }
 
-/// A broadcast channel of one app: what is sent to it goes to every device that subscribed to it.
+/// A broadcast channel of one app: its messages go to every device that subscribed.
 package struct BroadcastChannel: Hashable, Sendable {
     /// The longest payload of a broadcast, in bytes ("Sending broadcast push notification requests to APNs").
     package static let maximumPayloadBytes = 5120
@@ -25,7 +25,7 @@ package struct BroadcastChannel: Hashable, Sendable {
     }
 }
 
-/// One message to a channel: checked, and given its place among the channel's messages.
+/// One message to a channel, checked and numbered.
 package struct Broadcast: Hashable, Sendable {
     package let channel: ChannelID
     package let app: AppNumber
@@ -36,7 +36,7 @@ package struct Broadcast: Hashable, Sendable {
     /// The service's own identifier (`apns-unique-id`).
     package let uniqueID: NotificationID
     package let received: WallTime
-    /// Until when it is kept for devices that subscribe later; nil if it is not.
+    /// The end of its storage for devices that subscribe later; nil if it is not stored.
     package let storedUntil: WallTime?
     package let priority: Priority
     /// JSON, byte for byte as the provider sent it.
@@ -64,12 +64,12 @@ package struct Broadcast: Hashable, Sendable {
         self.payload = payload
     }
 
-    /// What the numbers of broadcasts begin with at a moment: they follow the clock, so that they grow across restarts.
+    /// The first number for broadcasts of a moment: numbers follow the clock, so that they rise across restarts.
     package static func firstNumber(at moment: WallTime) -> UInt64 {
         UInt64(clamping: moment.milliseconds) << 10
     }
 
-    /// Whether its time is over at `now`; one that is not stored does not expire.
+    /// Whether it has expired; one that is not stored does not expire.
     package func isExpired(at now: WallTime) -> Bool {
         storedUntil.map { $0 <= now } ?? false
     }

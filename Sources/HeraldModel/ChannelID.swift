@@ -1,8 +1,7 @@
-/// The identifier of a broadcast channel (`apns-channel-id`): 128 bits that nobody can guess, since who knows it may
-/// listen.
+/// The identifier of a broadcast channel (`apns-channel-id`): 128 random bits, because anybody who knows it may subscribe.
 ///
-/// Providers spell it in base64 ("Sending channel management requests to APNs"); a topic of MQTT, where `/` and `+` mean
-/// something else, in the alphabet for URLs (RFC 4648 §5). Both with padding.
+/// Providers write it in base64 ("Sending channel management requests to APNs"), MQTT topics in base64url (RFC 4648 §5),
+/// because `/` and `+` are special there. Both with padding.
 package struct ChannelID: Hashable, Sendable {
     package let high: UInt64
     package let low: UInt64
@@ -15,16 +14,16 @@ package struct ChannelID: Hashable, Sendable {
         self.low = low
     }
 
-    /// Makes a new identifier, from the system's generator: it is a secret of the provider and its devices.
+    /// Makes a random identifier from the system's generator.
     package static func random() -> ChannelID {
         var generator = SystemRandomNumberGenerator()
         return ChannelID(high: generator.next(), low: generator.next())
     }
 
-    /// What a text in base64 comes to.
+    /// The result of reading a text in base64.
     package enum Reading: Hashable, Sendable {
         case channel(ChannelID)
-        /// An identifier that this service never made: its length is another.
+        /// Base64 of another length: no identifier of this service.
         case unknown
         /// Not base64, or too long.
         case malformed
@@ -32,7 +31,7 @@ package struct ChannelID: Hashable, Sendable {
 
     /// Reads the value of `apns-channel-id`.
     ///
-    /// Either alphabet, with padding or without: clients put it into addresses too.
+    /// Accepts both alphabets, with or without padding: clients put it into URLs too.
     package static func read(_ text: some Sequence<UInt8>) -> Reading {
         var bits: UInt64 = 0
         var bitCount = 0
@@ -67,8 +66,8 @@ package struct ChannelID: Hashable, Sendable {
         )
     }
 
-    /// Reads the last level of a topic; nil for every other spelling than the one of ``topicLevel``, since a topic is
-    /// compared byte for byte.
+    /// Reads the last level of a topic.
+    /// - Returns: nil for any other spelling than ``topicLevel``: topics are compared byte for byte.
     package init?(topicLevel text: String) {
         guard case .channel(let id) = ChannelID.read(text.utf8), id.topicLevel.utf8.elementsEqual(text.utf8) else {
             return nil

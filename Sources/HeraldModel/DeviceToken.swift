@@ -1,6 +1,6 @@
-/// What a provider holds of a registration: 32 bytes that mean nothing to anybody but the service that minted them.
+/// A device token: 32 opaque bytes by which a provider addresses a registration.
 ///
-/// In text it is 64 hexadecimal digits; either case is read, lower case is written. Tokens are compared as bytes.
+/// Its text is 64 hexadecimal digits, read in either case and written in lower case.
 public struct DeviceToken: Hashable, Sendable {
     /// How many bytes a token has.
     public static let byteCount = 32
@@ -43,7 +43,7 @@ public struct DeviceToken: Hashable, Sendable {
         self = token
     }
 
-    /// Reads 64 hexadecimal digits where they lie; not generic, since every request comes by.
+    /// Reads 64 hexadecimal digits in place; not generic, because every request uses it.
     package init?(hex digits: UnsafeRawBufferPointer) {
         guard digits.count == DeviceToken.byteCount * 2 else { return nil }
         guard let first = Hex.word(digits, at: 0), let second = Hex.word(digits, at: 16),
@@ -84,8 +84,22 @@ public struct DeviceToken: Hashable, Sendable {
 }
 
 extension DeviceToken: CustomStringConvertible {
-    /// The first eight digits: tokens are capabilities, and what is printed by accident must not be one.
+    /// The first eight digits: a token is a capability, and a log must not leak it.
     public var description: String {
         hex.prefix(8) + "…"
+    }
+}
+
+/// The contents of a device token.
+///
+/// The generation counts how often the app was removed from the device. A token of an earlier generation stays invalid even
+/// if the app is registered again.
+package struct TokenContents: Hashable, Sendable {
+    package let slot: Slot
+    package let generation: UInt32
+
+    package init(slot: Slot, generation: UInt32) {
+        self.slot = slot
+        self.generation = generation
     }
 }

@@ -1,4 +1,4 @@
-/// One notification on its way through the service: checked, and addressed to one app on one device.
+/// One notification, checked, for one app on one device.
 package struct Notification: Sendable {
     /// The provider's identifier for it (`apns-id`), or the service's where the provider gave none.
     package let id: NotificationID
@@ -6,7 +6,7 @@ package struct Notification: Sendable {
     package let uniqueID: NotificationID
     package let slot: Slot
     package let received: WallTime
-    /// Until when it may be stored; nil for one attempt and no storage.
+    /// The end of its storage; nil for one attempt and no storage.
     package let storedUntil: WallTime?
     package let priority: Priority
     package let pushType: PushType
@@ -37,7 +37,7 @@ package struct Notification: Sendable {
         self.payload = payload
     }
 
-    /// Whether its time is over at `now`; a notification that is never stored does not expire, it is only tried once.
+    /// Whether it has expired; a notification that is never stored does not expire.
     package func isExpired(at now: WallTime) -> Bool {
         storedUntil.map { $0 <= now } ?? false
     }

@@ -16,7 +16,7 @@ public struct NotificationID: Hashable, Sendable {
         NotificationID(random: generator.next(), generator.next())
     }
 
-    /// Makes a random identifier (version 4, RFC 9562 §5.4) from 128 random bits, of which it leaves out six.
+    /// Makes a random identifier (version 4, RFC 9562 §5.4) from 122 of 128 random bits.
     package init(random first: UInt64, _ second: UInt64) {
         high = (first & 0xFFFF_FFFF_FFFF_0FFF) | 0x4000
         low = (second & 0x3FFF_FFFF_FFFF_FFFF) | 0x8000_0000_0000_0000
@@ -37,7 +37,7 @@ public struct NotificationID: Hashable, Sendable {
         self = id
     }
 
-    /// Reads the canonical form where it lies; not generic, since every request comes by.
+    /// Reads the canonical form in place; not generic, because every request uses it.
     package init?(utf8 bytes: UnsafeRawBufferPointer) {
         guard bytes.count == 36 else { return nil }
         var high: UInt64 = 0
@@ -96,9 +96,9 @@ package enum Hex {
         }
     }
 
-    /// What the sixteen digits from a place on spell, eight at a time; nil if one of them is no digit.
+    /// Reads sixteen digits, eight at a time; nil if one of them is no digit.
     ///
-    /// Without a branch for each: whether a digit of a token is a letter, no processor can foretell.
+    /// Without a branch for each digit, which would be mispredicted.
     package static func word(_ digits: UnsafeRawBufferPointer, at start: Int) -> UInt64? {
         guard start >= 0, digits.count - start >= 16,
             let high = half(digits.loadUnaligned(fromByteOffset: start, as: UInt64.self)),
@@ -107,7 +107,7 @@ package enum Hex {
         return high << 32 | low
     }
 
-    /// What eight digits spell, which lie in a word as they lie in memory.
+    /// Reads eight digits from a word in memory order.
     private static func half(_ digits: UInt64) -> UInt64? {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let highs = ones &* 0x80

@@ -1,9 +1,9 @@
-/// Reads a payload once, byte by byte, and says whether it is one JSON object (RFC 8259), without building anything.
+/// Checks in one pass whether a payload is a JSON object (RFC 8259).
 ///
-/// It runs for every notification on the path of the provider doors, which is why it is not Foundation's: a tenth of
-/// the time, no allocation up to 64 levels, and no recursion, so that depth is bounded by the payload's size alone.
+/// It runs for every notification, and takes a tenth of Foundation's time: no allocation up to 64 levels, and no recursion,
+/// so that only the payload's size limits the depth.
 package enum PayloadScanner {
-    /// What a payload is.
+    /// The kind of a payload.
     package enum Verdict: Hashable, Sendable {
         /// A JSON object; `hasAps` tells whether it has an object under the key `aps` at its top level.
         case object(hasAps: Bool)
@@ -24,11 +24,9 @@ package enum PayloadScanner {
         payload.withUnsafeBytes { scan($0) }
     }
 
-    /// Whether a payload only wakes its app: `aps` has `content-available` of 1, and nothing that a user notices
-    /// (`alert`, `badge`, `sound`).
+    /// Whether a payload only wakes its app: `aps` has `content-available` of 1, and no `alert`, `badge` or `sound`.
     ///
-    /// So are background notifications told that were sent without `apns-push-type`. Keys count as they are usually
-    /// written, without escapes.
+    /// This identifies a background notification without `apns-push-type`. Keys with escapes do not count.
     package static func isSilent(_ payload: [UInt8]) -> Bool {
         payload.withUnsafeBytes { bytes in
             var scan = JSONScan(bytes: bytes)
@@ -49,7 +47,7 @@ private struct JSONScan {
     var hasAps = false
     /// Whether the innermost key at the top level was `aps`.
     private var isInAps = false
-    /// What `aps` holds.
+    /// The members of `aps`.
     private(set) var isContentAvailable = false
     private(set) var isNoticeable = false
 
@@ -66,9 +64,9 @@ private struct JSONScan {
         return isObject ? .object(hasAps: hasAps) : .notAnObject
     }
 
-    /// Reads one value and all that it holds.
+    /// Reads one value with all of its members.
     ///
-    /// After each member it is either deeper, at a comma, or at a close.
+    /// After each member the position is deeper, at a comma, or at a closing bracket.
     private mutating func value() -> Bool {
         var expectsValue = true
         while true {
@@ -144,7 +142,7 @@ private struct JSONScan {
         return true
     }
 
-    /// Notes a key of `aps`, in its quotes, that tells what the notification is for; the position is behind its colon.
+    /// Notes a key of `aps` that tells the push type; the position is behind its colon.
     private mutating func note(_ key: Range<Int>) {
         func isKey(_ text: StaticString) -> Bool {
             guard key.count == text.utf8CodeUnitCount + 2 else { return false }

@@ -12,7 +12,7 @@ public enum PushType: String, Hashable, Sendable, CaseIterable, Codable {
     case fileprovider
     /// Starts, updates or ends a Live Activity.
     case liveactivity
-    /// Asks a location push extension for the device's place.
+    /// Asks a location push extension for the device's location.
     case location
     /// Calls a managed device to its management server.
     case mdm
@@ -23,7 +23,7 @@ public enum PushType: String, Hashable, Sendable, CaseIterable, Codable {
     /// Reloads widgets.
     case widgets
 
-    /// What the topic of this kind of notification ends with; empty where it is the bundle identifier alone.
+    /// The topic suffix of this push type; empty where the topic is the bundle identifier alone.
     public var topicSuffix: String {
         switch self {
         case .alert, .background, .mdm: ""
@@ -74,7 +74,7 @@ public enum Expiration: Hashable, Sendable {
         self = expiration
     }
 
-    /// Reads the header's value from its bytes: 1 to 18 digits, which no integer of 64 bits is too small for.
+    /// Reads the header's value from its bytes: 1 to 18 digits, which always fit into 64 bits.
     package init?(utf8 bytes: UnsafeRawBufferPointer) {
         guard (1...18).contains(bytes.count) else { return nil }
         var seconds: Int64 = 0
@@ -85,10 +85,10 @@ public enum Expiration: Hashable, Sendable {
         self = seconds == 0 ? .once : .at(WallTime(seconds: seconds))
     }
 
-    /// Until when the notification may be stored.
+    /// The end of the notification's storage.
     /// - Parameters:
     ///   - now: The moment at which the service received it.
-    ///   - longest: How long the service stores anything.
+    ///   - longest: The longest storage of the service.
     /// - Returns: nil if it is not to be stored at all.
     package func storedUntil(now: WallTime, longest: Duration) -> WallTime? {
         switch self {

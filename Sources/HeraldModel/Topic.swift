@@ -1,8 +1,7 @@
-/// What a notification is for: an app's bundle identifier, with the suffix of its push type where that type has one.
+/// The topic of a notification (`apns-topic`): an app's bundle identifier, with a suffix for some push types.
 ///
-/// 1 to 200 bytes; letters, digits, `-`, `_` and `.`; neither the first nor the last character is a `.` and no two
-/// stand together. `com.example.chat`, `com.example.chat.voip`, `com.apple.mgmt.External.<uuid>`. The set is closed on purpose: a topic is
-/// part of an MQTT topic name and of file names, and nothing in it can be taken for a wildcard or a separator.
+/// 1 to 200 bytes of `A` to `Z`, `a` to `z`, `0` to `9`, `-`, `_` and `.`, without a `.` at either end or two in a row:
+/// `com.example.chat.voip`. So a topic can be part of an MQTT topic name or a file name without escaping.
 public struct Topic: Hashable, Sendable {
     /// The longest topic, in bytes.
     public static let maximumLength = 200
@@ -10,7 +9,7 @@ public struct Topic: Hashable, Sendable {
     /// The topic as it is written in `apns-topic`.
     public let name: String
 
-    /// Reads a topic; nil if it is empty, too long, or has a character that no topic has.
+    /// Reads a topic; nil if it is empty, too long, or has an invalid character.
     /// - Parameter name: The text of `apns-topic`.
     public init?(_ name: some StringProtocol) {
         self.init(utf8: name.utf8)
@@ -18,7 +17,7 @@ public struct Topic: Hashable, Sendable {
 
     /// Reads a topic from its bytes.
     package init?(utf8 bytes: some Collection<UInt8>) {
-        // Where they lie: one by one, through the witnesses of another module's collection, costs many times as much.
+        // In place: a generic collection of another module costs many times as much.
         let name =
             bytes.withContiguousStorageIfAvailable { Topic.name(in: $0) }
             ?? Array(bytes).withUnsafeBufferPointer { Topic.name(in: $0) }
@@ -68,7 +67,7 @@ extension Topic: CustomStringConvertible, Codable {
     }
 }
 
-/// An app as the service tells apps apart: the same topic in the two environments is two apps.
+/// A topic in one environment: the same topic in both environments is two apps.
 public struct App: Hashable, Sendable {
     /// The full topic.
     public let topic: Topic

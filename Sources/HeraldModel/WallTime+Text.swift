@@ -1,7 +1,7 @@
 extension WallTime {
-    /// The moment as people and JSON read it, in UTC with milliseconds: `2026-11-21T02:34:56.789Z` (RFC 3339).
+    /// The moment in RFC 3339, in UTC with milliseconds: `2026-11-21T02:34:56.789Z`.
     ///
-    /// Years beyond 9999, which RFC 3339 cannot say, are written as the last moment that it can.
+    /// Saturates at the year 9999, the last one of RFC 3339.
     package var rfc3339: String {
         let last: Int64 = 253_402_300_799_999
         let first: Int64 = -62_167_219_200_000
@@ -18,7 +18,7 @@ extension WallTime {
     }
 
     /// Reads `2026-11-21T02:34:56Z`, with or without a fraction of a second, in UTC (RFC 3339 §5.6 with the offset `Z`).
-    /// - Returns: nil for every other text, and for a day that no month has.
+    /// - Returns: nil for every other text, and for a day that does not exist.
     package init?(rfc3339 text: some StringProtocol) {
         let bytes = Array(text.utf8)
         let shape = Array("dddd-dd-ddTdd:dd:dd".utf8)

@@ -1,7 +1,7 @@
 /// A moment of civil time, in whole milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// Expiry, certificates, provider tokens and the journal speak wall time. Time-outs do not: they are measured on the
-/// monotonic clock of an event loop, which no operator can set back.
+/// Expiry, certificates, provider tokens and the journal use wall time. Time-outs use the monotonic clock of an event
+/// loop, which nobody can set back.
 public struct WallTime: Hashable, Comparable, Sendable {
     /// Milliseconds since the UNIX epoch; negative before it.
     public var milliseconds: Int64
@@ -13,7 +13,7 @@ public struct WallTime: Hashable, Comparable, Sendable {
 
     /// Makes a moment from whole seconds since the UNIX epoch, as `apns-expiration` and `iat` carry them.
     ///
-    /// Seconds that milliseconds cannot represent (beyond the year 292 million) become the nearest moment that they can.
+    /// Saturates beyond the year 292 million.
     public init(seconds: Int64) {
         let (value, overflow) = seconds.multipliedReportingOverflow(by: 1000)
         milliseconds = overflow ? (seconds < 0 ? .min : .max) : value
@@ -58,11 +58,19 @@ extension Duration {
     }
 }
 
-/// Where the service reads the time; the only way in which any part of it does.
+/// The clock of the service: no part reads the time in another way.
 ///
-/// One clock is made at start and handed to every part, so that a test (or an operator on a test system) moves all of
-/// them together: an hour of a provider token or thirty days of storage pass in a millisecond.
+/// Every part gets the same clock, so that a test, or an operator of a test system, moves all of them together.
 package protocol WallClock: Sendable {
     /// The present moment.
     func now() -> WallTime
+
+    /// The moment up to which expiry is certain: the present one, or an earlier one after a jump of the clock.
+    ///
+    /// Nothing that expires later is deleted.
+    func certainTime() -> WallTime
+}
+
+extension WallClock {
+    package func certainTime() -> WallTime { now() }
 }

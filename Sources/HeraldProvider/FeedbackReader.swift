@@ -1,12 +1,13 @@
 public import HeraldModel
+import HeraldTrust
 import HeraldWire
 import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// A device token that no longer works, as the feedback service reports it.
+/// An entry of the feedback list: a device token that no longer works.
 public struct FeedbackEntry: Hashable, Sendable {
-    /// When the app was found to be gone from the device; a token that was registered later is good again.
+    /// When the service found that the app was removed; a token registered after this moment is valid again.
     public let time: WallTime
     /// The token's bytes.
     public let token: [UInt8]
@@ -15,20 +16,21 @@ public struct FeedbackEntry: Hashable, Sendable {
     public var tokenHex: String { Hex.text(token) }
 }
 
-/// Reads the feedback list of a provider certificate: the tokens of its app that died since it was read last ("The
-/// Feedback Service" in the Local and Remote Notification Programming Guide).
+/// Reads the feedback list of a provider certificate: the tokens of its app that died since the last reading.
 ///
-/// The service forgets what was read to the end; what was not is reported again.
+/// Source: "The Feedback Service" in the Local and Remote Notification Programming Guide. The service deletes a list
+/// that was read to the end. It repeats a list that was not.
 /// - Parameters:
-///   - configuration: Where to, and as whom; by certificate. The time-out is that of each pause.
-///   - body: Called with each entry as it arrives, the oldest first.
-/// - Throws: ``ProviderError``; what `body` throws.
+///   - configuration: Host, port and certificate. ``ProviderConfiguration/timeout`` limits the connect, and each pause
+///     between two reads.
+///   - body: Receives each entry as it arrives, oldest first.
+/// - Throws: ``ProviderError``, `CancellationError`, or the error that `body` throws.
 public func readFeedback(
     _ configuration: ProviderConfiguration,
     _ body: (FeedbackEntry) throws -> Void
 ) async throws {
     guard case .certificate = configuration.credential.kind else {
-        throw ProviderError(.badCredential, "the feedback service knows providers by their certificate: bring one")
+        throw ProviderError(.badCredential, "the feedback service needs a provider certificate, not a key")
     }
     let context = try ProviderTLS.context(configuration)
     do {
@@ -38,7 +40,7 @@ public func readFeedback(
     } catch let error as CancellationError {
         throw error
     } catch let error as FeedbackFault {
-        throw ProviderError(.badAnswer, "this is no feedback service (\(error.message)): check host and port")
+        throw ProviderError(.badAnswer, "not a feedback service (\(error.message)): check host and port")
     } catch let error where ProviderError.isOfNetwork(error) {
         throw ProviderError(connecting: error, host: configuration.host, port: configuration.port)
     }
@@ -53,13 +55,13 @@ private struct FeedbackReader {
         let (host, context, pause) = (configuration.host, context, TimeAmount(configuration.timeout))
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(pause)
-            .connect(host: host, port: configuration.port) { channel in
+            .connect(host: LocalName.resolvable(host), port: configuration.port) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    // An address has no name to ask for; it is compared with those in the certificate all the same.
+                    // TLS sends no server name for an address. NIOSSL still compares the address with the certificate.
                     let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
                     let tls = try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host)
                     try channel.pipeline.syncOperations.addHandlers([
-                        tls, IdleStateHandler(readTimeout: pause), PauseLimit(),
+                        tls, IdleStateHandler(readTimeout: pause), ReadTimeoutHandler(),
                     ])
                     return try NIOAsyncChannel<ByteBuffer, Never>(wrappingChannelSynchronously: channel)
                 }
@@ -84,13 +86,13 @@ private struct FeedbackReader {
 
     private static let cutOff = ProviderError(
         .unreachable,
-        "the service ended the connection before the end of the list: it does not take the certificate (revoked, or of "
-            + "the other environment), or it stops; what was not read to the end is reported again"
+        "the service closed the connection before the end of the list: it refused the certificate (revoked, or for the "
+            + "other environment), or it is stopping. It repeats the list at the next reading"
     )
 }
 
-/// Ends a connection on which nothing comes any more.
-private final class PauseLimit: ChannelInboundHandler {
+/// Closes a connection on which nothing arrives in time.
+private final class ReadTimeoutHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
@@ -98,7 +100,7 @@ private final class PauseLimit: ChannelInboundHandler {
         guard case IdleStateHandler.IdleStateEvent.read = event else {
             return context.fireUserInboundEventTriggered(event)
         }
-        context.fireErrorCaught(ProviderError(.timedOut, "the service does not end its list in time"))
+        context.fireErrorCaught(ProviderError(.timedOut, "the feedback list does not end in time"))
         context.close(promise: nil)
     }
 }

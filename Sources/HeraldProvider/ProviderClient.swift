@@ -6,12 +6,12 @@ import NIOPosix
 import Synchronization
 import Tracing
 
-/// Makes a client, lends it, and ends it.
+/// Makes a client, passes it to `body`, and shuts it down when `body` returns or throws.
 /// - Parameters:
-///   - configuration: Where to, and as whom.
-///   - body: What is done with the client; it is shut down when this returns or throws.
-/// - Returns: What `body` returns.
-/// - Throws: What ``ProviderClient/init(_:)`` or `body` throws.
+///   - configuration: Host, port, credential and limits.
+///   - body: Uses the client. The client is not usable after `body` ends.
+/// - Returns: The result of `body`.
+/// - Throws: The errors of ``ProviderClient/init(_:)`` and of `body`.
 public func withProviderClient<Result: Sendable>(
     _ configuration: ProviderConfiguration,
     _ body: (ProviderClient) async throws -> Result
@@ -27,24 +27,24 @@ public func withProviderClient<Result: Sendable>(
     }
 }
 
-/// Sends notifications to Herald, or to APNs, by the HTTP/2 API ("Sending notification requests to APNs").
+/// Sends notifications to Herald or APNs over the HTTP/2 API ("Sending notification requests to APNs").
 ///
-/// Make one and keep it: it holds its connections open for as long as it lasts, and mends them. It may be used from any
-/// number of tasks at a time; how many requests are under way is the service's to say, and the others wait. End it with
-/// ``shutdown()``, once, after the last request.
+/// Keep one client for as long as you send: it keeps its connections open and reconnects when one is lost. Any number of
+/// tasks may use it at once. The service limits how many requests are in flight; further requests wait in the client.
+/// Call ``shutdown()`` once, after the last request.
 public final class ProviderClient: Sendable {
     let configuration: ProviderConfiguration
     let metrics: ProviderMetrics
     private let tokens: ProviderTokenSource?
-    private let dispatcher: Dispatcher
+    private let calls: CallInbox<Call>
     private let clock: ProviderClock
     private let authority: String
     private let tracer: (any Tracer)?
     private let budget: Mutex<RetryBudget>
 
-    /// Makes a client; connects with the first request.
-    /// - Parameter configuration: Where to, and as whom.
-    /// - Throws: ``ProviderError/Code/badCredential``, ``ProviderError/Code/badAuthority``.
+    /// Makes a client; the first request opens the first connection.
+    /// - Parameter configuration: Host, port, credential and limits. Values out of range are moved into it.
+    /// - Throws: ``ProviderError/Code/badCredential`` or ``ProviderError/Code/badAuthority``.
     public convenience init(_ configuration: ProviderConfiguration) throws {
         try self.init(configuration, metrics: ProviderMetrics())
     }
@@ -75,26 +75,27 @@ public final class ProviderClient: Sendable {
             port: configuration.port,
             timeout: configuration.timeout
         )
-        dispatcher = Dispatcher(connector: connector, configuration: configuration, metrics: metrics)
+        let dispatcher = Dispatcher(connector: connector, configuration: configuration, metrics: metrics)
+        calls = CallInbox(on: connector.eventLoop) { dispatcher.take($0) }
     }
 
     deinit {
-        dispatcher.abandon()
+        calls.abandon()
     }
 
     /// Sends one notification and waits for the answer.
     ///
-    /// What is repeated, and when, is ``ProviderConfiguration/retry``'s to say; every attempt has the same `apns-id`.
-    /// - Parameter request: The notification.
-    /// - Returns: The service's answer, acceptance or refusal.
-    /// - Throws: ``ProviderError`` where there is no answer, which says whether the service may have the notification
-    ///   all the same; `CancellationError`.
+    /// ``ProviderConfiguration/retry`` decides what is sent again. Every attempt has the same `apns-id`.
+    /// - Parameter request: The notification. Its payload has 1 to 4,096 bytes, 5,120 for VoIP.
+    /// - Returns: The service's answer: accepted or refused.
+    /// - Throws: ``ProviderError`` if there is no answer; its ``ProviderError/mayHaveArrived`` says whether the service may
+    ///   have the notification. `CancellationError` if the task is cancelled; the service may have the notification.
     public func send(_ request: PushRequest) async throws -> PushAnswer {
         try Self.check(request.payload, limit: request.pushType.maximumPayloadBytes)
         let id = request.id ?? .random()
         var head = self.head("POST", path: "/3/device/" + request.token.hex)
         request.write(to: &head, id: id)
-        let order = Order(
+        let submission = Submission(
             id: id,
             head: head,
             body: request.payload,
@@ -102,25 +103,25 @@ public final class ProviderClient: Sendable {
             identifier: "apns-id",
             isNotification: true
         )
-        return try await traced("apns send", pushType: request.pushType) { try await self.settle(order).answer }
+        return try await traced("apns send", pushType: request.pushType) { try await self.submit(submission).answer }
     }
 
-    /// Takes no further requests, waits for the answers to those in hand, and closes the connections.
+    /// Refuses new requests, waits for the answers to the current ones, and closes the connections.
     public func shutdown() async {
-        await dispatcher.shutDown()
+        await calls.shutDown()
     }
 
     static func check(_ payload: [UInt8], limit: Int) throws {
         guard payload.count <= limit else {
             throw ProviderError(
                 .badRequest,
-                "the payload has \(payload.count) bytes, and at most \(limit) are taken: shorten it"
+                "the payload has \(payload.count) bytes, the limit is \(limit): shorten it"
             )
         }
-        guard !payload.isEmpty else { throw ProviderError(.badRequest, "the payload is empty: {} is the shortest") }
+        guard !payload.isEmpty else { throw ProviderError(.badRequest, "the payload is empty: send at least {}") }
     }
 
-    /// A header block with what every request has.
+    /// The header fields that every request has.
     func head(_ method: String, path: String) -> HeaderBlock {
         var head = HeaderBlock()
         head.add(":method", method)
@@ -131,43 +132,45 @@ public final class ProviderClient: Sendable {
         return head
     }
 
-    /// One request, with all its attempts.
-    struct Order: Sendable {
+    /// One request with all its attempts.
+    struct Submission: Sendable {
         let id: NotificationID
         let head: HeaderBlock
         let body: [UInt8]
         let answerLimit: Int
-        /// The name of the field that holds its identifier.
+        /// The header field with its identifier: `apns-id` or `apns-request-id`.
         let identifier: String
-        /// Whether it is one that a journal knows, and that may be repeated at its own risk; nothing about channels is.
+        /// Whether it is a notification or broadcast.
+        ///
+        /// Channel management is neither resolved nor retried when ambiguous.
         let isNotification: Bool
     }
 
-    /// Makes attempts until one counts.
-    /// - Returns: The answer, and as it came.
+    /// Makes attempts until one is final.
+    /// - Returns: The answer, parsed and raw.
     /// - Throws: ``ProviderError``, `CancellationError`.
-    func settle(_ order: Order) async throws -> (answer: PushAnswer, raw: Call.Answer) {
-        if let name = order.head.malformed {
-            let message = "the value of \(name) has a character that no header field can have"
-            throw ProviderError(.badRequest, message, order.id)
+    func submit(_ submission: Submission) async throws -> (answer: PushAnswer, raw: Call.Answer) {
+        if let name = submission.head.malformed {
+            let message = "the value of \(name) has a character that no header field may contain"
+            throw ProviderError(.badRequest, message, submission.id)
         }
         let started = clock.now()
         defer { metrics.duration.recordNanoseconds((clock.now() - started).nanoseconds) }
         var policy = configuration.retry
-        policy.repeatsAmbiguous = policy.repeatsAmbiguous && order.isNotification
-        let resolver = order.isNotification ? configuration.resolver : nil
+        policy.repeatsAmbiguous = policy.repeatsAmbiguous && submission.isNotification
+        let resolver = submission.isNotification ? configuration.resolver : nil
         var decision = RetryDecision(
             policy: policy,
             deadline: started + TimeAmount(configuration.totalTimeout)
         )
-        // Whether an attempt that was repeated all the same may have arrived.
+        // Whether an earlier attempt may have arrived.
         var isInDoubt = false
         while true {
             try checkCancellation()
             let event: RetryDecision.Event
             let report: () throws -> (PushAnswer, Call.Answer)
             let token = try tokens?.token(wall: clock.wall(), now: clock.now())
-            switch await attempt(order, token: token, deadline: decision.deadline) {
+            switch await attempt(submission, token: token, deadline: decision.deadline) {
             case .answered(let answer, let raw, let link):
                 guard case .refused(let refusal) = answer else {
                     count(metrics.accepted, earns: true)
@@ -180,24 +183,24 @@ public final class ProviderClient: Sendable {
                 }
             case .untouched:
                 event = .untouched
-                let error = ProviderError(.unreachable, "the service declines every stream for this request")
-                report = { [isInDoubt] in throw self.failure(error, order, isInDoubt: isInDoubt) }
+                let error = ProviderError(.unreachable, "the service refuses every stream for this request")
+                report = { [isInDoubt] in throw self.failure(error, submission, isInDoubt: isInDoubt) }
             case .failed(let error) where error.mayHaveArrived:
-                switch await resolver?(order.id) ?? .unknown {
+                switch await resolver?(submission.id) ?? .unknown {
                 case .accepted:
                     count(metrics.accepted, earns: true)
-                    return (.accepted(PushReceipt(resolved: order.id)), Call.Answer())
+                    return (.accepted(PushReceipt(resolved: submission.id)), Call.Answer())
                 case .neverArrived:
-                    // Asked for its identifier, whoever knows spoke of all attempts.
+                    // The resolver was asked for the identifier, so its answer covers all attempts.
                     isInDoubt = false
                     event = .untouched
                 case .unknown:
                     isInDoubt = true
                     event = .ambiguous
                 }
-                report = { [isInDoubt] in throw self.failure(error, order, isInDoubt: isInDoubt) }
+                report = { [isInDoubt] in throw self.failure(error, submission, isInDoubt: isInDoubt) }
             case .failed(let error):
-                throw failure(error, order, isInDoubt: isInDoubt)
+                throw failure(error, submission, isInDoubt: isInDoubt)
             case .cancelled:
                 metrics.cancelled.increment()
                 throw CancellationError()
@@ -207,14 +210,14 @@ public final class ProviderClient: Sendable {
                 decision.next(event, now: now, chance: .random(in: 0...1), budget: &budget)
             }
             guard case .again(let pause) = step else { return try report() }
-            metrics.repetitions.increment()
+            metrics.retries.increment()
             if pause > .zero {
                 try? await clock.sleep(pause)
             }
         }
     }
 
-    /// How one attempt ended.
+    /// Outcome of one attempt.
     private enum Attempt {
         case answered(PushAnswer, Call.Answer, link: Int)
         case untouched
@@ -222,15 +225,15 @@ public final class ProviderClient: Sendable {
         case cancelled
     }
 
-    private func attempt(_ order: Order, token: String?, deadline: NIODeadline) async -> Attempt {
-        switch await dispatcher.perform(call(for: order, token: token, deadline: deadline)) {
+    private func attempt(_ submission: Submission, token: String?, deadline: NIODeadline) async -> Attempt {
+        switch await calls.perform(call(for: submission, token: token, deadline: deadline)) {
         case .answered(let raw, let link):
             do throws(ProviderError) {
                 let answer = try PushAnswer(
                     status: raw.status,
                     field: raw.field,
                     body: raw.body,
-                    identifier: order.identifier
+                    identifier: submission.identifier
                 )
                 return .answered(answer, raw, link: link)
             } catch {
@@ -242,10 +245,10 @@ public final class ProviderClient: Sendable {
         }
     }
 
-    /// What is thrown where there is no answer, and counted.
-    private func failure(_ error: ProviderError, _ order: Order, isInDoubt: Bool) -> ProviderError {
+    /// Counts a failed request and adds its identifier to the error.
+    private func failure(_ error: ProviderError, _ submission: Submission, isInDoubt: Bool) -> ProviderError {
         (isInDoubt ? metrics.ambiguous : metrics.unsent).increment()
-        var error = ProviderError(error, order.id)
+        var error = ProviderError(error, submission.id)
         error.mayHaveArrived = isInDoubt
         return error
     }
@@ -256,27 +259,27 @@ public final class ProviderClient: Sendable {
         throw CancellationError()
     }
 
-    private func call(for order: Order, token: String?, deadline: NIODeadline) -> Call {
-        var head = order.head
+    private func call(for submission: Submission, token: String?, deadline: NIODeadline) -> Call {
+        var head = submission.head
         if let token { head.add("authorization", "bearer " + token) }
         return Call(
             head: head,
-            body: order.body,
-            answerLimit: order.answerLimit,
+            body: submission.body,
+            answerLimit: submission.answerLimit,
             deadline: deadline,
             waitsForService: configuration.retry.waitsForService
         )
     }
 
-    /// What a refusal means for the token and the connection that it came of.
+    /// Applies a refusal to the provider token and the connection, and returns it as an event.
     private func event(_ refusal: PushRefusal, token: String?, link: Int) -> RetryDecision.Event {
-        switch refusal.reason.rejection {
+        switch refusal.reason.known {
         case .expiredProviderToken:
             guard let token, let tokens, tokens.expired(token, wall: clock.wall(), now: clock.now()) else { break }
             return .renewed
         case .tooManyProviderTokenUpdates:
-            // The service counts by connection: this one takes no token any more.
-            dispatcher.retire(link)
+            // The service counts token updates by connection, so this connection accepts no other token.
+            calls.retire(link: link)
         default: break
         }
         return .refused(refusal)
@@ -308,7 +311,7 @@ public final class ProviderClient: Sendable {
 }
 
 extension ProviderError {
-    /// An error about one notification.
+    /// Adds the identifier of a notification to an error.
     init(_ error: ProviderError, _ id: NotificationID) {
         self = error
         self.id = id
@@ -319,7 +322,7 @@ extension ProviderError {
     }
 }
 
-/// Where a client reads the time; tests bring their own.
+/// The clocks of a client; tests replace them.
 struct ProviderClock: Sendable {
     var wall: @Sendable () -> WallTime = { .present }
     var now: @Sendable () -> NIODeadline = { .now() }
@@ -327,7 +330,7 @@ struct ProviderClock: Sendable {
 }
 
 extension WallTime {
-    /// What the machine's clock says.
+    /// The time of the machine's clock.
     static var present: WallTime {
         WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
     }

@@ -2,42 +2,41 @@ public import HeraldModel
 public import Logging
 public import Tracing
 
-/// Where a provider's notifications go, how it proves who it is, and what it may take.
+/// Host, credential and limits of a ``ProviderClient``.
 public struct ProviderConfiguration: Sendable {
-    /// The service's host name or address; its certificate must name it.
+    /// Host name or address of the service; the service's certificate must contain it.
     public var host: String
-    /// The service's port: 443 or 2197 at APNs, 2197 unless configured otherwise at Herald.
+    /// TCP port: 443 or 2197 for APNs; 2197 is Herald's default.
     public var port: Int
-    /// How the provider proves who it is.
+    /// The provider's credential: certificate or signing key.
     public var credential: ProviderCredential
-    /// The authorities that may vouch for the service, PEM; nil for those of the system.
+    /// PEM certificates of the authorities that may sign the service's certificate; nil means the system's.
     ///
-    /// The service's certificate is always verified, by name and by chain.
+    /// The client always verifies the chain and the name.
     public var authorities: [UInt8]?
-    /// How long the service may take to answer one request, and to be connected to.
+    /// Time limit for one connect, and for the answer to one attempt; default 30 s.
     public var timeout: Duration = .seconds(30)
-    /// How long one send may take altogether: waiting for a place, connecting, every attempt and every pause.
+    /// Time limit for one `send`: queueing, connecting, all attempts and pauses; default 120 s.
     public var totalTimeout: Duration = .seconds(120)
-    /// Whether to ask the service to say in words what it did (`herald-explain: 1`); APNs ignores it.
+    /// Sends `herald-explain: 1`, so that Herald explains its answer in words; APNs ignores it; default false.
     public var explains = false
-    /// How many sends may wait for a place on a connection; what comes on top fails at once with
-    /// ``ProviderError/Code/overloaded``.
+    /// Maximum number of queued sends.
+    ///
+    /// A further send fails at once with ``ProviderError/Code/overloaded``; default 100,000.
     public var maximumWaiting = 100_000
-    /// What a connection is used for and when it is doubted.
+    /// Number of connections, and the timers that detect a dead one.
     public var connections = ProviderConnectionLimits()
-    /// When a notification is sent again.
+    /// Retry policy.
     public var retry = ProviderRetry()
-    /// Finds out what became of a notification whose answer was lost, by its `apns-id`; nil if nobody can be asked.
+    /// Finds out the fate of a notification whose answer was lost, by its `apns-id`; nil if nothing can find out.
     ///
-    /// It is asked about broadcasts by their `apns-request-id`, and about no request that makes, reads or deletes channels.
-    ///
-    /// With it an ambiguous end is resolved instead of reported: one that was accepted is answered as accepted, one that
-    /// never arrived is sent again with the same `apns-id`. It is called on the task that sends, at most once for each
-    /// attempt.
+    /// The client resends a notification that never arrived, and reports one that was accepted as accepted. It calls the
+    /// resolver on the sending task, at most once for each attempt. A broadcast has its `apns-request-id` instead.
+    /// The client never resolves channel management requests.
     public var resolver: (@Sendable (NotificationID) async -> PushFate)?
-    /// Where the client says what happens to its connections; never a payload, device token or key.
+    /// Log of connection events; the client never logs payloads, device tokens or keys.
     public var logger: Logger?
-    /// Who traces sends; nil for the tracer that the process was given (`InstrumentationSystem`), if it was given one.
+    /// Tracer for sends; nil means the process's tracer (`InstrumentationSystem`), if it has one.
     public var tracer: (any Tracer)?
 
     /// Makes a configuration with the default limits.
@@ -48,11 +47,11 @@ public struct ProviderConfiguration: Sendable {
         self.authorities = authorities
     }
 
-    /// Makes a configuration for Apple's own service, with the default limits.
+    /// Makes a configuration for Apple's service, with the default limits.
     /// - Parameters:
-    ///   - environment: ``PushEnvironment/sandbox`` for apps in development, which Apple calls so too.
-    ///   - credential: How the provider proves who it is.
-    /// - Returns: One for `api.push.apple.com` or `api.sandbox.push.apple.com`, port 443.
+    ///   - environment: ``PushEnvironment/sandbox`` for development builds of an app.
+    ///   - credential: Certificate or signing key.
+    /// - Returns: A configuration for port 443 of `api.push.apple.com` or `api.sandbox.push.apple.com`.
     public static func apple(
         _ environment: PushEnvironment,
         credential: ProviderCredential
@@ -61,8 +60,10 @@ public struct ProviderConfiguration: Sendable {
         return ProviderConfiguration(host: host, port: 443, credential: credential)
     }
 
-    /// Makes a configuration for Apple's channel management, which has doors of its own; at Herald it is the same door.
-    /// - Returns: One for port 2196 of `api-manage-broadcast.push.apple.com`, or 2195 of its sandbox.
+    /// Makes a configuration for Apple's channel management API, which has its own hosts.
+    ///
+    /// Herald has one listener for both.
+    /// - Returns: A configuration for `api-manage-broadcast.push.apple.com`, port 2196, or the sandbox host, port 2195.
     public static func appleChannels(
         _ environment: PushEnvironment,
         credential: ProviderCredential
@@ -77,40 +78,65 @@ public struct ProviderConfiguration: Sendable {
     }
 }
 
-/// What a client may take of connections, and when it doubts one.
+/// Number of connections of one client, and the timers that detect a dead connection.
 public struct ProviderConnectionLimits: Hashable, Sendable {
-    /// How many connections one client has at most; it starts with one.
+    /// Maximum number of connections; the client opens the first on demand; default 4.
     public var maximum = 4
-    /// How long requests wait, with no free stream on any connection, until one more is opened.
+    /// How long requests wait without a free stream before the client opens another connection; default 250 ms.
     public var growAfter: Duration = .milliseconds(250)
-    /// How many requests are on one connection at once, whatever the service allows.
+    /// Maximum number of concurrent requests on one connection, whatever the service allows; default 1,000.
     public var streams = 1000
-    /// After how much silence a connection with nothing on it is pinged.
+    /// Silence after which the client pings an idle connection; default 60 s.
     public var pingIdleAfter: Duration = .seconds(60)
-    /// After how much silence a connection is pinged, and waited for, before it is used again.
+    /// Silence after which the client pings a connection and waits for the answer before using it; default 30 s.
     public var probeAfter: Duration = .seconds(30)
-    /// After how much silence a connection that owes answers is pinged.
+    /// Silence after which the client pings a connection with requests in flight; default 5 s.
     public var pingBusyAfter: Duration = .seconds(5)
-    /// How long a pong may take; then the connection is replaced.
+    /// Time limit for the answer to a ping; past it the client replaces the connection; default 5 s.
     public var pingTimeout: Duration = .seconds(5)
-    /// How many requests in a row may time out on a connection that answers nothing else, until it is replaced.
+    /// Number of consecutive request time-outs after which the client replaces a connection; default 16.
     public var timeoutsInARow = 16
-    /// The pause after the first failure to connect; it doubles with each further one, and each is shortened by chance to
-    /// no less than half.
+    /// Pause after the first failed connect.
+    ///
+    /// It doubles with each failure; random jitter shortens it by up to half; default 200 ms.
     public var firstPause: Duration = .milliseconds(200)
-    /// The longest pause between attempts to connect.
+    /// Longest pause between two connects; default 60 s.
     public var longestPause: Duration = .seconds(60)
 
     /// Makes the default limits.
     public init() {}
 }
 
-/// What is known of a notification whose answer was lost.
+/// Result of a ``ProviderConfiguration/resolver``.
 public enum PushFate: Hashable, Sendable {
     /// The service has it.
     case accepted
-    /// The service never had it, and will not get it from that attempt any more.
+    /// The service does not have it, and that attempt can no longer reach it.
     case neverArrived
     /// Nobody knows.
     case unknown
+}
+
+extension ProviderConfiguration {
+    /// A copy with every duration limited to 0 through 365 days, and every count to at least 1.
+    var bounded: ProviderConfiguration {
+        var configuration = self
+        func bound(_ time: WritableKeyPath<ProviderConfiguration, Duration>) {
+            configuration[keyPath: time] = min(max(configuration[keyPath: time], .zero), .seconds(365 * 86_400))
+        }
+        for time in [
+            \ProviderConfiguration.timeout, \.totalTimeout, \.connections.growAfter, \.connections.pingIdleAfter,
+            \.connections.probeAfter, \.connections.pingBusyAfter, \.connections.pingTimeout, \.connections.firstPause,
+            \.connections.longestPause, \.retry.firstPause, \.retry.longestPause, \.retry.longestRetryAfter,
+        ] {
+            bound(time)
+        }
+        for number in [
+            \ProviderConfiguration.maximumWaiting, \.connections.maximum, \.connections.streams,
+            \.connections.timeoutsInARow, \.retry.attempts,
+        ] {
+            configuration[keyPath: number] = max(1, configuration[keyPath: number])
+        }
+        return configuration
+    }
 }

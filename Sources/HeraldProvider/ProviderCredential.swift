@@ -1,6 +1,6 @@
-/// How a provider proves who it is: by a certificate on the connection, or by a signed token on each request.
+/// A provider's credential: a certificate on the connection, or a signed token on each request.
 ///
-/// Its description never shows what it holds.
+/// Its description contains no key material.
 public struct ProviderCredential: Sendable {
     enum Kind: Sendable {
         case certificate(pem: [UInt8])
@@ -17,20 +17,20 @@ public struct ProviderCredential: Sendable {
 
     /// A token signing key ("Establishing a token-based connection to APNs").
     ///
-    /// All clients of a process with the same key share one provider token, however often they are made: the service
-    /// refuses whoever changes it more than every 20 minutes.
+    /// All clients of a process with the same key share one provider token, because the service refuses a token that changes
+    /// more than once in 20 minutes.
     /// - Parameters:
-    ///   - pem: The content of `AuthKey_<id>.p8`: a P-256 private key as PKCS #8, PEM.
-    ///   - id: The key's identifier, 10 characters.
-    ///   - team: The team's identifier, 10 characters.
-    /// - Returns: The credential; whether the key can be read is found out when a client is made.
+    ///   - pem: The content of `AuthKey_<id>.p8`: a P-256 private key, PKCS #8 in PEM.
+    ///   - id: The key identifier: 10 characters, A-Z and 0-9.
+    ///   - team: The team identifier: 10 characters, A-Z and 0-9.
+    /// - Returns: The credential. ``ProviderClient/init(_:)`` reads the key and reports errors.
     public static func key(pem: [UInt8], id: String, team: String) -> ProviderCredential {
         ProviderCredential(kind: .key(pem: pem, id: id, team: team))
     }
 }
 
 extension ProviderCredential: CustomStringConvertible {
-    /// Which kind of credential it is.
+    /// The kind of credential, with the identifiers of a key.
     public var description: String {
         switch kind {
         case .certificate: "certificate"

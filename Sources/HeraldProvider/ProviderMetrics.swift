@@ -1,23 +1,22 @@
 import CoreMetrics
 
-/// What a client counts, through the process's metrics (swift-metrics).
+/// Metrics of a client, reported to the process's metrics system (swift-metrics).
 struct ProviderMetrics: Sendable {
     let accepted: Counter
     let refused: Counter
     let ambiguous: Counter
     let unsent: Counter
     let cancelled: Counter
-    /// From the call of `send` to its end.
+    /// From the call of `send` to its return.
     let duration: CoreMetrics.Timer
-    /// Repetitions after a pause.
-    let repetitions: Counter
-    /// Requests that moved to another connection untouched.
+    let retries: Counter
+    /// Requests that moved unprocessed to another connection.
     let moves: Counter
     let timeouts: Counter
-    /// Attempts to connect, and those that came to nothing.
+    /// Connect attempts, and failed ones.
     let connections: Counter
     let failures: Counter
-    /// Of all clients of the process together: each adds and takes away its own.
+    /// Open connections of all clients of the process; each client adds and subtracts its own.
     let open: Meter
 
     init(factory: any MetricsFactory = MetricsSystem.factory) {
@@ -31,7 +30,7 @@ struct ProviderMetrics: Sendable {
         unsent = outcome("unsent")
         cancelled = outcome("cancelled")
         duration = CoreMetrics.Timer(label: "herald_client_send_seconds", dimensions: [], factory: factory)
-        repetitions = counter("herald_client_repetitions_total")
+        retries = counter("herald_client_retries_total")
         moves = counter("herald_client_moves_total")
         timeouts = counter("herald_client_timeouts_total")
         connections = counter("herald_client_connections_total")

@@ -1,41 +1,40 @@
-/// When a notification is sent again, always with the same `apns-id`.
+/// Retry policy; every attempt has the same `apns-id`.
 ///
-/// What the service provably never looked at (a stream it refused, one above the last of its GOAWAY, one that was not
-/// written to its end) moves to another connection at once; that is no retry and cannot double anything. What it
-/// refused for the moment (429 and 503, and 500) is repeated after a pause. Where the answer was lost after the whole
-/// request was written, the service may or may not have the notification: that is reported
-/// (``ProviderError/mayHaveArrived``) unless ``repeatsAmbiguous`` is set.
+/// A request that the service provably did not process moves to another connection at once: refused stream, above the
+/// last stream of a GOAWAY, or not completely written. That is no retry and cannot duplicate a notification. Statuses
+/// 429, 500 and 503 are retried after a pause. If the answer to a completely written request is lost, the service may
+/// have the notification: the client reports it (``ProviderError/mayHaveArrived``) unless ``repeatsAmbiguous`` is set.
 public struct ProviderRetry: Hashable, Sendable {
-    /// How often one notification is sent at most, the first time included; 1 for never again.
+    /// Maximum number of attempts, the first included; 1 means no retry; default 5.
     public var attempts = 5
-    /// The pause before the second attempt.
+    /// Pause before the second attempt; default 500 ms.
     ///
-    /// It doubles with each further one, and each is shortened by chance to no less than half. A longer `retry-after` of
-    /// the service counts instead.
+    /// It doubles with each attempt; random jitter shortens it by up to half. A longer `retry-after` takes precedence.
     public var firstPause: Duration = .milliseconds(500)
-    /// The longest pause that the client chooses by itself.
+    /// Longest pause that the client chooses itself; default 30 s.
     public var longestPause: Duration = .seconds(30)
-    /// The longest `retry-after` that is waited for; a refusal that asks for more is returned as it is.
+    /// Longest `retry-after` that the client waits for; it returns a refusal that asks for more; default 60 s.
     public var longestRetryAfter: Duration = .seconds(60)
-    /// How many repetitions the client may make at once, beyond the ``share``.
+    /// Retries that the client may make in a burst, beyond ``share``; default 100.
     public var reserve = 100
-    /// How many repetitions each answer earns: with 0.1, one in ten.
+    /// Retries that each final answer earns: 0.1 allows one retry for ten answers; default: 0.1.
     ///
-    /// When the service refuses everything for the moment, the client so sends a tenth more, not five times as much.
+    /// It limits the extra load on a service that refuses everything to a tenth.
     public var share = 0.1
-    /// Whether a notification is sent again when the service may have it already.
+    /// Whether to resend a notification that the service may already have; default false.
     ///
-    /// Its device may then get it twice: the same `apns-id` lets the service's log show it, but neither APNs nor Herald
-    /// drops the second. A collapse identifier makes the device show one.
+    /// The device may then show it twice: neither APNs nor Herald drops a second notification with the same `apns-id`.
+    /// With a collapse identifier the device shows only the newest.
     public var repeatsAmbiguous = false
-    /// Whether sends wait while the service cannot be reached, up to their time limit, or fail with the first attempt to
-    /// connect that does.
+    /// Whether sends wait, up to their time limit, while the service is unreachable.
+    ///
+    /// If false, they fail with the first failed connect; default true.
     public var waitsForService = true
 
     /// Makes the default policy.
     public init() {}
 
-    /// Nothing is ever repeated, and nothing waits for a service that is away.
+    /// A policy without retries that also fails at once while the service is unreachable.
     public static var never: ProviderRetry {
         var retry = ProviderRetry()
         retry.attempts = 1

@@ -1,59 +1,59 @@
 import Foundation
 public import HeraldModel
 
-/// What the service answered.
+/// The service's answer to a notification.
 public enum PushAnswer: Hashable, Sendable {
-    /// It has the notification: delivered, stored, or tried once if it was not to be stored.
+    /// The service has the notification: delivered, stored, or tried once if storage was not requested.
     case accepted(PushReceipt)
-    /// It does not take the notification.
+    /// The service refuses the notification.
     case refused(PushRefusal)
 }
 
-/// The service's word that it has a notification.
+/// The service's acknowledgement of a notification.
 public struct PushReceipt: Hashable, Sendable {
-    /// `apns-id`, as the service wrote it.
+    /// `apns-id`, as the service wrote it; `apns-request-id` for a broadcast.
     public let id: String
     /// `apns-unique-id`, where the service gives one.
     public let uniqueID: String?
-    /// What the service says it did, if it was asked and can say.
+    /// The service's explanation in words, if ``ProviderConfiguration/explains`` is set and it has one.
     public let explanation: String?
 }
 
 extension PushReceipt {
-    /// A receipt whose answer was lost, and whose fate was found out (``ProviderConfiguration/resolver``).
+    /// A receipt for a lost answer, from ``ProviderConfiguration/resolver``.
     init(resolved id: NotificationID) {
         self.init(id: id.description, uniqueID: nil, explanation: nil)
     }
 
-    /// A receipt of the binary interface, which knows no `apns-id`: the one that the sender has for it.
+    /// A receipt of the binary interface, which has no `apns-id`: it has the sender's identifier.
     package init(binary id: NotificationID?) {
         self.init(id: id?.description ?? "", uniqueID: nil, explanation: nil)
     }
 }
 
-/// Why a notification was refused.
+/// Refusal of a notification.
 public struct PushRefusal: Hashable, Sendable {
-    /// `apns-id`, as the service wrote it.
+    /// `apns-id`, as the service wrote it; nil if the answer has none.
     public let id: String?
-    /// The HTTP status.
+    /// HTTP status, 400 to 599.
     public let status: Int
-    /// The reason.
+    /// Reason string of the service.
     public let reason: PushReason
-    /// With status 410: since when the token is dead.
+    /// Time since when the token is dead; with status 410 only.
     public let since: WallTime?
-    /// How long the service asks to wait before another attempt (`retry-after`).
+    /// Pause that the service asks for before another attempt (`retry-after`), in whole seconds.
     public let retryAfter: Duration?
-    /// Why, in the service's words if it was asked and can say.
+    /// The service's explanation in words, if ``ProviderConfiguration/explains`` is set and it has one.
     public let explanation: String?
 }
 
-/// The reason string of a refusal: one that is documented, or one that is not and is kept as it came.
+/// Reason string of a refusal, documented or not.
 public struct PushReason: Hashable, Sendable {
-    /// The reason string; empty if the answer had none.
+    /// The string as received; empty if the answer had none.
     public let text: String
 
-    /// The documented reason; nil for one that this version does not know.
-    public var rejection: Rejection? { Rejection(rawValue: text) }
+    /// The documented reason; nil if this version does not know the string.
+    public var known: RefusalReason? { RefusalReason(rawValue: text) }
 }
 
 extension PushReason: CustomStringConvertible {
@@ -62,18 +62,18 @@ extension PushReason: CustomStringConvertible {
 }
 
 extension PushAnswer {
-    /// The longest body that is read, in bytes; a refusal's has some hundred.
+    /// Maximum length of an answer's body, in bytes; a refusal has a few hundred.
     static let maximumBodyBytes = 16_384
 
-    /// The reason in a JSON body, or in a GOAWAY's debug data; empty if there is none.
+    /// Reads the reason from a JSON body or from the debug data of a GOAWAY; empty if there is none.
     static func reason(of body: [UInt8]) -> PushReason {
         let content = try? JSONDecoder().decode(RefusalBody.self, from: Data(body))
         return PushReason(text: content?.reason ?? "")
     }
 
-    /// Reads an answer: its status, the values of its header fields by name, and its whole body.
+    /// Reads an answer from its status, its header fields and its whole body.
     ///
-    /// The request's identifier stands in the field `identifier`.
+    /// `identifier` names the header field with the request's identifier.
     package init(
         status: Int,
         field: (String) -> String?,
@@ -81,12 +81,12 @@ extension PushAnswer {
         identifier: String = "apns-id"
     ) throws(ProviderError) {
         let id = field(identifier)
-        // 201 and 204 are answers about channels.
+        // 201 and 204 answer channel management requests.
         guard ![200, 201, 204].contains(status) else {
             guard let id else {
                 throw ProviderError(
                     .badAnswer,
-                    "the answer is no push service's: it has no \(identifier)",
+                    "the answer is not from a push service: it has no \(identifier)",
                     mayHaveArrived: true
                 )
             }
@@ -97,10 +97,10 @@ extension PushAnswer {
         }
         let content = try? JSONDecoder().decode(RefusalBody.self, from: Data(body))
         guard content != nil || id != nil else {
-            // Whoever stands before a service may have passed the request on before it failed itself.
+            // A proxy may have passed the request on before it failed.
             throw ProviderError(
                 .badAnswer,
-                "the answer is no push service's: status \(status) without a reason",
+                "the answer is not from a push service: status \(status) without a reason",
                 mayHaveArrived: status >= 500
             )
         }
@@ -132,7 +132,7 @@ private struct RefusalBody: Decodable {
     let reason: String
     /// Milliseconds since the UNIX epoch.
     let timestamp: Int64?
-    /// Herald's own.
+    /// Herald's own member.
     let explanation: String?
 
     private enum CodingKeys: String, CodingKey {
@@ -144,7 +144,7 @@ private struct RefusalBody: Decodable {
     init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         reason = try members.decode(String.self, forKey: .reason)
-        // What stands beside the reason, in whatever form, does not take it away.
+        // The reason counts even if a member beside it has another type.
         timestamp = try? members.decode(Int64.self, forKey: .timestamp)
         explanation = try? members.decode(String.self, forKey: .explanation)
     }

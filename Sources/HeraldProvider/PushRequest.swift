@@ -1,26 +1,28 @@
 public import HeraldModel
 
-/// One notification on its way to the service.
+/// A notification to send.
 public struct PushRequest: Sendable {
-    /// The device token that the app gave its provider.
-    public var token: DeviceToken
-    /// The topic (`apns-topic`); nil with a certificate that has only one.
+    /// The device token of the app, of any length.
+    public var token: PushToken
+    /// Topic (`apns-topic`): the app's bundle identifier, with the suffix of the push type.
+    ///
+    /// Nil if the certificate has only one.
     public var topic: Topic?
-    /// JSON, sent byte for byte.
+    /// JSON payload, sent byte for byte: 1 to 4,096 bytes, 5,120 for VoIP.
     public var payload: [UInt8]
-    /// The kind of notification (`apns-push-type`).
+    /// Kind of notification (`apns-push-type`).
     public var pushType: PushType
-    /// The urgency (`apns-priority`); nil leaves the header out, which means ``Priority/immediate``.
+    /// Urgency (`apns-priority`): 10, 5 or 1; nil omits the header field, which means ``Priority/immediate``.
     public var priority: Priority?
-    /// How long it may wait (`apns-expiration`).
+    /// How long the service may store it (`apns-expiration`), in whole seconds since 1970.
     public var expiration: Expiration
-    /// 1 to 64 bytes; the device shows the newest of those that share it (`apns-collapse-id`).
+    /// Collapse identifier (`apns-collapse-id`), 1 to 64 bytes: the device shows the newest of those that share it.
     public var collapseID: String?
-    /// The provider's identifier for it (`apns-id`); nil lets the client make one, so that every attempt has the same.
+    /// Identifier (`apns-id`); nil lets the client choose one, the same for every attempt.
     public var id: NotificationID?
 
-    /// Makes a request with nothing but what is needed.
-    public init(token: DeviceToken, topic: Topic?, payload: [UInt8], pushType: PushType = .alert) {
+    /// Makes a request with the required fields.
+    public init(token: PushToken, topic: Topic?, payload: [UInt8], pushType: PushType = .alert) {
         self.token = token
         self.topic = topic
         self.payload = payload
@@ -31,14 +33,14 @@ public struct PushRequest: Sendable {
         id = nil
     }
 
-    /// Makes a request with a typed payload.
-    /// - Throws: ``ProviderError/Code/badRequest``, as ``Payload/encoded(for:)`` does.
-    public init(token: DeviceToken, topic: Topic?, payload: Payload, pushType: PushType = .alert) throws {
+    /// Makes a request with a typed payload; a background push gets priority 5.
+    /// - Throws: ``ProviderError/Code/badRequest`` under the conditions of ``Payload/encoded(for:)``.
+    public init(token: PushToken, topic: Topic?, payload: Payload, pushType: PushType = .alert) throws {
         self.init(token: token, topic: topic, payload: try payload.encoded(for: pushType), pushType: pushType)
         if pushType == .background { priority = .conserving }
     }
 
-    /// Writes the request's header fields but `authorization`, in a fixed order.
+    /// Writes the header fields except `authorization`, in a fixed order.
     func write(to head: inout HeaderBlock, id: NotificationID) {
         head.add("apns-push-type", pushType.rawValue)
         if let topic { head.add("apns-topic", topic.name) }
@@ -50,7 +52,7 @@ public struct PushRequest: Sendable {
 }
 
 extension Expiration {
-    /// The value of `apns-expiration`; nil leaves the field out.
+    /// The value of `apns-expiration`; nil omits the field.
     var field: String? {
         switch self {
         case .unspecified: nil

@@ -1,6 +1,6 @@
-/// The media type of a bundle's file, by its first bytes: what a name says is not what a browser should believe.
+/// The media type of a bundle's file, from its first bytes; file names are not trusted.
 enum FileType {
-    /// The type; `application/octet-stream` for what is neither picture nor sound.
+    /// The type; `application/octet-stream` for files that are neither pictures nor sounds.
     static func name(of bytes: [UInt8]) -> String {
         func starts(_ text: String, at offset: Int = 0) -> Bool {
             bytes.dropFirst(offset).starts(with: text.utf8)

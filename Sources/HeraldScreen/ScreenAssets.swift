@@ -4,16 +4,16 @@ struct ScreenAsset: Sendable {
     let bytes: [UInt8]
 }
 
-/// The files of the page, which are in the binary: `Resources` holds their sources.
+/// The files of the page; they are embedded in the binary, from the folder `Resources`.
 enum ScreenAssets {
     /// The page.
     static let page = ScreenAsset(type: "text/html; charset=utf-8", bytes: PackageResources.index_html)
 
-    /// What the page may do: nothing but its own files, and an app's page in a frame.
+    /// The content security policy: only the page's own files, and an app's page in a frame.
     static let policy = String(decoding: PackageResources.content_security_policy_txt, as: UTF8.self)
         .split(whereSeparator: \.isNewline).joined(separator: "; ")
 
-    /// What the page is made of, by its name under `/assets/`.
+    /// The files by their name under `/assets/`.
     static let files: [String: ScreenAsset] = [
         "activity-card.js": script(PackageResources.activity_card_js),
         "announce.js": script(PackageResources.announce_js),

@@ -1,23 +1,21 @@
-/// Where a device's screen is served, and its limits.
+/// The address and limits of a device's screen.
 package struct ScreenConfiguration: Sendable {
-    /// The address to listen on.
-    ///
-    /// Loopback unless the user says otherwise: whoever reaches the screen uses the device.
+    /// The address to listen on; loopback by default, because everybody who reaches the screen controls the device.
     package var host: String
-    /// 0 picks a free port.
+    /// The port; 0 picks a free one.
     package var port: Int
-    /// The most connections at one time; more wait in the system's queue.
+    /// The most connections; further ones wait in the system's queue.
     package var maximumConnections = 64
-    /// The most pages that watch the device at one time; each holds a connection.
+    /// The most pages that watch the device; each keeps a connection open.
     package var maximumViewers = 24
-    /// The most requests at one time that wait for a notification (`/api/saw/…?wait=`).
+    /// The most requests that wait for a notification (`/api/shown/…?wait=`).
     package var maximumWaits = 24
-    /// The longest that such a request waits.
+    /// The longest wait of such a request.
     package var longestWait: Duration = .seconds(300)
-    /// How often a page that nothing is sent to is sent a comment, so that nobody between takes it for dead.
+    /// The interval of keep-alive comments to pages that watch.
     package var keepAlive: Duration = .seconds(15)
-    /// How long a connection may be silent, within a request or between two.
-    package var idleTimeout: Duration = .seconds(30)
+    /// Time for a silent connection, for the header of a request, and for its body.
+    package var requestTimeout: Duration = .seconds(30)
     /// The longest body of a request, in bytes.
     package var maximumBodyBytes = 1 << 16
 

@@ -1,8 +1,7 @@
 import HTTPTypes
 import Hummingbird
 
-/// What every answer of the screen says of itself: it is of the moment, it is what it says it is, and no other site's page
-/// has a use for it.
+/// Adds security headers to every response: no caching, no sniffing, no use by other sites.
 struct ScreenHeaders: RouterMiddleware {
     private let fields: HTTPFields
 

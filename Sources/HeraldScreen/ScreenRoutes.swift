@@ -2,24 +2,25 @@ import Foundation
 import HTTPTypes
 import HeraldDevice
 import HeraldModel
+import HeraldPhone
 import HeraldWeb
 import Hummingbird
 import NIOCore
 
-/// The screen's requests, each a few lines to the device.
+/// The routes of the screen.
 struct ScreenRoutes: Sendable {
     private let configuration: ScreenConfiguration
     private let view: any DeviceView
     private let clock: any Clock<Duration>
-    private let viewers: Places
-    private let waits: Places
+    private let viewers: ConcurrencyLimit
+    private let waits: ConcurrencyLimit
 
     init(configuration: ScreenConfiguration, view: any DeviceView, clock: any Clock<Duration>) {
         self.configuration = configuration
         self.view = view
         self.clock = clock
-        viewers = Places(configuration.maximumViewers)
-        waits = Places(configuration.maximumWaits)
+        viewers = ConcurrencyLimit(configuration.maximumViewers)
+        waits = ConcurrencyLimit(configuration.maximumWaits)
     }
 
     func add(to router: Router<BasicRequestContext>) {
@@ -34,7 +35,7 @@ struct ScreenRoutes: Sendable {
         api.get("device") { _, _ in try WebReply.json(await view.snapshot()) }
         api.post("device") { request, _ in try await perform(request) }
         api.get("events") { _, _ in try events() }
-        api.get("saw/:id") { request, context in try await saw(try context.parameters.require("id"), request) }
+        api.get("shown/:id") { request, context in try await shown(try context.parameters.require("id"), request) }
         api.get("apps/:topic/icon") { _, context in
             try await file(.icon, of: try context.parameters.require("topic"), named: "icon")
         }
@@ -59,7 +60,7 @@ struct ScreenRoutes: Sendable {
             throw WebRefusal(400, "the body is not a JSON object like {\"do\":\"unlock\"}")
         }
         if case .install = action {
-            // Paths are the user's; a page has no business with them.
+            // A page must not read paths of the user's machine.
             throw WebRefusal(400, "apps are installed with `herald agent install`, not from the screen")
         }
         do {
@@ -71,35 +72,35 @@ struct ScreenRoutes: Sendable {
     }
 
     private func events() throws -> Response {
-        guard let place = viewers.take() else {
-            throw WebRefusal(503, "\(configuration.maximumViewers) pages watch this device already; close one")
+        guard let permit = viewers.take() else {
+            throw WebRefusal(503, "\(configuration.maximumViewers) pages already watch this device: close one")
         }
         return Response(
             status: .ok,
             headers: [.contentType: "text/event-stream"],
-            body: SnapshotEvents(view: view, keepAlive: configuration.keepAlive, clock: clock, place: place).body
+            body: SnapshotEvents(view: view, keepAlive: configuration.keepAlive, clock: clock, permit: permit).body
         )
     }
 
-    private func saw(_ text: String, _ request: Request) async throws -> Response {
+    private func shown(_ text: String, _ request: Request) async throws -> Response {
         guard let id = NotificationID(text) else {
-            throw WebRefusal(400, "\(text.prefix(80)) is no apns-id: it must be a UUID like 2f7ca8f4-….")
+            throw WebRefusal(400, "\(text.prefix(80)) is not an apns-id: it must be a UUID like 2f7ca8f4-….")
         }
         let wait = try wait(request)
         guard let record = try await record(of: id, within: wait) else {
             let late = wait > .zero ? " within \(wait)" : ""
-            throw WebRefusal(404, "no notification with this apns-id has come to this device\(late)")
+            throw WebRefusal(404, "no notification with this apns-id has arrived on this device\(late)")
         }
         return try WebReply.json(record)
     }
 
-    private func record(of id: NotificationID, within wait: Duration) async throws -> SawRecord? {
-        guard wait > .zero else { return await view.saw(id, within: .zero) }
-        guard let place = waits.take() else {
-            throw WebRefusal(503, "\(configuration.maximumWaits) requests wait already; ask again later")
+    private func record(of id: NotificationID, within wait: Duration) async throws -> DisplayRecord? {
+        guard wait > .zero else { return await view.displayRecord(of: id, within: .zero) }
+        guard let permit = waits.take() else {
+            throw WebRefusal(503, "\(configuration.maximumWaits) requests already wait: try again later")
         }
-        defer { place.leave() }
-        return await view.saw(id, within: wait)
+        defer { permit.release() }
+        return await view.displayRecord(of: id, within: wait)
     }
 
     /// `?wait=SECONDS`.

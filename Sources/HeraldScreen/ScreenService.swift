@@ -1,19 +1,19 @@
-package import HeraldDevice
+package import HeraldPhone
 import HeraldWeb
 import Hummingbird
 package import Logging
 import ServiceLifecycle
 
-/// A device's screen, for people with a browser and for tests with an HTTP client.
+/// The screen of a simulated device, for browsers and for tests with an HTTP client.
 ///
-///     GET  /                                  the page
-///     GET  /assets/…                          what it is made of
-///     GET  /api/device                        how the device looks
-///     GET  /api/events                        the same whenever it changes, as server-sent events
-///     POST /api/device                        what the user does
-///     GET  /api/saw/<apns-id>[?wait=SECONDS]  what the user saw of a notification
-///     GET  /api/apps/<topic>/icon             the app's icon
-///     GET  /api/apps/<topic>/sounds/<name>    one of its sounds
+///     GET  /                                    the page
+///     GET  /assets/…                            its files
+///     GET  /api/device                          the snapshot
+///     GET  /api/events                          a snapshot after each change, as server-sent events
+///     POST /api/device                          an action of the user
+///     GET  /api/shown/<apns-id>[?wait=SECONDS]  the display record of a notification
+///     GET  /api/apps/<topic>/icon               the icon of an app
+///     GET  /api/apps/<topic>/sounds/<name>      a sound of an app
 package struct ScreenService: Service {
     private let configuration: ScreenConfiguration
     private let view: any DeviceView
@@ -21,9 +21,11 @@ package struct ScreenService: Service {
     private let logger: Logger
     private let isOpen: @Sendable (Int) async -> Void
 
-    /// The screen of one device; `isOpen` is told the port once it listens.
+    /// Creates the screen of a device.
     ///
-    /// Run it as a service: it ends with the group, or throws `WebDoorError` if it cannot listen.
+    /// `isOpen` gets the port once it listens.
+    ///
+    /// Run it as a service of a group.
     package init(
         configuration: ScreenConfiguration,
         view: any DeviceView,
@@ -39,24 +41,26 @@ package struct ScreenService: Service {
     }
 
     /// Serves until the group stops.
-    /// - Throws: `WebDoorError` if it cannot listen.
+    /// - Throws: `WebListenerError` if it cannot listen.
     package func run() async throws {
         let router = Router(context: BasicRequestContext.self)
-        // The headers first: failures have them too.
+        // First, so that failures have the headers too.
         router.add(middleware: ScreenHeaders())
-        // The agent keeps no log: the answer itself says what failed, to the device's own user.
-        router.add(middleware: WebFailures(logger: logger) { WebRefusal(500, "it failed: \($0)") })
-        router.add(middleware: ScreenGuard(host: configuration.host))
+        // The agent has no log, so the answer tells the user what failed.
+        router.add(middleware: WebFailures(logger: logger) { WebRefusal(500, "the request failed: \($0)") })
+        let words = "the screen answers to localhost, to a loopback address, and to the value of --screen-host"
+        router.add(middleware: HostCheck(host: configuration.host, answersTo: words))
+        router.add(middleware: ScreenGuard())
         ScreenRoutes(configuration: configuration, view: view, clock: clock).add(to: router)
-        let place = WebPlace.Address.port(host: configuration.host, port: configuration.port)
-        let door = WebDoor(
-            WebPlace(door: "screen", place, portOption: "--screen port", hostOption: "--screen-host"),
+        let address = ListenAddress.Address.port(host: configuration.host, port: configuration.port)
+        let listener = WebListener(
+            ListenAddress(listener: "screen", address, portOption: "--screen port", hostOption: "--screen-host"),
             router: router,
-            server: .plain(idleTimeout: configuration.idleTimeout),
+            server: .plain(timeout: configuration.requestTimeout),
             maximumConnections: configuration.maximumConnections,
             logger: logger,
             isOpen: isOpen
         )
-        try await door.run()
+        try await listener.run()
     }
 }

@@ -1,22 +1,22 @@
-import HeraldDevice
+import HeraldPhone
 import HeraldWeb
 import HummingbirdCore
 import NIOCore
 import ServiceLifecycle
 import Synchronization
 
-/// The device's snapshots as server-sent events (HTML standard, §9.2), for one page.
+/// Sends the device's snapshots to one page as server-sent events (HTML standard, §9.2).
 ///
-/// A page that reads slowly gets the newest snapshot and misses those between: nothing piles up.
+/// A page that reads slowly skips snapshots: only the newest is kept.
 struct SnapshotEvents: Sendable {
     let view: any DeviceView
     let keepAlive: Duration
     let clock: any Clock<Duration>
-    let place: Places.Place
+    let permit: ConcurrencyLimit.Permit
 
     var body: ResponseBody {
         ResponseBody { writer in
-            defer { place.leave() }
+            defer { permit.release() }
             let inbox = Inbox()
             try await withGracefulShutdownHandler {
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -31,7 +31,7 @@ struct SnapshotEvents: Sendable {
                         }
                     }
                     defer { group.cancelAll() }
-                    for await _ in inbox.news {
+                    for await _ in inbox.signals {
                         try await writer.write(try SnapshotEvents.event(inbox.take()))
                     }
                 }
@@ -42,26 +42,26 @@ struct SnapshotEvents: Sendable {
         }
     }
 
-    /// A snapshot, or where there is none a comment.
+    /// Encodes a snapshot; nil as a keep-alive comment.
     static func event(_ snapshot: PhoneSnapshot?) throws -> ByteBuffer {
         guard let snapshot else { return ByteBuffer(string: ": still here\n\n") }
         var event = ByteBuffer(string: "event: device\ndata: ")
-        // JSON as it is written here has no line break, which would end the event's field.
+        // This JSON has no line breaks, which would end the field of the event.
         event.writeBytes(try WebReply.encode(snapshot))
         event.writeString("\n\n")
         return event
     }
 }
 
-/// The newest snapshot that was not written yet.
+/// Keeps the newest unsent snapshot.
 private final class Inbox: Sendable {
     private let snapshot = Mutex<PhoneSnapshot?>(nil)
     private let wake: AsyncStream<Void>.Continuation
-    /// Says that there is something to write; what was said twice is said once.
-    let news: AsyncStream<Void>
+    /// Signals that there is something to write; several signals may become one.
+    let signals: AsyncStream<Void>
 
     init() {
-        (news, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        (signals, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
     func put(_ newest: PhoneSnapshot) {
@@ -69,7 +69,7 @@ private final class Inbox: Sendable {
         wake.yield()
     }
 
-    /// Nothing has happened, which is worth a comment.
+    /// Requests a keep-alive comment.
     func tick() {
         wake.yield()
     }

@@ -1,46 +1,35 @@
-/// Why a store cannot be opened, read or written: what is wrong, and what to do about it, in one line.
+/// An error of opening, reading or writing a store: the problem and its remedy, in one line.
 package struct StoreError: Error, Sendable {
-    /// The kind of trouble.
-    package struct Code: Hashable, Sendable {
-        private enum Kind: Hashable, Sendable {
-            case foreignFile
-            case newerVersion
-            case damaged
-            case notWritable
-            case cannotOpen
-            case unsafe
-            case cannotRead
-            case cannotWrite
-            case syncFailed
-            case closed
-        }
-
-        private let kind: Kind
-
+    /// The kind of error.
+    package enum Code: Hashable, Sendable {
         /// The file belongs to another program.
-        package static let foreignFile = Code(kind: .foreignFile)
+        case foreignFile
         /// The file was written by a newer Herald.
-        package static let newerVersion = Code(kind: .newerVersion)
-        /// The file's contents contradict themselves.
-        package static let damaged = Code(kind: .damaged)
-        /// The file or its folder may not be written.
-        package static let notWritable = Code(kind: .notWritable)
-        /// The file cannot be opened for another reason (no such folder, another process uses it, …).
-        package static let cannotOpen = Code(kind: .cannotOpen)
-        /// The database did not accept a setting without which a commit is not durable.
-        package static let unsafe = Code(kind: .unsafe)
+        case newerVersion
+        /// The file was written by a build from before the first release.
+        case unreleasedFormat
+        /// The file is damaged.
+        case damaged
+        /// The file or its folder is not writable.
+        case notWritable
+        /// The file cannot be opened for another reason, for example because another process uses it.
+        case cannotOpen
+        /// The database did not accept a setting that durable commits need.
+        case unsafe
         /// A read failed.
-        package static let cannotRead = Code(kind: .cannotRead)
-        /// A write failed and nothing of it is kept; it may succeed later (a full disk).
-        package static let cannotWrite = Code(kind: .cannotWrite)
-        /// A write failed in a way after which no later success can be believed; the process has to end.
-        package static let syncFailed = Code(kind: .syncFailed)
+        case cannotRead
+        /// A write failed and was rolled back; it may succeed later, for example on a full disk.
+        case cannotWrite
+        /// A sync failed, so no later success can be trusted; the process has to end.
+        case syncFailed
+        /// The files were deleted, moved or replaced while they are open.
+        case displaced
         /// The store is closed.
-        package static let closed = Code(kind: .closed)
+        case closed
     }
 
     package let code: Code
-    /// For people: what is wrong, and how to mend it.
+    /// The problem and its remedy, for the operator.
     package let message: String
 
     package init(_ code: Code, _ message: String) {
@@ -49,6 +38,14 @@ package struct StoreError: Error, Sendable {
     }
 
     static let closed = StoreError(.closed, "the store is closed")
+
+    static func displaced(path: String) -> StoreError {
+        StoreError(
+            .displaced,
+            "the store \(path) was deleted, moved or replaced while Herald runs; stop Herald, move the data folder back "
+                + "or restore it from a backup, and start Herald"
+        )
+    }
 }
 
 extension StoreError: CustomStringConvertible {

@@ -1,18 +1,17 @@
-/// A table of fixed size that forgets: entries stand in sets of four, and a fifth of one set replaces one of the four.
+/// A 4-way set-associative cache of fixed size: a fifth entry of a set replaces one of the four.
 ///
-/// Look-up and insertion take the same few steps however full it is, and nothing that a peer sends makes it grow. It has
-/// no lock and knows no keys; the caller compares.
+/// Look-up and insertion take the same few steps at any fill level, and no peer can make it grow. It has no lock. The
+/// caller compares keys.
 struct BoundedCache<Entry: Sendable>: Sendable {
     private static var ways: Int { 4 }
 
     private var entries: [Entry?]
-    /// Beside the entries, so that those of other keys are passed over without being touched.
+    /// Separate from the entries, so that a look-up skips other keys without touching their entries.
     private var hashes: [UInt64]
     private let setMask: Int
     private var victim = 0
 
-    /// Makes an empty table.
-    /// - Parameter capacity: How many entries it holds at most; rounded up to a power of two, at least 4.
+    /// - Parameter capacity: The most entries; rounded up to a power of two, at least 4.
     init(capacity: Int) {
         var sets = 1
         while sets * Self.ways < capacity { sets *= 2 }
@@ -21,7 +20,7 @@ struct BoundedCache<Entry: Sendable>: Sendable {
         hashes = Array(repeating: 0, count: sets * Self.ways)
     }
 
-    /// The first entry of this hash that the caller recognizes.
+    /// The first entry with this hash that matches.
     @inline(__always)
     func first(hash: UInt64, where matches: (Entry) -> Bool) -> Entry? {
         let start = setStart(hash)
@@ -31,17 +30,17 @@ struct BoundedCache<Entry: Sendable>: Sendable {
         return nil
     }
 
-    /// Puts an entry into a free place of its set, or into that of another.
+    /// Inserts an entry into a free way of its set, or replaces another entry.
     mutating func insert(_ entry: Entry, hash: UInt64) {
         let start = setStart(hash)
-        var place = (start..<start + Self.ways).first { entries[$0] == nil }
-        if place == nil {
+        var index = (start..<start + Self.ways).first { entries[$0] == nil }
+        if index == nil {
             victim = (victim + 1) % Self.ways
-            place = start + victim
+            index = start + victim
         }
-        guard let place else { return }
-        entries[place] = entry
-        hashes[place] = hash
+        guard let index else { return }
+        entries[index] = entry
+        hashes[index] = hash
     }
 
     mutating func removeAll() {

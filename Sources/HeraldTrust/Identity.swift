@@ -1,20 +1,20 @@
 package import HeraldModel
 
-/// A provider, as its certificate names it.
+/// The identity of a provider from its certificate.
 ///
-/// Made by ``PeerVerifier`` only.
+/// Only ``PeerCertificateCheck`` creates it.
 package struct ProviderCertificateIdentity: Hashable, Sendable {
     /// The certificate's serial number, lower-case hex.
     package let serial: String
-    /// The team (subject OU), where there is one.
+    /// The team (subject OU), if any.
     package let team: String?
-    /// The topics it may send to: those of the topics extension, else the subject's UID.
+    /// Its topics: those of the topics extension, otherwise the subject's UID.
     package let topics: Set<Topic>
-    /// The topic of a request that names none; nil where the certificate carries several (`MissingTopic`).
+    /// The topic of a request without one; nil if the certificate has several (`MissingTopic`).
     package let defaultTopic: Topic?
-    /// The topic of the subject's UID; nil where that names none of ``topics``.
+    /// The topic of the subject's UID; nil if it is not one of ``topics``.
     ///
-    /// The binary interface, which has no place for a topic, sends to it however many there are.
+    /// The binary interface, whose requests have no topic, always sends to it.
     package let subjectTopic: Topic?
     package let environments: Set<PushEnvironment>
     package let expires: WallTime
@@ -38,9 +38,9 @@ package struct ProviderCertificateIdentity: Hashable, Sendable {
     }
 }
 
-/// A device, as its certificate names it.
+/// The identity of a device from its certificate.
 ///
-/// Made by ``PeerVerifier`` only.
+/// Only ``PeerCertificateCheck`` creates it.
 package struct DeviceIdentity: Hashable, Sendable {
     package let id: DeviceID
     /// The certificate's serial number, lower-case hex.

@@ -1,13 +1,13 @@
 package import Hummingbird
 
-/// Lets in who knows the bearer token (RFC 6750 §2.1).
+/// Requires the bearer token (RFC 6750 §2.1).
 package struct BearerToken: RouterMiddleware {
     private let token: [UInt8]
     private let place: String
 
     /// - Parameters:
-    ///   - token: The token; nobody knows an empty one.
-    ///   - place: Where who may come in finds it, for the refusal.
+    ///   - token: The token; an empty one admits nobody.
+    ///   - place: Where to find the token, for the refusal.
     package init(_ token: String, place: String) {
         self.token = Array(token.utf8)
         self.place = place
@@ -24,7 +24,7 @@ package struct BearerToken: RouterMiddleware {
         return try await next(request, context)
     }
 
-    /// Takes as long for a token that is nearly right as for any other.
+    /// Compares in constant time.
     func isKnown(_ field: String?) -> Bool {
         guard let field, field.prefix(7).lowercased() == "bearer " else { return false }
         let shown = Array(field.dropFirst(7).utf8)

@@ -2,9 +2,9 @@ import Foundation
 package import Hummingbird
 import NIOCore
 
-/// What a request brings.
+/// Reads request bodies.
 package enum WebBody {
-    /// The body, which has at most `limit` bytes.
+    /// The body, with at most `limit` bytes.
     /// - Throws: ``WebRefusal``: 413.
     package static func bytes(of request: Request, limit: Int) async throws -> [UInt8] {
         do {
@@ -14,8 +14,8 @@ package enum WebBody {
         }
     }
 
-    /// The body as JSON.
-    /// - Throws: ``WebRefusal``: 400 in words that name the key which is missing or of another type, or 413.
+    /// The body, decoded from JSON.
+    /// - Throws: ``WebRefusal``: 400 with the missing or mistyped key, or 413.
     package static func json<Value: Decodable>(
         of request: Request,
         as type: Value.Type,
@@ -30,9 +30,9 @@ package enum WebBody {
             throw WebRefusal(400, "`\(key.stringValue)` is missing")
         } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context) {
             let key = context.codingPath.first?.stringValue ?? "the body"
-            throw WebRefusal(400, "`\(key)` is of another type than the description says")
+            throw WebRefusal(400, "`\(key)` has the wrong type: see /openapi.yaml")
         } catch {
-            throw WebRefusal(400, "the body is not the JSON that this request takes")
+            throw WebRefusal(400, "the body is not valid JSON for this request: see /openapi.yaml")
         }
     }
 }

@@ -1,20 +1,21 @@
 package import Hummingbird
 package import Logging
 
-/// Why a request is not done, as its status and words.
+/// An error answer: status and message.
 package struct WebRefusal: Error, Hashable, Sendable {
-    /// The status of the answer: 400 to 599.
+    /// Status, 400 to 599.
     package let status: Int
-    /// What is wrong and how to mend it, on one line.
+    /// The error and its remedy, on one line.
     package let message: String
-
+    /// Allowed methods, for the field `allow` of status 405.
+    package var allow: [String] = []
     package init(_ status: Int, _ message: String) {
         self.status = status
         self.message = message
     }
 }
 
-/// The body of every refusal.
+/// Body of every error answer.
 package struct WebFailure: Codable, Hashable, Sendable {
     package let error: String
 
@@ -23,14 +24,14 @@ package struct WebFailure: Codable, Hashable, Sendable {
     }
 }
 
-/// Makes every failure an answer with a JSON body: ``WebFailure``.
+/// Turns errors into answers with a JSON body (``WebFailure``).
 package struct WebFailures: RouterMiddleware {
     private let logger: Logger
     private let refusal: @Sendable (any Error) -> WebRefusal?
 
     /// - Parameters:
-    ///   - logger: Told of what nobody expected.
-    ///   - refusal: What an error of the requests' own comes to; nil for what nobody expected.
+    ///   - logger: For unexpected errors.
+    ///   - refusal: Translates the errors of a service; nil for unexpected ones.
     package init(logger: Logger, _ refusal: @escaping @Sendable (any Error) -> WebRefusal? = { _ in nil }) {
         self.logger = logger
         self.refusal = refusal
@@ -44,8 +45,10 @@ package struct WebFailures: RouterMiddleware {
         do {
             return try await next(request, context)
         } catch {
-            let found = explain(error)
-            return try WebReply.json(WebFailure(error: found.message), status: .init(code: found.status))
+            let refusal = explain(error)
+            var response = try WebReply.json(WebFailure(error: refusal.message), status: .init(code: refusal.status))
+            if !refusal.allow.isEmpty { response.headers[.allow] = refusal.allow.joined(separator: ", ") }
+            return response
         }
     }
 
@@ -57,6 +60,6 @@ package struct WebFailures: RouterMiddleware {
         }
         if let known = refusal(error) { return known }
         logger.warning("a request failed", error: error)
-        return WebRefusal(500, "it failed; the log says why")
+        return WebRefusal(500, "the request failed; the log has the reason")
     }
 }

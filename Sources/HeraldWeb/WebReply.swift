@@ -3,9 +3,9 @@ package import HTTPTypes
 package import Hummingbird
 import NIOCore
 
-/// Answers of the doors for people and their tools.
+/// Answers of the listeners for operators and their tools.
 package enum WebReply {
-    /// JSON with keys in order, so that two answers can be compared.
+    /// JSON with sorted keys, so that answers can be compared.
     package static func encode(_ value: some Encodable) throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -24,16 +24,16 @@ package enum WebReply {
         bytes(Array(text.utf8), type: type)
     }
 
-    /// The answer to whether the process runs.
+    /// The answer of `/health/live`.
     package static var live: Response { json(bytes: Array(#"{"status":"live"}"#.utf8)) }
 
-    /// All metrics, as Prometheus reads them.
+    /// Metrics in the text format of Prometheus.
     package static func metrics(_ exposition: String) -> Response {
         text(exposition, type: "text/plain; version=0.0.4; charset=utf-8")
     }
 
     package static func bytes(_ bytes: [UInt8], type: String, status: HTTPResponse.Status = .ok) -> Response {
-        // What is read here is of the moment, and for the reader's eyes.
+        // The content is for the moment and for one reader.
         let fields: HTTPFields = [.contentType: type, .cacheControl: "no-store"]
         return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
     }

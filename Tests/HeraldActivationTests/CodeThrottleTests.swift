@@ -1,3 +1,4 @@
+import HeraldListener
 import HeraldModel
 import HeraldTestSupport
 import NIOCore
@@ -13,7 +14,7 @@ struct CodeThrottleTests {
         ClientNetwork(try SocketAddress(ipAddress: address, port: 1))
     }
 
-    @Test func `a network may be wrong five times, and then once in a while`() throws {
+    @Test func `a network may send five wrong codes, then one each interval`() throws {
         var throttle = CodeThrottle(configuration)
         let here = try network("192.0.2.1")
         for _ in 0..<5 {
@@ -31,7 +32,7 @@ struct CodeThrottleTests {
         #expect(throttle.wait(here, at: clock.now()) == nil)
     }
 
-    @Test func `past what all together may, the wrong wait, and who was not wrong may try`() throws {
+    @Test func `past the common limit only networks without a wrong code may try`() throws {
         var configuration = configuration
         configuration.wrongCodesInAll = 10
         configuration.wrongCodeIntervalInAll = .seconds(1)
@@ -45,7 +46,14 @@ struct CodeThrottleTests {
         #expect(throttle.wait(try network("192.0.2.1"), at: clock.now()) == nil)
     }
 
-    @Test func `a full table lets nobody unknown try in a flood`() throws {
+    @Test func `wrong codes past the limit do not lift it`() throws {
+        var throttle = CodeThrottle(configuration)
+        let here = try network("192.0.2.1")
+        for _ in 0..<20 { throttle.wasWrong(here, at: clock.now()) }
+        #expect(throttle.wait(here, at: clock.now()) == .seconds(12))
+    }
+
+    @Test func `a full table admits no new network in a flood`() throws {
         var configuration = configuration
         configuration.remembered = 8
         configuration.wrongCodesInAll = 8
@@ -56,7 +64,7 @@ struct CodeThrottleTests {
         #expect(throttle.wait(try network("198.51.100.1"), at: clock.now()) == nil)
     }
 
-    @Test func `an IPv6 network of 64 bits is one, and an address in both clothes is one`() throws {
+    @Test func `an IPv6 network of 64 bits is one, and a mapped IPv4 address is that address`() throws {
         #expect(try network("2001:db8::1") == network("2001:db8::ffff:2"))
         #expect(try network("2001:db8::1") != network("2001:db8:0:1::1"))
         #expect(try network("192.0.2.1") == network("::ffff:192.0.2.1"))
@@ -64,7 +72,7 @@ struct CodeThrottleTests {
         #expect(ClientNetwork(nil) == ClientNetwork(nil))
     }
 
-    @Test func `a clock that is set back forgives`() throws {
+    @Test func `a clock that is set back resets the limits`() throws {
         var throttle = CodeThrottle(configuration)
         let here = try network("192.0.2.1")
         for _ in 0..<5 { throttle.wasWrong(here, at: clock.now()) }
@@ -77,7 +85,7 @@ struct CodeThrottleTests {
         ("Bearer OmNvZGU=", nil), ("Basic", nil), ("Basic !!", nil), ("Basic Ov8=", nil), ("", nil),
     ])
     func `the password of basic authentication is read, whatever the name`(_ field: String, _ password: String?) {
-        #expect(Activation.password(field) == password)
-        #expect(Activation.password("Basic " + String(repeating: "A", count: 4000)) == nil)
+        #expect(ActivationRoutes.password(field) == password)
+        #expect(ActivationRoutes.password("Basic " + String(repeating: "A", count: 4000)) == nil)
     }
 }

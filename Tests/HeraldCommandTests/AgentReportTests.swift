@@ -34,26 +34,26 @@ import Testing
         )
     }
 
-    @Test func `a payload cannot take over the terminal`() throws {
+    @Test func `a payload cannot control the terminal`() throws {
         let lines = AgentReport.lines(try notification(payload: "{\"a\":\"\u{9B}31m\u{202E}\"}"), device: try device())
         #expect(lines.last == #"  {"a":"\u{9b}31m\u{202e}"}"#)
     }
 
     @Test func `a notification is one line of JSON, with its payload as it came`() throws {
         let event = try notification(payload: "{\n \"aps\": {\"badge\": 1e2}\r\n}", repeated: true)
-        let line = AgentReport.json(event, device: try device())
+        let line = AgentEventLine(event, device: try device()).text
         #expect(
             line
-                == #"{"event":"notification","topic":"com.example.chat","apns-id":"00000000-0000-0001-0000-000000000002","#
-                + #""apns-push-type":"alert","apns-priority":10,"apns-collapse-id":"a \"b\"","expires_in":60,"#
-                + #""repeated":true,"payload":{  "aps": {"badge": 1e2}  }}"#
+                == #"{"apns_id":"00000000-0000-0001-0000-000000000002","collapse_id":"a \"b\"","event":"notification","#
+                + #""expires_in":60,"priority":10,"push_type":"alert","repeated":true,"topic":"com.example.chat","#
+                + #""payload":{  "aps": {"badge": 1e2}  }}"#
         )
         #expect(try JSONSerialization.jsonObject(with: Data(line.utf8)) is [String: Any])
     }
 
     @Test(arguments: ["", "no \"JSON\"\n", "{"])
     func `a payload that is not JSON is a string`(payload: String) throws {
-        let line = AgentReport.json(try notification(payload: payload), device: try device())
+        let line = AgentEventLine(try notification(payload: payload), device: try device()).text
         let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
         #expect(object?["payload"] as? String == payload)
     }
@@ -73,11 +73,11 @@ import Testing
             ]
         )
         #expect(
-            events.map { AgentReport.json($0, device: device) } == [
-                #"{"event":"connected","device":"kitchen"}"#,
-                #"{"event":"token","topic":"com.example.chat","token":"\#(token.hex)"}"#,
-                #"{"event":"refused","topic":"com.example.chat","reason":"no"}"#,
-                #"{"event":"disconnected","reason":"gone","next_attempt":1.5}"#,
+            events.map { AgentEventLine($0, device: device).text } == [
+                #"{"device":"kitchen","event":"connected"}"#,
+                #"{"event":"token","token":"\#(token.hex)","topic":"com.example.chat"}"#,
+                #"{"event":"refused","reason":"no","topic":"com.example.chat"}"#,
+                #"{"event":"disconnected","next_attempt":1.5,"reason":"gone"}"#,
             ]
         )
     }

@@ -32,9 +32,9 @@ import Testing
     }
 
     @Test func `a foreign folder is refused and left alone`() throws {
-        _ = try temporary.write("mine", to: "letter.txt")
+        _ = try temporary.write("mine", to: "note.txt")
         #expect(try complaint(temporary.path).message.contains("is not a data folder of Herald's"))
-        #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == ["letter.txt"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == ["note.txt"])
     }
 
     @Test func `a file in place of the folder is refused`() throws {
@@ -62,9 +62,9 @@ import Testing
     }
 
     @Test func `a path that no socket can have is refused`() throws {
-        try DataFolder(path: String(repeating: "x", count: 90)).checkSocketPath()
+        try DataFolder(path: String(repeating: "x", count: 86)).checkSocketPath()
         #expect(throws: CommandError.self) {
-            try DataFolder(path: String(repeating: "x", count: 91)).checkSocketPath()
+            try DataFolder(path: String(repeating: "x", count: 87)).checkSocketPath()
         }
     }
 
@@ -128,6 +128,18 @@ import Testing
         #expect(try temporary.text(of: "file") == "new")
         #expect(try temporary.mode(of: "file") == 0o600)
         #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == ["file"])
+    }
+
+    @Test func `a file with a key overwrites none that came after the check`() throws {
+        let path = temporary.path + "/key.pem"
+        try OutputFile.check(path)
+        _ = try temporary.write("another", to: "key.pem")
+        #expect(throws: CommandError.self) { try OutputFile.write("-----BEGIN PRIVATE KEY-----", to: path) }
+        #expect(try temporary.text(of: "key.pem") == "another")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == ["key.pem"])
+        unlink(path)
+        try OutputFile.write("-----BEGIN PRIVATE KEY-----", to: path)
+        #expect(try temporary.mode(of: "key.pem") == 0o600)
     }
 
     @Test func `a file that is too large is not read`() throws {

@@ -1,35 +1,36 @@
 import Foundation
 import HeraldMailbox
 import HeraldModel
+import HeraldStores
 import HeraldTrust
 import Testing
 
 @testable import HeraldCommand
 
 @Suite struct DemoTests {
-    @Test func `what the demo plays with is made once`() throws {
+    @Test func `what the demo plays with is made once`() async throws {
         let temporary = try TemporaryFolder()
         let folder = try DataFolder.open(temporary.path, mayCreate: true)
         let now = ServiceClock().now()
-        let trust = try TrustFolder.create(at: folder.path, now: now)
-        for _ in 0..<2 { _ = try Demo(folder, trust: trust, now: now) }
-        #expect(try trust.credentials().map(\.kind.rawValue).sorted() == ["certificate", "key"])
-        #expect(try trust.enrolledDevices().count == 1)
+        let trust = try await TrustFolder.create(at: folder.path, store: TrustDatabase.open, now: now)
+        for _ in 0..<2 { _ = try await Demo(folder, trust: trust, now: now) }
+        #expect(try await trust.providers.all().map(\.kind.rawValue).sorted() == ["certificate", "key"])
+        #expect(try await trust.devices.all().count == 1)
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.demoPath) {
             #expect(try temporary.mode(of: "demo/\(name)") == 0o600)
         }
     }
 
-    @Test func `what an interrupted start left out is made`() throws {
+    @Test func `what an interrupted start left out is made`() async throws {
         let temporary = try TemporaryFolder()
         let folder = try DataFolder.open(temporary.path, mayCreate: true)
         let now = ServiceClock().now()
-        let trust = try TrustFolder.create(at: folder.path, now: now)
-        _ = try Demo(folder, trust: trust, now: now)
+        let trust = try await TrustFolder.create(at: folder.path, store: TrustDatabase.open, now: now)
+        _ = try await Demo(folder, trust: trust, now: now)
         try FileManager.default.removeItem(atPath: DemoFolder(folder).devicePath)
-        _ = try Demo(folder, trust: trust, now: now)
-        #expect(try trust.enrolledDevices().count == 2)
-        #expect(try trust.credentials().count == 2)
+        _ = try await Demo(folder, trust: trust, now: now)
+        #expect(try await trust.devices.all().count == 2)
+        #expect(try await trust.providers.all().count == 2)
     }
 
     private func curl(host: String = "127.0.0.1", authority: String = "/data/ca.pem") -> String {

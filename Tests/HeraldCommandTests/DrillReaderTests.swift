@@ -58,10 +58,10 @@ import Testing
         #expect(!mistake.text.isEmpty && !mistake.text.contains("\n"))
     }
 
-    @Test func `a drill of the configuration says how long it lasts`() throws {
+    @Test func `a drill of the configuration needs its duration`() throws {
         #expect(try DrillOptions.configured("drop --for 10m").duration == "10m")
         let error = try #require(throws: CommandError.self) { try DrillOptions.configured("drop") }
-        #expect(error.message.contains("how long it lasts"))
+        #expect(error.message.contains("needs its duration"))
         let wrong = try #require(throws: CommandError.self) { try DrillOptions.configured("drop --fro 10m") }
         #expect(wrong.code == .configuration && !wrong.message.contains("\n"))
     }

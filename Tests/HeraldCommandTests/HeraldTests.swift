@@ -21,7 +21,8 @@ import Testing
         for (words, command) in Self.commands {
             let help = Herald.helpMessage(for: command, columns: 400)
             #expect(help.contains("USAGE: \(words)"), "\(words)")
-            #expect(help.contains("Example:\n  herald"), "\(words)")
+            let example = help.split(separator: "Example:\n").last ?? ""
+            #expect(help.contains("Example:\n") && example.contains("  herald "), "\(words)")
             #expect(help.contains("OVERVIEW: "), "\(words)")
         }
     }
@@ -37,31 +38,34 @@ import Testing
         #expect(error.map { Herald.exitCode(for: $0) } == .validationFailure)
     }
 
-    @Test(arguments: SettingKey.allCases)
+    @Test(arguments: SettingKey.all)
     func `every key is an option of a command that is for it`(key: SettingKey) {
         // Only the file can hold what is no text, number or list of texts.
         guard key.shape != .blocks else { return }
         let asking = Self.commands.filter { words, _ in
-            if key.isOfRelay { return words == "herald relay run" }
-            if key.isOfClients { return words.hasPrefix("herald agent") || words == "herald send" }
-            return words == "herald serve"
+            if SettingKey.ofClients.contains(key) { return words.hasPrefix("herald agent") || words == "herald send" }
+            return words == "herald relay run" || words == "herald serve"
         }
         #expect(
-            asking.contains { Herald.helpMessage(for: $0.1, columns: 400).contains("  --\(key.rawValue)") },
-            "\(key.rawValue)"
+            asking.contains { Herald.helpMessage(for: $0.1, columns: 400).contains("  --\(key.name)") },
+            "\(key.name)"
         )
     }
 
     @Test(arguments: [
-        (["sevre"], "'sevre' is no command of 'herald': did you mean 'herald serve'?"),
+        (["sevre"], "'sevre' is not a command of 'herald': did you mean 'herald serve'?"),
         (["sevre", "--demo"], "did you mean 'herald serve'?"),
-        (["relay", "staus"], "'staus' is no command of 'herald relay': did you mean 'herald relay status'?"),
+        (["relay", "staus"], "'staus' is not a command of 'herald relay': did you mean 'herald relay status'?"),
+        (
+            ["device", "add"],
+            "'add' is not a command of 'herald device': its commands are enroll, invite, list, revoke."
+        ),
     ])
-    func `a mistyped command is told with the one that was meant`(arguments: [String], words: String) {
+    func `an unknown command is told with the nearest one, or all of them`(arguments: [String], words: String) {
         #expect(MistypedCommand(arguments)?.message.hasSuffix(words) == true)
     }
 
-    @Test(arguments: [[], ["zzzzzzzzzz"], ["serve", "sevre"], ["--sevre"], ["relay"], ["relay", "run", "x"]])
+    @Test(arguments: [[], ["serve", "sevre"], ["--sevre"], ["relay"], ["relay", "run", "x"]])
     func `no command is made up where none is mistyped`(arguments: [String]) {
         #expect(MistypedCommand(arguments) == nil)
     }

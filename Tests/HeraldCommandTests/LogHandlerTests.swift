@@ -35,20 +35,20 @@ import Testing
 
     @Test func `a line of text has time, level, logger, message and sorted metadata`() {
         let line = line(.text) {
-            $0.warning("door closed", metadata: ["port": "2197", "door": "provider API", "empty": ""])
+            $0.warning("listener closed", metadata: ["port": "2197", "listener": "provider API", "empty": ""])
         }
         #expect(
             line
-                == "2023-11-14T22:13:20.123Z warning herald.test: door closed door=\"provider API\" empty=\"\" port=2197\n"
+                == "2023-11-14T22:13:20.123Z warning herald.test: listener closed empty=\"\" listener=\"provider API\" port=2197\n"
         )
     }
 
     @Test func `a line of JSON has the same`() {
-        let line = line(.json) { $0.error("door closed", metadata: ["door": "provider API", "level": "x"]) }
+        let line = line(.json) { $0.error("listener closed", metadata: ["listener": "provider API", "level": "x"]) }
         #expect(
             line
-                == #"{"time":"2023-11-14T22:13:20.123Z","level":"error","logger":"herald.test","message":"door closed","#
-                + #""door":"provider API","metadata.level":"x"}"# + "\n"
+                == #"{"time":"2023-11-14T22:13:20.123Z","level":"error","logger":"herald.test","message":"listener closed","#
+                + #""metadata.level":"x","listener":"provider API"}"# + "\n"
         )
     }
 

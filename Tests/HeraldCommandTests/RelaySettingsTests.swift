@@ -8,18 +8,26 @@ import Testing
 
 @Suite struct RelaySettingsTests {
     @Test func `the file in the manual holds every key of the relay`() throws {
-        let root = URL(fileURLWithPath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let text = try String(contentsOf: root.appendingPathComponent("docs/relay.yaml"), encoding: .utf8)
-        _ = try SettingsFile.values(text, path: "relay.yaml")
-        for key in SettingKey.allCases where key.isOfRelay {
-            #expect(text.contains("\n\(key.rawValue):"), "\(key)")
+        let text = try Manual.text("relay.yaml")
+        let settings = Settings(values: try SettingsFile.values(text, path: "relay.yaml"))
+        var service = RelayServiceConfiguration()
+        for row in RelayServiceSettings.rows { try row.read(settings, &service) }
+        for row in RelayServiceSettings.rows where row.key.name != "api-token" {
+            #expect(!row.differs(service, RelayServiceConfiguration()), "\(row.key.name)")
+        }
+        for key in RelayServiceSettings.rows.map(\.key) + SettingKey.ofRelay where !key.name.hasPrefix("log-") {
+            #expect(text.contains("\n\(key.name):"), "\(key.name)")
         }
     }
 
-    private func settings(_ file: String, _ arguments: [String] = []) throws -> RelaySettings {
+    private func settings(
+        _ file: String,
+        _ arguments: [String] = [],
+        mode: mode_t = 0o600
+    ) throws -> RelaySettings {
         let folder = try TemporaryFolder()
         let certificate = try folder.write("PEM", to: "provider.pem")
+        chmod(certificate, mode)
         let path = try folder.write(file.replacing("CERTIFICATE", with: certificate), to: "relay.yaml")
         let options = try RelayRunOptions.parse(["--config", path] + arguments)
         return try RelaySettings(options, environment: [:])
@@ -46,12 +54,12 @@ import Testing
                 interface: binary
             """
         )
-        #expect(settings.relay.lease == .seconds(5) && settings.apps.count == 3)
+        #expect(settings.service.relay.lease == .seconds(5) && settings.apps.count == 3)
         #expect(settings.apps[2].interface == .binary && settings.apps[2].service.port == 2195)
         #expect(settings.apps[0].name == "apple" && settings.apps[0].service.host == "api.sandbox.push.apple.com")
         #expect(settings.apps[0].topics == ["com.example.a", "com.example.b"])
         #expect(settings.apps[1].name == "ours" && settings.apps[1].environment == .production)
-        #expect(settings.apps[1].service == RelayApp.Place(host: "localhost", port: 2197))
+        #expect(settings.apps[1].service == RelayApp.Endpoint(host: "localhost", port: 2197))
     }
 
     @Test(arguments: [
@@ -59,11 +67,12 @@ import Testing
         ("apps: [{topic: a b, certificate: CERTIFICATE}]", "is not a topic"),
         ("apps: [{certificat: x}]", "unknown key `certificat`"), ("apps: [{topic: com.example.a}]", "give either"),
         ("apps: [{certificate: CERTIFICATE, console: x, console-token: CERTIFICATE}]", "must be an address"),
-        ("apps: [{certificate: CERTIFICATE, feedback: x}]", "names no topic"), ("lease: 1ms", "must be a span of time"),
+        ("apps: [{certificate: CERTIFICATE, feedback: x}]", "names no topic"),
+        ("lease: 1ms", "lease cannot be \"1ms\": write a time from 2s to 1h"),
         ("apps: [{certificate: CERTIFICATE, interface: http3}]", "must be http2 or binary"),
         (
             "apps: [{certificate: CERTIFICATE, interface: binary, topic: com.example.a}]",
-            "Apple has no binary interface"
+            "Apple has shut its binary interface down"
         ),
         ("apps: [{certificate: CERTIFICATE, interface: binary, service: localhost}]", "give that one in `topic`"),
         ("apps: [{certificate: CERTIFICATE, service: 'a:b'}]", "host and a port"), ("apps: [5]", "is a mapping"),
@@ -74,6 +83,18 @@ import Testing
             Issue.record("taken")
         } catch {
             #expect("\(error)".contains(words), "\(error)")
+        }
+    }
+
+    @Test(arguments: [(0o644, false), (0o620, false), (0o602, false), (0o640, true), (0o400, true)])
+    func `a credential that others may read is refused`(mode: mode_t, isTaken: Bool) {
+        let file = "database: sqlite:///q.db\napps: [{certificate: CERTIFICATE}]\n"
+        do {
+            _ = try settings(file, mode: mode)
+            #expect(isTaken)
+        } catch {
+            let words = "is open to others (mode 0\(String(mode, radix: 8))): run `chmod 600 "
+            #expect(!isTaken && "\(error)".contains(words))
         }
     }
 }

@@ -3,6 +3,7 @@ import Foundation
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldStores
 import HeraldTrust
 import HeraldWeb
 import Logging
@@ -12,22 +13,25 @@ import Testing
 
 /// A service of which only trust, clock and control socket are there.
 private struct StandInService: Administration {
-    let office: TrustOffice
+    let trust: TrustService
     let time: WallTime
 
     var problems: [String] { [] }
+    var warnings: [String] { [] }
     var status: ServiceStatus {
         ServiceStatus(version: "1", pid: 1, started: time, devicesConnected: 0, notificationsWaiting: 0)
     }
 
     func journal(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry] { [] }
     func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry] { [] }
+    func apps(of topic: Topic?, onlyUnused: Bool, limit: Int) async throws -> [AppEntry] { [] }
+    func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] { [] }
     func credentials() async throws -> [CredentialEntry] { [] }
     func revokeCredential(_ id: String) async throws -> CredentialEntry { throw AdminError(.notFound, "not here") }
     func devices() async throws -> [DeviceEntry] { [] }
     func revokeDevice(_ id: String) async throws -> DeviceEntry { throw AdminError(.notFound, "not here") }
     func reloadTrust() async throws {
-        if let failure = office.reload().failures.first { throw AdminError(.failed, failure.message) }
+        if let failure = await trust.reload().failures.all.first { throw AdminError(.failed, failure.message) }
     }
     var drills: [DrillEntry] { [] }
     func startDrill(_ request: DrillRequest) throws -> DrillEntry { throw AdminError(.conflict, "not here") }
@@ -35,19 +39,20 @@ private struct StandInService: Administration {
     func stopDrills() -> [DrillEntry] { [] }
     var clock: ClockReading { ClockReading(now: time, adjustable: true) }
     func advanceClock(by duration: Duration) throws -> ClockReading { clock }
+    func acceptClock() -> ClockReading { clock }
 }
 
 @Suite struct RunningServiceTests {
     private let temporary: TemporaryFolder
     private let folder: DataFolder
-    private let office: TrustOffice
+    private let trust: TrustService
     private let time = WallTime(seconds: 1_900_000_000)
 
-    init() throws {
+    init() async throws {
         temporary = try TemporaryFolder()
         folder = try DataFolder.open(temporary.path + "/data", mayCreate: true)
-        let trust = try TrustFolder.create(at: folder.path, now: time)
-        office = try TrustOffice(folder: trust)
+        let trustFolder = try await TrustFolder.create(at: folder.path, store: TrustDatabase.open, now: time)
+        trust = try await TrustService(folder: trustFolder)
     }
 
     private func run(_ command: any AsyncParsableCommand.Type, _ arguments: String...) async throws {
@@ -67,15 +72,15 @@ private struct StandInService: Administration {
         )
         let console = Console(
             configuration: configuration,
-            administration: StandInService(office: office, time: time),
+            administration: StandInService(trust: trust, time: time),
             metrics: PrometheusRegistry(),
             control: control,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
         let (opened, open) = AsyncStream.makeStream(of: Void.self)
-        let door = console.socket { open.yield() }
+        let listener = console.socket { open.yield() }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await door.run() }
+            group.addTask { try await listener.run() }
             for await _ in opened { break }
             try await body()
             group.cancelAll()
@@ -86,39 +91,39 @@ private struct StandInService: Administration {
     @Test func `what is issued is good when the command returns, and begins by the service's clock`() async throws {
         try await withService {
             try await run(ProviderKeyCommand.self, "--team", "TEAM000001", "--out", temporary.path)
-            let key = try #require(try office.folder.providerKeys().first)
-            #expect(office.providerTokens.book.key(key.id) != nil)
+            let key = try #require(try trust.folder.providerKeys().first)
+            #expect(trust.providerTokens.credentials.key(key.id) != nil)
             #expect(key.created == time)
         }
     }
 
     @Test func `what is revoked is so when the command returns`() async throws {
-        let device = try office.folder.enrollDevice(name: nil, now: time).record
+        let device = try await trust.folder.devices.enroll(name: nil, now: time).record
         try await withService {
             try await run(DeviceRevoke.self, device.id.name)
-            #expect(office.isRevoked(serial: device.serial, of: .device))
+            #expect(trust.isRevoked(serial: device.serial, of: .device))
         }
     }
 
     @Test func `names are added to a running service`() async throws {
         try await withService {
             try await run(Init.self, "--hostname", "new.example.com")
-            #expect(office.reload().isUnchanged, "it was told")
+            #expect(await trust.reload().isUnchanged, "it was told")
         }
-        let names = try office.folder.serverCertificate().names.map(\.description)
+        let names = try trust.folder.serverCertificate().names.map(\.description)
         #expect(names.contains("new.example.com"))
     }
 
     @Test func `a service that cannot read the change says why`() async throws {
         try await withService {
-            let before = try office.folder.providerKeys().count
+            let before = try trust.folder.providerKeys().count
             try TrustFile.write(Array("garbage".utf8), to: folder.trustPath + "/token.keys", .secret)
             let error = await #expect(throws: CommandError.self) {
                 try await run(ProviderKeyCommand.self, "--team", "TEAM000001", "--out", temporary.path)
             }
             #expect(error?.code == .refused)
             #expect(error?.message.contains("token keys is damaged") == true)
-            #expect(try office.folder.providerKeys().count == before + 1, "the change itself was made")
+            #expect(try trust.folder.providerKeys().count == before + 1, "the change itself was made")
         }
     }
 
@@ -142,32 +147,32 @@ private struct StandInService: Administration {
             }
             try await group.waitForAll()
         }
-        #expect(try office.folder.enrolledDevices().count == 8)
+        #expect(try await trust.folder.devices.all().count == 8)
     }
 
     @Test func `a token's registration comes from the running service`() async throws {
         let contents = TokenContents(slot: Slot(device: DeviceNumber(3), app: AppNumber(4)), generation: 1)
-        let standing = TokenReport.Standing(
+        let standing = TokenReport.RegistrationState(
             device: try #require(DeviceID("lamp")),
             app: App(topic: try #require(Topic("com.example.chat")), environment: .sandbox),
             registration: Registration(slot: contents.slot, generation: 1, isLive: true, registered: time)
         )
         let route = ControlRoute(TokenRoute.name) { body in
-            let question = try JSONDecoder().decode(TokenReport.Question.self, from: Data(body))
-            guard question == TokenReport.Question(deviceNumber: 3, appNumber: 4) else {
-                throw AdminError(.notFound, "there never was such a registration")
+            let question = try JSONDecoder().decode(TokenReport.Query.self, from: Data(body))
+            guard question == TokenReport.Query(deviceNumber: 3, appNumber: 4) else {
+                throw AdminError(.notFound, "there was never such a registration")
             }
             return Array(try JSONEncoder().encode(standing))
         }
         let folder = folder
         try await withService([route]) {
             let client = ControlClient(folder: folder)
-            let known = TokenReport.Question(deviceNumber: 3, appNumber: 4)
-            let answer = try await client.post(TokenRoute.path, body: known, as: TokenReport.Standing.self)
+            let known = TokenReport.Query(deviceNumber: 3, appNumber: 4)
+            let answer = try await client.post(TokenRoute.path, body: known, as: TokenReport.RegistrationState.self)
             #expect(answer == standing)
-            let unknown = TokenReport.Question(deviceNumber: 3, appNumber: 5)
+            let unknown = TokenReport.Query(deviceNumber: 3, appNumber: 5)
             await #expect(throws: CommandError(.refused, "")) {
-                _ = try await client.post(TokenRoute.path, body: unknown, as: TokenReport.Standing.self)
+                _ = try await client.post(TokenRoute.path, body: unknown, as: TokenReport.RegistrationState.self)
             }
         }
     }

@@ -48,7 +48,10 @@ import Testing
         #expect(try payload("--payload", path) == "{ \"aps\" : {} }\n")
     }
 
-    @Test(arguments: [("[]", "not a JSON object"), ("{", "is not JSON"), ("", "is not JSON")])
+    @Test(arguments: [
+        ("[]", "not a JSON object"), ("{", "is not JSON"), ("", "is not JSON"),
+        (#"{"aps":{},}"#, "line 1, byte 11: } after a comma: a key is missing"),
+    ])
     func `a file that no app could read is not sent`(text: String, words: String) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(text, to: "p.json")
@@ -77,7 +80,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ["--alert", "x", "--expiration", "soon"], ["--alert", "x", "--expiration=-1"],
+        ["--alert", "x", "--expiration", "soon"], ["--alert", "x", "--expiration", "1795355123000"],
+        ["--alert", "x", "--expiration=-1"],
         ["--alert", "x", "--priority", "7"],
         ["--alert", "x", "--priority", "266"], ["--alert", "x", "--push-type", "Alert"],
         ["--alert", "x", "--collapse-id", String(repeating: "x", count: 65)], ["--alert", "x", "--collapse-id", ""],
@@ -90,8 +94,8 @@ import Testing
         }
     }
 
-    @Test(arguments: ["", "0a", String(repeating: "0g", count: 32), String(repeating: "0a", count: 33)])
-    func `a device token is 64 hexadecimal digits`(token: String) {
+    @Test(arguments: ["", "0", "0a0", String(repeating: "0g", count: 32), String(repeating: "0a", count: 101)])
+    func `a device token has 1 to 100 bytes in hexadecimal digits`(token: String) {
         #expect(throws: ValidationError.self) {
             let options = try SendOptions.parse([token, "--topic", "com.example.app", "--alert", "x"])
             return try SendRequest(options, now: now)
@@ -136,6 +140,27 @@ import Testing
             .completed(environment: environment.merging(["HERALD_ALERT": "x"]) { $1 })
         #expect([byKey.certificate, byKey.key, byKey.team] == [nil, "mine.p8", "TEAM123456"])
         #expect(byKey.alert == nil)
+    }
+
+    @Test func `the environment is a name of the service`() throws {
+        func host(_ arguments: String...) throws -> String {
+            try PeerOptions.parse(arguments).service(defaultPort: 2197, listener: \.api).host
+        }
+        #expect(try host("--environment", "sandbox") == "sandbox.localhost")
+        #expect(try host("--environment", "sandbox", "--service", "push.example.com") == "sandbox.push.example.com")
+        #expect(try host("--environment", "sandbox", "--service", "a.sandbox.example") == "a.sandbox.example")
+        #expect(try host("--environment", "production", "--service", "push.example.com") == "push.example.com")
+        #expect(throws: ValidationError.self) { try host("--environment", "sandbox", "--service", "127.0.0.1:1") }
+    }
+
+    @Test func `a data folder that is not there is told, unless it is not needed`() throws {
+        func complete(_ arguments: String...) throws {
+            var peer = try PeerOptions.parse(arguments + ["--data", "/nowhere/data"])
+            try peer.complete(from: try peer.settings(environment: [:]))
+        }
+        let error = try #require(throws: CommandError.self) { try complete() }
+        #expect(error.message.contains("there is no data folder at /nowhere/data"))
+        try complete("--service", "localhost", "--ca", "ca.pem")
     }
 
     @Test func `a key that no command has stops it`() throws {

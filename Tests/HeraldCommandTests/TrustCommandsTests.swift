@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldModel
+import HeraldStores
 import HeraldTrust
 import Testing
 
@@ -20,7 +21,7 @@ import Testing
     }
 
     private func trust() throws -> TrustFolder {
-        try TrustFolder.load(at: data)
+        try TrustFolder.load(at: data, store: TrustDatabase.open)
     }
 
     private func isUsageError(_ command: any AsyncParsableCommand.Type, _ arguments: String...) -> Bool {
@@ -67,7 +68,7 @@ import Testing
             out
         )
         #expect(try temporary.mode(of: "chat.pem") == 0o600)
-        let credential = try #require(try trust().credentials().first)
+        let credential = try #require(try await trust().providers.all().first)
         #expect(credential.topics.map(\.name) == ["com.example.chat", "com.example.chat.voip"])
         #expect(credential.team == "TEAM000001")
         #expect(credential.environments == [.sandbox])
@@ -89,12 +90,12 @@ import Testing
     @Test func `a device is enrolled, listed and revoked`() async throws {
         try await run(Init.self)
         try await run(DeviceEnroll.self, "--out", temporary.path + "/d.pem", "--name", "Lamp")
-        let device = try #require(try trust().enrolledDevices().first)
+        let device = try #require(try await trust().devices.all().first)
         #expect(device.name == "Lamp")
         try await run(DeviceList.self)
         try await run(DeviceList.self, "--json")
         try await run(DeviceRevoke.self, device.id.name)
-        #expect(try trust().enrolledDevices().first?.revoked != nil)
+        #expect(try await trust().devices.all().first?.revoked != nil)
         await #expect(throws: CommandError(.refused, "")) { try await run(DeviceRevoke.self, device.id.name) }
         await #expect(throws: CommandError(.refused, "")) { try await run(DeviceRevoke.self, "nobody") }
     }
@@ -102,11 +103,11 @@ import Testing
     @Test func `a credential is listed and revoked by its identifier`() async throws {
         try await run(Init.self)
         try await run(ProviderCertificate.self, "--topic", "com.example.chat", "--out", temporary.path + "/p.pem")
-        let id = try #require(try trust().credentials().first?.id)
+        let id = try #require(try await trust().providers.all().first?.id)
         try await run(ProviderList.self)
         try await run(ProviderList.self, "--json")
         try await run(ProviderRevoke.self, id, "--json")
-        #expect(try trust().credentials().first?.revoked != nil)
+        #expect(try await trust().providers.all().first?.revoked != nil)
         await #expect(throws: CommandError(.refused, "")) { try await run(ProviderRevoke.self, id) }
     }
 
@@ -122,8 +123,8 @@ import Testing
         await #expect(throws: CommandError(.file, "")) {
             try await run(ProviderKeyCommand.self, "--team", "TEAM000001", "--out", file)
         }
-        #expect(try trust().credentials().isEmpty)
-        #expect(try trust().enrolledDevices().isEmpty)
+        #expect(try await trust().providers.all().isEmpty)
+        #expect(try await trust().devices.all().isEmpty)
     }
 
     @Test func `a request that is none is refused, and nothing is written`() async throws {
@@ -192,7 +193,7 @@ import Testing
         "169.254.1.1", "fe80::1", "fd00::1", "::ffff:10.0.0.1",
     ])
     func `private addresses are not public`(host: String) {
-        #expect(!ListenAddress.isPublic(host))
+        #expect(!ListenScope.isPublic(host))
     }
 
     @Test(arguments: [
@@ -200,7 +201,7 @@ import Testing
         "push.example.com", "",
     ])
     func `all others are`(host: String) {
-        #expect(ListenAddress.isPublic(host))
+        #expect(ListenScope.isPublic(host))
     }
 }
 

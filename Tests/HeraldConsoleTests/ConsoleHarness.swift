@@ -52,6 +52,7 @@ final class StandInAdministration: Administration {
     )
 
     var problems: [String] { problemsHeld.withLock { $0 } }
+    var warnings: [String] { [] }
 
     var status: ServiceStatus {
         ServiceStatus(
@@ -79,6 +80,37 @@ final class StandInAdministration: Administration {
 
     func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry] {
         [Self.channel].compactMap { $0 }.filter { bundle == nil || $0.topic == bundle }
+    }
+
+    static let app = Topic("com.example.app").map { topic in
+        AppEntry(
+            AppUsage(
+                record: AppRecord(
+                    app: App(topic: topic, environment: .sandbox),
+                    number: AppNumber(6),
+                    origin: .device(DeviceNumber(5)),
+                    created: WallTime(seconds: 0)
+                ),
+                devices: 0,
+                ended: 1,
+                channels: 0
+            ),
+            device: "phone",
+            team: nil,
+            owner: "TEAM000001"
+        )
+    }
+
+    func apps(of topic: Topic?, onlyUnused: Bool, limit: Int) async throws -> [AppEntry] {
+        [Self.app].compactMap { $0 }.filter { topic == nil || $0.topic == topic }
+    }
+
+    func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] {
+        let apps = try await apps(of: topic, onlyUnused: true, limit: 1).filter {
+            environment == nil || $0.environment == environment
+        }
+        guard !apps.isEmpty else { throw AdminError(.notFound, "no app has the name \(topic)") }
+        return apps
     }
 
     func journal(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry] {
@@ -125,7 +157,7 @@ final class StandInAdministration: Administration {
     }
 
     func stopDrill(_ id: Int) throws -> DrillEntry {
-        guard id == 3 else { throw AdminError(.notFound, "no drill \(id) is on") }
+        guard id == 3 else { throw AdminError(.notFound, "no drill \(id) is active") }
         return Self.drill
     }
 
@@ -136,6 +168,10 @@ final class StandInAdministration: Administration {
     func advanceClock(by duration: Duration) throws -> ClockReading {
         offset.withLock { $0 += duration }
         return clock
+    }
+
+    func acceptClock() -> ClockReading {
+        ClockReading(now: WallTime(seconds: 100), adjustable: true, jump: .seconds(7200))
     }
 }
 
@@ -202,14 +238,14 @@ struct ConsoleHarness {
     }
 
     private func run<Result: Sendable>(
-        _ door: WebDoor,
+        _ listener: WebListener,
         _ body: @Sendable () async throws -> Result
     ) async throws -> Result {
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await door.run() }
+            group.addTask { try await listener.run() }
             let result = try await body()
             group.cancelAll()
-            // How the door ends when it is cancelled is not what is tested.
+            // How the listener ends when it is cancelled is not what is tested.
             while await group.nextResult() != nil {}
             return result
         }

@@ -84,6 +84,21 @@ import Testing
         #expect(try answer.decode(ServiceStatus.self) == harness.administration.status)
     }
 
+    @Test func `the root is a page with links`() async throws {
+        let answer = try await harness.withPort { try await harness.ask("GET", $0 + "/") }
+        #expect(answer.status == 200)
+        #expect(answer.body.contains("/openapi.yaml"))
+    }
+
+    @Test(arguments: [
+        ("GET", "/v1/trust/reload"), ("POST", "/v1/status"), ("PUT", "/v1/drills"), ("GET", "/v1/drills/stop"),
+    ])
+    func `another method of a path is answered with 405`(method: String, path: String) async throws {
+        let answer = try await harness.withPort { try await harness.ask(method, $0 + path, token: bearer) }
+        #expect(answer.status == 405)
+        #expect(try answer.decode(WebFailure.self).error.hasPrefix("this path takes "))
+    }
+
     @Test func `what may answer with a key is not on the port`() async throws {
         let answer = try await harness.withPort { base in
             try await harness.ask("POST", base + "/v1/control/echo", token: bearer, body: "{}")
@@ -198,6 +213,11 @@ import Testing
         #expect(try after.decode(ClockReading.self).milliseconds == 101_500)
     }
 
+    @Test func `the clock is accepted`() async throws {
+        let answer = try await harness.withSocket { try await harness.ask("POST", $0 + "/v1/clock/accept") }
+        #expect(try answer.decode(ClockReading.self).jumpSeconds == 7200)
+    }
+
     @Test(arguments: ["", "{}", "[]", #"{"seconds":"1"}"#, #"{"seconds":1e300}"#, #"{"seconds":-1e10}"#, "\u{0}"])
     func `a body that makes no sense is refused`(body: String) async throws {
         let answer = try await harness.withSocket {
@@ -215,7 +235,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("GET", "/"), ("GET", "/v2/status"), ("POST", "/health"), ("GET", "/v1/journal/x"), ("GET", "/metrics/../v1"),
+        ("GET", "/x"), ("GET", "/v2/status"), ("POST", "/health"), ("GET", "/v1/journal/x"), ("GET", "/metrics/../v1"),
     ])
     func `what is not there is answered as such`(method: String, path: String) async throws {
         let answer = try await harness.withSocket { try await harness.ask(method, $0 + path) }
@@ -226,7 +246,7 @@ import Testing
     @Test func `an occupied port is an error that says so`() async throws {
         let error = try await harness.withPort { base in
             let port = try #require(Int(base.split(separator: ":").last ?? ""))
-            return await #expect(throws: WebDoorError.self) {
+            return await #expect(throws: WebListenerError.self) {
                 try await harness.console(port: port).port { _ in }.run()
             }
         }

@@ -7,14 +7,16 @@ import Testing
 
     @Test func `series of one name stand together in the order of their labels`() {
         registry.makeCounter(label: "herald_b_total", dimensions: [("result", "z")]).increment(by: 1)
-        registry.makeCounter(label: "herald_b_total", dimensions: [("result", "a"), ("door", "api")]).increment(by: 2)
+        registry.makeCounter(label: "herald_b_total", dimensions: [("result", "a"), ("listener", "api")]).increment(
+            by: 2
+        )
         registry.makeRecorder(label: "herald_a", dimensions: [], aggregate: false).record(1.5)
         #expect(
             registry.text == """
                 # TYPE herald_a gauge
                 herald_a 1.5
                 # TYPE herald_b_total counter
-                herald_b_total{door="api",result="a"} 2
+                herald_b_total{listener="api",result="a"} 2
                 herald_b_total{result="z"} 1
 
                 """

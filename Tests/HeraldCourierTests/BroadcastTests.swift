@@ -1,4 +1,4 @@
-import HeraldDoor
+import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
@@ -10,14 +10,14 @@ import Testing
 
 @testable import HeraldCourier
 
-/// Broadcasts, from the channel office to the bytes on one connection.
+/// Broadcasts, from the channel service to the bytes on one connection.
 struct BroadcastTests {
-    /// The courier's way to one loop.
+    /// The courier's outlet to one loop.
     private final class Outlet: BroadcastOutlet {
         private let loop: CourierLoop
         private let clock: FakeClock
 
-        init(_ bench: HandlerBench) {
+        init(_ bench: ConnectionBench) {
             loop = bench.loop
             clock = bench.clock
         }
@@ -30,7 +30,7 @@ struct BroadcastTests {
                 now: clock.now(),
                 &properties
             )
-            loop.broadcasts.leave(LoopBroadcast(order: order, packets: packets))
+            loop.broadcasts.add(LoopBroadcast(order: order, packets: packets))
         }
     }
 
@@ -38,14 +38,14 @@ struct BroadcastTests {
     private static let filter = "channels/com.example.chat/\(ChannelScene.id(1).topicLevel)"
 
     private let scene = ChannelScene(clock: ManualClock(FakeClock().now()))
-    private let bench: HandlerBench
+    private let bench: ConnectionBench
     private let outlet: Outlet
 
     init() async throws {
         try await scene.load([(1, Self.app, .newest), (2, Self.app, .none)])
-        bench = try await HandlerBench(office: FakeOffice(channels: scene.office))
+        bench = try await ConnectionBench(services: FakeServices(channels: scene.service))
         outlet = Outlet(bench)
-        scene.office.deliver(through: outlet)
+        scene.service.deliver(through: outlet)
     }
 
     /// Moves both clocks.
@@ -60,17 +60,17 @@ struct BroadcastTests {
         priority: Priority = .immediate
     ) async {
         let post = scene.post(number, to: 1, of: Self.app, for: duration, priority: priority)
-        _ = scene.office.publish(post, receipt: scene.receipts.receipt())
+        _ = scene.service.publish(post, completion: scene.completions.completion())
         await bench.channel.testingEventLoop.run()
     }
 
-    private func connect(_ properties: MQTTProperties = [], in bench: HandlerBench) async throws {
+    private func connect(_ properties: MQTTProperties = [], in bench: ConnectionBench) async throws {
         try await bench.send(SessionBench.connect(bench.version, properties: properties))
         #expect(try await bench.next().connack?.reasonCode == .success)
     }
 
     private func subscribe(
-        in bench: HandlerBench,
+        in bench: ConnectionBench,
         qualityOfService: MQTTQualityOfService = .atLeastOnce
     ) async throws {
         try await bench.send(SessionBench.subscribe(Self.filter, qualityOfService: qualityOfService))
@@ -79,21 +79,21 @@ struct BroadcastTests {
     }
 
     /// The number of the next broadcast.
-    private func next(in bench: HandlerBench) async throws -> UInt64 {
+    private func next(in bench: ConnectionBench) async throws -> UInt64 {
         guard case .publish(let publish) = try await bench.next() else { throw MQTTError(.protocolError, "no PUBLISH") }
         #expect(publish.topic == Self.filter)
         let digits = String(decoding: publish.payload, as: UTF8.self).filter(\.isNumber)
         return UInt64(digits) ?? 0
     }
 
-    /// What comes next is the answer to a PINGREQ: nothing was sent before.
-    private func expectNothing(in bench: HandlerBench) async throws {
+    /// Expects the answer to a PINGREQ next: nothing was sent before.
+    private func expectNothing(in bench: ConnectionBench) async throws {
         try await bench.send(.pingreq)
         #expect(try await bench.next() == .pingresp)
     }
 
-    @Test func `MQTT 5 says everything of a broadcast that it says of a notification`() async throws {
-        try await HandlerBench.run(bench.clerk) {
+    @Test func `in MQTT 5 a broadcast has the properties of a notification`() async throws {
+        try await ConnectionBench.run(bench.courier) {
             try await connect(in: bench)
             try await subscribe(in: bench)
             await publish(1, for: .milliseconds(59_001), priority: .conserving)
@@ -121,14 +121,14 @@ struct BroadcastTests {
 
     @Test(arguments: [MQTTQualityOfService.atMostOnce, .atLeastOnce])
     func `3-1-1 gets the payload alone`(qualityOfService: MQTTQualityOfService) async throws {
-        let bench = try await HandlerBench(.v311, office: bench.office)
+        let bench = try await ConnectionBench(.v311, services: bench.services)
         let outlet = Outlet(bench)
-        scene.office.deliver(through: outlet)
-        try await HandlerBench.run(bench.clerk) {
+        scene.service.deliver(through: outlet)
+        try await ConnectionBench.run(bench.courier) {
             try await connect(in: bench)
             try await subscribe(in: bench, qualityOfService: qualityOfService)
             let post = scene.post(1, to: 1, of: Self.app)
-            _ = scene.office.publish(post, receipt: scene.receipts.receipt())
+            _ = scene.service.publish(post, completion: scene.completions.completion())
             await bench.channel.testingEventLoop.run()
             let expected = MQTTPublish(
                 topic: Self.filter,
@@ -141,8 +141,8 @@ struct BroadcastTests {
         withExtendedLifetime(outlet) {}
     }
 
-    @Test func `past the window the newest waits, alone, and goes out with what is left of its time`() async throws {
-        try await HandlerBench.run(bench.clerk) {
+    @Test func `past the window only the newest broadcast waits, and is sent with its remaining time`() async throws {
+        try await ConnectionBench.run(bench.courier) {
             try await connect([.receiveMaximum(1)], in: bench)
             try await subscribe(in: bench)
             for number: UInt64 in 1...4 { await publish(number) }
@@ -157,12 +157,12 @@ struct BroadcastTests {
             #expect(publish.properties.messageExpiryInterval == 500)
             try await bench.send(.puback(MQTTPublishAnswer(packetIdentifier: 1)))
             try await expectNothing(in: bench)
-            #expect(scene.office.feed(ChannelScene.id(1), of: Self.app)?.delivered == 2)
+            #expect(scene.service.feed(ChannelScene.id(1), of: Self.app)?.delivered == 2)
         }
     }
 
-    @Test func `what expired while it waited is not sent`() async throws {
-        try await HandlerBench.run(bench.clerk) {
+    @Test func `a broadcast that expired while it waited is not sent`() async throws {
+        try await ConnectionBench.run(bench.courier) {
             try await connect([.receiveMaximum(1)], in: bench)
             try await subscribe(in: bench)
             await publish(1)
@@ -174,11 +174,11 @@ struct BroadcastTests {
         }
     }
 
-    @Test func `a later subscriber gets the newest that is stored, after SUBACK, and once`() async throws {
+    @Test func `a later subscriber gets the newest stored broadcast once, after SUBACK`() async throws {
         await publish(1)
         await publish(2)
         await publish(3, for: nil)
-        try await HandlerBench.run(bench.clerk) {
+        try await ConnectionBench.run(bench.courier) {
             try await connect(in: bench)
             try await subscribe(in: bench)
             #expect(try await next(in: bench) == 2)
@@ -189,12 +189,12 @@ struct BroadcastTests {
         }
     }
 
-    @Test func `a broadcast that was told of before its order came is not sent twice`() async throws {
-        try await HandlerBench.run(bench.clerk) {
+    @Test func `a broadcast that a new subscriber already got is not sent twice`() async throws {
+        try await ConnectionBench.run(bench.courier) {
             try await connect(in: bench)
-            // Accepted; its order lies in the loop's inbox until the loop turns.
+            // Accepted; it is in the loop's inbox until the loop turns.
             let post = scene.post(1, to: 1, of: Self.app, for: .seconds(60))
-            _ = scene.office.publish(post, receipt: scene.receipts.receipt())
+            _ = scene.service.publish(post, completion: scene.completions.completion())
             try await subscribe(in: bench)
             #expect(try await next(in: bench) == 1)
             await bench.channel.testingEventLoop.run()
@@ -202,8 +202,9 @@ struct BroadcastTests {
         }
     }
 
-    @Test func `priorities 5 and 1 wait until the device saves no more; of each channel the newest`() async throws {
-        try await HandlerBench.run(bench.clerk) {
+    @Test func `priorities 5 and 1 wait until the device stops saving power, the newest of each channel`() async throws
+    {
+        try await ConnectionBench.run(bench.courier) {
             try await connect(in: bench)
             try await subscribe(in: bench)
             try await bench.send(SessionBench.publish("device/power", #"{"saving":true}"#))
@@ -221,11 +222,11 @@ struct BroadcastTests {
         }
     }
 
-    @Test func `after UNSUBACK nothing comes, and the subscription is not counted`() async throws {
-        try await HandlerBench.run(bench.clerk) {
+    @Test func `after UNSUBACK no broadcast is sent, and the subscription is not counted`() async throws {
+        try await ConnectionBench.run(bench.courier) {
             try await connect(in: bench)
             try await subscribe(in: bench)
-            let feed = try #require(scene.office.feed(ChannelScene.id(1), of: Self.app))
+            let feed = try #require(scene.service.feed(ChannelScene.id(1), of: Self.app))
             #expect(feed.subscribers == 1)
             try await bench.send(SessionBench.unsubscribe(Self.filter))
             #expect(try await bench.next().unsuback == [.success])
@@ -235,8 +236,8 @@ struct BroadcastTests {
         }
     }
 
-    @Test func `what is larger than the device accepts is not sent`() async throws {
-        try await HandlerBench.run(bench.clerk) {
+    @Test func `a broadcast larger than the device accepts is not sent`() async throws {
+        try await ConnectionBench.run(bench.courier) {
             try await connect([.maximumPacketSize(120)], in: bench)
             try await subscribe(in: bench)
             await publish(1)
@@ -244,13 +245,13 @@ struct BroadcastTests {
         }
     }
 
-    @Test func `what is on its way when the channel is deleted arrives, and then it is silent`() async throws {
-        try await HandlerBench.run(bench.clerk) {
+    @Test func `broadcasts under way arrive after their channel is deleted, and no later ones`() async throws {
+        try await ConnectionBench.run(bench.courier) {
             try await connect([.receiveMaximum(1)], in: bench)
             try await subscribe(in: bench)
             await publish(1)
             await publish(2)
-            _ = scene.office.delete(ChannelScene.id(1), of: Self.app, receipt: scene.receipts.receipt())
+            _ = scene.service.delete(ChannelScene.id(1), of: Self.app, completion: scene.completions.completion())
             #expect(try await next(in: bench) == 1)
             try await bench.send(.puback(MQTTPublishAnswer(packetIdentifier: 1)))
             #expect(try await next(in: bench) == 2)
@@ -259,9 +260,9 @@ struct BroadcastTests {
         }
     }
 
-    @Test func `a session that goes on gets what it missed, and not what it had`() async throws {
+    @Test func `a resumed session gets the broadcast that it missed, and none that it had`() async throws {
         let session: MQTTProperties = [.sessionExpiryInterval(100)]
-        try await HandlerBench.run(bench.clerk) {
+        try await ConnectionBench.run(bench.courier) {
             try await connect(session, in: bench)
             try await subscribe(in: bench)
             await publish(1)
@@ -271,7 +272,7 @@ struct BroadcastTests {
             try await bench.channel.closeFuture.get()
             for missed: UInt64? in [nil, 2] {
                 if let missed { await publish(missed) }
-                let again = try await HandlerBench(office: bench.office, clerk: bench.clerk)
+                let again = try await ConnectionBench(services: bench.services, courier: bench.courier)
                 try await again.send(SessionBench.connect(isClean: false, properties: session))
                 #expect(try await again.next().connack?.isSessionPresent == true)
                 if let missed {
@@ -285,10 +286,10 @@ struct BroadcastTests {
         }
     }
 
-    @Test func `a session that had a broadcast while the clock was ahead gets those of now`() async throws {
+    @Test func `a session that had a broadcast while the clock was ahead gets later ones`() async throws {
         let session: MQTTProperties = [.sessionExpiryInterval(100_000)]
         pass(.seconds(3600))
-        try await HandlerBench.run(bench.clerk) {
+        try await ConnectionBench.run(bench.courier) {
             try await connect(session, in: bench)
             try await subscribe(in: bench)
             await publish(1, for: nil)
@@ -299,18 +300,18 @@ struct BroadcastTests {
         }
         // The clock is set right, and the service starts again.
         scene.clock.advance(by: .seconds(-3600))
-        let office = FakeOffice(channels: try await scene.restarted())
-        let kept = bench.office.state.withLock { $0.sessions }
-        office.state.withLock { $0.sessions = kept }
-        let again = try await HandlerBench(office: office)
+        let services = FakeServices(channels: try await scene.restarted())
+        let kept = bench.services.state.withLock { $0.sessions }
+        services.state.withLock { $0.sessions = kept }
+        let again = try await ConnectionBench(services: services)
         let outlet = Outlet(again)
-        office.channels.deliver(through: outlet)
-        try await HandlerBench.run(again.clerk) {
+        services.channels.deliver(through: outlet)
+        try await ConnectionBench.run(again.courier) {
             try await again.send(SessionBench.connect(isClean: false, properties: session))
             #expect(try await again.next().connack?.isSessionPresent == true)
-            _ = office.channels.publish(
+            _ = services.channels.publish(
                 scene.post(2, to: 1, of: Self.app, for: nil),
-                receipt: scene.receipts.receipt()
+                completion: scene.completions.completion()
             )
             await again.channel.testingEventLoop.run()
             #expect(try await next(in: again) == 2)

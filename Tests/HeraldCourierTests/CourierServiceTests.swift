@@ -1,4 +1,8 @@
 import HeraldModel
+import HeraldTestSupport
+import HeraldTrust
+import Logging
+import NIOCore
 import Synchronization
 import Testing
 
@@ -20,7 +24,7 @@ struct TakeoverLimiterTests {
         }
     }
 
-    @Test func `past it the newer is refused for the rest of the minute, and told of once`() {
+    @Test func `past the limit the newer connection is refused for the rest of the minute, and reported once`() {
         var limiter = TakeoverLimiter(limit: 2)
         var decisions: [TakeoverLimiter.Decision] = []
         for second in [0, 10, 20, 30, 59, 60, 61] {
@@ -35,7 +39,7 @@ struct TakeoverLimiterTests {
         )
     }
 
-    @Test func `devices are told apart`() {
+    @Test func `each device has a limit of its own`() {
         var limiter = TakeoverLimiter(limit: 1)
         _ = limiter.takesOver(device, now: start)
         let same = limiter.takesOver(device, now: start)
@@ -44,91 +48,139 @@ struct TakeoverLimiterTests {
     }
 }
 
-struct DeviceErrandsTests {
-    @Test func `errands of one device run in order, those of others beside them`() async {
-        let errands = DeviceErrands()
+struct PerDeviceQueueTests {
+    private let a: DeviceID
+    private let b: DeviceID
+
+    init() throws {
+        a = try #require(DeviceID("a"))
+        b = try #require(DeviceID("b"))
+    }
+
+    @Test func `tasks of one device run in order, those of other devices beside them`() async {
+        let queue = PerDeviceQueue()
         let log = Mutex<[String]>([])
         let (gate, open) = AsyncStream<Void>.makeStream()
-        let a = DeviceID("a")!
-        let b = DeviceID("b")!
-        errands.add(
-            a,
-            .task {
-                for await _ in gate {}
-                log.withLock { $0.append("a1") }
-            }
-        )
-        for number in 2...5 { errands.add(a, .task { log.withLock { $0.append("a\(number)") } }) }
-        errands.add(
-            b,
-            .task {
-                log.withLock { $0.append("b1") }
-                open.finish()
-            }
-        )
-        errands.finish()
-        await errands.run()
+        queue.addTask(a) {
+            for await _ in gate {}
+            log.withLock { $0.append("a1") }
+        }
+        for number in 2...5 { queue.addTask(a) { log.withLock { $0.append("a\(number)") } } }
+        queue.addTask(b) {
+            log.withLock { $0.append("b1") }
+            open.finish()
+        }
+        queue.finish()
+        await queue.run()
         #expect(log.withLock { $0 } == ["b1", "a1", "a2", "a3", "a4", "a5"])
     }
-}
 
-extension DeviceErrandsTests {
-    @Test func `a call begins at once, and what comes meanwhile waits for its end`() async {
-        let errands = DeviceErrands()
+    @Test func `an operation begins at once, and the next ones wait for its end`() async {
+        let queue = PerDeviceQueue()
         let log = Mutex<[String]>([])
         let pending = Mutex<[@Sendable () -> Void]>([])
-        let a = DeviceID("a")!
-        func call(_ name: String) -> DeviceErrands.Errand {
-            .call { isOver in
+        func operation(_ name: String) -> PerDeviceQueue.Operation {
+            { done in
                 log.withLock { $0.append(name) }
-                pending.withLock { $0.append(isOver) }
+                pending.withLock { $0.append(done) }
             }
         }
-        errands.add(a, call("a1"))
-        errands.add(a, call("a2"))
-        errands.add(a, .task { log.withLock { $0.append("a3") } })
-        errands.add(DeviceID("b")!, .call { $0() })
-        async let running: Void = errands.run()
-        // Ends what was begun all the same.
-        errands.finish()
+        queue.add(a, operation("a1"))
+        queue.add(a, operation("a2"))
+        queue.addTask(a) { log.withLock { $0.append("a3") } }
+        queue.add(b) { $0() }
+        async let running: Void = queue.run()
+        // Operations that were added before still end.
+        queue.finish()
         #expect(log.withLock { $0 } == ["a1"])
         pending.withLock { $0.removeFirst() }()
         #expect(log.withLock { $0 } == ["a1", "a2"])
         pending.withLock { $0.removeFirst() }()
         await running
         #expect(log.withLock { $0 } == ["a1", "a2", "a3"])
-        errands.add(a, call("never"))
+        queue.add(a, operation("never"))
         #expect(log.withLock { $0.count } == 3)
     }
 }
 
-struct ConnectionTableTests {
-    @Test func `only the newest connection of a device leaves a session`() {
-        let table = ConnectionTable(remnantLimit: 10)
-        let device = DeviceID("a")!
-        table.setFence(1, of: device)
-        table.setFence(2, of: device)
-        #expect(!table.clearFence(1, of: device))
-        #expect(table.isLetIn(device))
-        #expect(table.clearFence(2, of: device))
-        #expect(!table.isLetIn(device))
-    }
-
-    @Test func `what is remembered of absent devices is bounded, and taken once`() {
-        let table = ConnectionTable(remnantLimit: 3)
-        let remnants = (1...2).map {
-            DeliveryWindow.Remnant(notification: NotificationID(high: 0, low: UInt64($0)), packetIdentifier: UInt16($0))
+struct RefusedTopicTests {
+    @Test func `the log names device, topic and what is allowed, once a minute for each kind`() throws {
+        let notes = LogNotes()
+        let courier = CourierState(
+            services: FakeServices().services,
+            limits: CourierLimits(CourierConfiguration()),
+            clock: ManualClock(),
+            logger: notes.logger
+        )
+        let device = try #require(DeviceID("lamp"))
+        let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
+        for second in [0, 1, 59, 60] as [Int64] {
+            courier.log(.subscribe("apps/#"), of: device, now: start + .seconds(second))
         }
-        table.remember(remnants, of: DeviceNumber(1))
-        table.remember(remnants, of: DeviceNumber(2))
-        #expect(table.takeRemnants(of: DeviceNumber(2)).isEmpty)
-        #expect(table.takeRemnants(of: DeviceNumber(1)) == remnants)
-        #expect(table.takeRemnants(of: DeviceNumber(1)).isEmpty)
-        table.remember(remnants, of: DeviceNumber(2))
-        #expect(table.takeRemnants(of: DeviceNumber(2)) == remnants)
+        courier.log(.publish("apps/com.example.app"), of: device, now: start)
+        let filters = "apps/<topic>, apps/<topic>/token, apps/<topic>/# and channels/<bundle id>/<channel id>"
+        #expect(
+            notes.all == [
+                "topic filter of a device refused allowed=\(filters) device=lamp topic=apps/#",
+                "topic filter of a device refused allowed=\(filters) device=lamp since_last_line=2 topic=apps/#",
+                "publish of a device refused allowed=apps/<topic>/settings, apps/<topic>/token and device/power "
+                    + "device=lamp topic=apps/com.example.app",
+            ]
+        )
+    }
+}
+
+struct TakeoversTests {
+    private let identity: DeviceIdentity
+
+    init() throws {
+        let id = try #require(DeviceID("a"))
+        identity = DeviceIdentity(id: id, serial: "01", expires: WallTime(milliseconds: .max))
     }
 
-    @Test func `an empty table is waited for`() async {
-        await ConnectionTable(remnantLimit: 1).untilEmpty()
+    private func takeovers(_ change: (inout CourierConfiguration) -> Void = { _ in }) -> Takeovers {
+        var configuration = CourierConfiguration()
+        change(&configuration)
+        return Takeovers(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    @Test func `the newest connection of a device is the one with the last fence`() {
+        let takeovers = takeovers()
+        takeovers.admitted(identity.id, fence: 1)
+        takeovers.admitted(identity.id, fence: 2)
+        #expect(!takeovers.closed(identity.id, fence: 1))
+        #expect(takeovers.closed(identity.id, fence: 2))
+        #expect(!takeovers.closed(identity.id, fence: 2))
+    }
+
+    @Test func `only a connected device takes over, and not past the limit`() {
+        let takeovers = takeovers { $0.takeoversPerMinute = 1 }
+        for _ in 1...3 { #expect(takeovers.permits(identity)) }
+        takeovers.admitted(identity.id, fence: 1)
+        #expect(takeovers.permits(identity))
+        #expect(!takeovers.permits(identity))
+        #expect(takeovers.closed(identity.id, fence: 1))
+        #expect(takeovers.permits(identity))
+    }
+
+    @Test func `unacknowledged notifications of absent devices are bounded, and taken once`() {
+        let takeovers = takeovers { $0.rememberedDuplicates = 3 }
+        let two = (1...2).map {
+            UnacknowledgedNotification(
+                notification: NotificationID(high: 0, low: UInt64($0)),
+                packetIdentifier: UInt16($0)
+            )
+        }
+        takeovers.remember(two, of: DeviceNumber(1))
+        takeovers.remember(two, of: DeviceNumber(2))
+        #expect(takeovers.takeUnacknowledged(of: DeviceNumber(2)).isEmpty)
+        #expect(takeovers.takeUnacknowledged(of: DeviceNumber(1)) == two)
+        #expect(takeovers.takeUnacknowledged(of: DeviceNumber(1)).isEmpty)
+        takeovers.remember(two, of: DeviceNumber(2))
+        #expect(takeovers.takeUnacknowledged(of: DeviceNumber(2)) == two)
+    }
+
+    @Test func `waiting for an empty table of connections returns at once`() async {
+        await ConnectionTable().untilEmpty()
     }
 }

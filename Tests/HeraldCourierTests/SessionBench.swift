@@ -5,43 +5,44 @@ import HeraldWire
 
 @testable import HeraldCourier
 
-/// A session machine with a registry in a few dictionaries: packets go in, packets come out.
+/// A connection machine with a registry in a few dictionaries: packets go in, packets come out.
 struct SessionBench {
     static let device = DeviceNumber(7)
     static let name = "device-7"
 
-    var machine: SessionMachine
+    var machine: MQTTConnectionMachine
     /// The registry: apps that are registered, with the generation of their token; those of another environment than the
     /// connection's stand under `other.<topic>`.
     var registered: [Topic: UInt32] = [:]
     var numbers: [Topic: AppNumber] = [:]
     var record = DeviceRecord()
     var disabled: Set<Topic> = []
-    /// The channels that there are, by their filters, and those that are open.
+    /// The existing channels, by their filters, and the open ones.
     var channels: Set<String> = []
     private(set) var openChannels: [String: UInt8] = [:]
     /// Requests that fail.
     var isRegistryDown = false
     var hasTooManyTakeovers = false
-    /// Under which tokens are sealed now.
+    /// The key under which tokens are sealed now.
     var tokenKey: UInt32 = 1
     /// Apps that are one too many.
     var tooMany: Set<Topic> = []
     /// Requests are kept instead of being answered.
     var isHolding = false
-    var held: [SessionRequest] = []
+    var held: [RegistryRequest] = []
     var now = WallTime(milliseconds: 1_700_000_000_000)
 
-    private(set) var requests: [SessionRequest] = []
+    private(set) var requests: [RegistryRequest] = []
     private(set) var sent: [MQTTPacket] = []
     private(set) var tokens: [(app: AppNumber, token: DeviceToken, qualityOfService: UInt8)] = []
     private(set) var open: [AppNumber: UInt8] = [:]
     private(set) var terms: SessionTerms?
     private(set) var savesPower: Bool?
     private(set) var hasEnded = false
-    private(set) var departures: [SessionDeparture] = []
-    private(set) var notes: [SessionNote] = []
-    /// Everything in its order, in words.
+    private(set) var released: [DeviceClaim] = []
+    private(set) var faults: [ConnectionFault] = []
+    private(set) var refusedTopics: [RefusedTopic] = []
+    /// All actions in their order, in words.
     private(set) var log: [String] = []
 
     init(
@@ -49,7 +50,7 @@ struct SessionBench {
         configuration: CourierConfiguration = CourierConfiguration()
     ) throws {
         guard let id = DeviceID(SessionBench.name) else { throw MQTTError(.unspecifiedError, "no identifier") }
-        machine = SessionMachine(device: id, environment: environment, limits: SessionLimits(configuration))
+        machine = MQTTConnectionMachine(device: id, environment: environment, limits: CourierLimits(configuration))
     }
 
     static func topic(_ name: String) -> Topic {
@@ -83,6 +84,15 @@ struct SessionBench {
         qualityOfService: MQTTQualityOfService = .atLeastOnce,
         properties: MQTTProperties = []
     ) -> MQTTPacket {
+        subscribe(to: filters, id: id, qualityOfService: qualityOfService, properties: properties)
+    }
+
+    static func subscribe(
+        to filters: [String],
+        id: UInt16 = 1,
+        qualityOfService: MQTTQualityOfService = .atLeastOnce,
+        properties: MQTTProperties = []
+    ) -> MQTTPacket {
         .subscribe(
             MQTTSubscribe(
                 packetIdentifier: id,
@@ -93,6 +103,10 @@ struct SessionBench {
     }
 
     static func unsubscribe(_ filters: String..., id: UInt16 = 2, properties: MQTTProperties = []) -> MQTTPacket {
+        unsubscribe(from: filters, id: id, properties: properties)
+    }
+
+    static func unsubscribe(from filters: [String], id: UInt16 = 2, properties: MQTTProperties = []) -> MQTTPacket {
         .unsubscribe(MQTTUnsubscribe(packetIdentifier: id, properties: properties, filters: filters))
     }
 
@@ -151,7 +165,7 @@ struct SessionBench {
     }
 
     mutating func fallSilent() {
-        perform(machine.fellSilent())
+        perform(machine.keepAliveTimedOut())
     }
 
     mutating func disconnect() {
@@ -165,11 +179,11 @@ struct SessionBench {
         for request in requests { perform(machine.completed(answer(request), now: now)) }
     }
 
-    mutating func complete(_ result: SessionResult) {
+    mutating func complete(_ result: RegistryAnswer) {
         perform(machine.completed(result, now: now))
     }
 
-    private mutating func perform(_ actions: [SessionAction]) {
+    private mutating func perform(_ actions: [ConnectionAction]) {
         for action in actions {
             switch action {
             case .request(let request):
@@ -194,21 +208,22 @@ struct SessionBench {
             case .close(let app):
                 open[app] = nil
                 log.append("close")
-            case .forget(let app):
-                open[app] = nil
-                log.append("forget")
+            case .remove(let apps):
+                for app in apps { open[app] = nil }
+                log.append("remove")
             case .openChannel(let filter, let qualityOfService, let acknowledged):
                 openChannels[filter.name] = qualityOfService
                 log.append("channel after \(acknowledged)")
-            case .closeChannel(let filter):
-                openChannels[filter.name] = nil
+            case .closeChannels(let filters):
+                for filter in filters { openChannels[filter.name] = nil }
                 log.append("no channel")
             case .setSavingPower(let saving): savesPower = saving
             case .end:
                 hasEnded = true
                 log.append("end")
-            case .depart(let departure): departures.append(departure)
-            case .log(let note): notes.append(note)
+            case .release(let claim): released.append(claim)
+            case .log(let fault): faults.append(fault)
+            case .logRefusedTopic(let topic): refusedTopics.append(topic)
             }
         }
     }
@@ -221,7 +236,7 @@ struct SessionBench {
         if registered[topic] == nil { registered[topic] = 1 }
     }
 
-    /// A token that says which app and generation it is for.
+    /// A token that names its app and generation.
     static func token(
         _ app: AppNumber,
         generation: UInt32 = 1,
@@ -237,27 +252,28 @@ struct SessionBench {
         return RegisteredApp(topic: app.topic, number: number, token: token)
     }
 
-    /// Under which name an app stands.
+    /// The name of an app in the registry.
     private func key(_ app: App) -> Topic {
         app.environment == machine.environment ? app.topic : SessionBench.topic("other.\(app.topic)")
     }
 
-    private mutating func answer(_ request: SessionRequest) -> SessionResult {
-        if hasTooManyTakeovers, request == .arrive { return .tooManyTakeovers }
+    private mutating func answer(_ request: RegistryRequest) -> RegistryAnswer {
+        if hasTooManyTakeovers, request == .admit { return .tooManyTakeovers }
         guard !isRegistryDown else { return failure(request) }
         switch request {
-        case .arrive:
+        case .admit:
             let topics = Set((record.session?.subscriptions ?? [:]).keys.compactMap { CourierFilter($0)?.app })
             let apps = topics.compactMap { topic in
                 let environment = record.session?.environments?[topic.name] ?? machine.environment
                 return app(App(topic: topic, environment: environment))
             }
-            return .arrived(
-                SessionArrival(device: SessionBench.device, fence: 42, record: record, apps: apps, tokenKey: tokenKey)
+            return .admitted(
+                AdmittedDevice(device: SessionBench.device, fence: 42, record: record, apps: apps, tokenKey: tokenKey)
             )
         case .register(let apps):
             for app in apps where !tooMany.contains(app.topic) { register(key(app).name) }
-            return .registered(apps.map { app($0) }, refused: Set(apps.filter { tooMany.contains($0.topic) }))
+            let refused = apps.filter { tooMany.contains($0.topic) }.map { ($0, RegistrationRefusal.tooManyNewNames) }
+            return .registered(apps.map { app($0) }, refused: Dictionary(refused) { first, _ in first })
         case .unregister(let apps):
             return .unregistered(apps.map { registered.removeValue(forKey: key($0)) != nil })
         case .findChannels(let filters):
@@ -278,7 +294,7 @@ struct SessionBench {
         }
     }
 
-    private func failure(_ request: SessionRequest) -> SessionResult {
+    private func failure(_ request: RegistryRequest) -> RegistryAnswer {
         switch request {
         case .register(let apps): .registered(apps.map { _ in nil })
         case .unregister(let apps): .unregistered(apps.map { _ in nil })

@@ -5,12 +5,12 @@ import Testing
 
 @testable import HeraldCourier
 
-/// What a session decides about channels.
+/// The decisions of a session about channels.
 struct SessionChannelTests {
     private static let known = "channels/com.example.chat/AAECAwQFBgcICQoLDA0O-w=="
     private static let unknown = "channels/com.example.chat/AAECAwQFBgcICQoLDA0O_w=="
 
-    @Test func `a channel that there is is granted, one that there is not refused with 0x87 and words`() throws {
+    @Test func `an existing channel is granted, an unknown one is refused with 0x87 and a reason`() throws {
         var bench = try SessionBench.connected()
         bench.channels = [Self.known]
         bench.receive(SessionBench.subscribe(Self.known, Self.unknown, "channels/com.example.chat/x"))
@@ -22,7 +22,7 @@ struct SessionChannelTests {
         #expect(bench.registered.isEmpty)
     }
 
-    @Test func `a device that wants no words gets none, and 3-1-1 cannot be given any`() throws {
+    @Test func `a device that wants no reason strings gets none, and 3-1-1 has none`() throws {
         for version in [MQTTVersion.v5, .v311] {
             let properties: MQTTProperties = version == .v5 ? [.requestProblemInformation(0)] : []
             var bench = try SessionBench.connected(version, properties: properties)
@@ -50,7 +50,7 @@ struct SessionChannelTests {
         #expect(bench.openChannels == [Self.known: 0])
     }
 
-    @Test func `a channel falls silent before UNSUBACK, and registers and removes no app`() throws {
+    @Test func `a channel is closed before UNSUBACK, and registers and removes no app`() throws {
         var bench = try SessionBench.connected()
         bench.channels = [Self.known]
         bench.receive(SessionBench.subscribe(Self.known))
@@ -61,7 +61,7 @@ struct SessionChannelTests {
         #expect(bench.requests.isEmpty)
     }
 
-    @Test func `a session that goes on says how far it had come`() throws {
+    @Test func `a resumed session opens its channels after the last acknowledged broadcast`() throws {
         var bench = try SessionBench()
         bench.record.session = SessionRecord(
             subscriptions: [Self.known: 1],

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: ["sandbox", "development"])
-    func `an app is registered where the property says`(name: String) throws {
+    func `an app is registered in the environment of the user property`(name: String) throws {
         var bench = try SessionBench.connected()
         let properties: MQTTProperties = [.userProperty(name: "environment", value: name)]
         bench.receive(SessionBench.subscribe("apps/\(chat)/#", properties: properties))
@@ -30,12 +30,12 @@ import Testing
     }
 
     @Test(arguments: [["staging"], [""], ["production", "sandbox"]])
-    func `an unknown environment is refused in words, and nothing is registered`(names: [String]) throws {
+    func `an unknown environment is refused with a reason, and nothing is registered`(names: [String]) throws {
         var bench = try SessionBench.connected()
         let properties = MQTTProperties(names.map { .userProperty(name: "environment", value: $0) })
         bench.receive(SessionBench.subscribe("apps/\(chat)/#", "apps/com.example.mail", properties: properties))
         #expect(bench.sent.last?.suback == [.implementationSpecificError, .implementationSpecificError])
-        #expect(reason(bench.sent.last) == NamedEnvironment.words)
+        #expect(reason(bench.sent.last) == EnvironmentProperty.allowed)
         bench.register(chat)
         bench.receive(SessionBench.unsubscribe("apps/\(chat)/#", properties: properties))
         #expect(bench.sent.last?.unsuback == [.implementationSpecificError])
@@ -44,7 +44,7 @@ import Testing
         #expect(bench.disabled.isEmpty && !bench.hasEnded)
     }
 
-    @Test func `what is said later is said of the app that is subscribed to`() throws {
+    @Test func `later packets are about the app that is subscribed to`() throws {
         var bench = try SessionBench.connected()
         bench.receive(SessionBench.subscribe("apps/\(chat)/#", properties: sandbox))
         let other = SessionBench.topic("other.\(chat)")
@@ -58,7 +58,7 @@ import Testing
         #expect(bench.registered.isEmpty)
     }
 
-    @Test func `after a clean start the property says which registration is meant`() throws {
+    @Test func `after a clean start the user property names the registration`() throws {
         var bench = try SessionBench.connected()
         bench.register(chat)
         bench.register("other.\(chat)")
@@ -81,16 +81,16 @@ import Testing
         #expect(!again.hasEnded)
     }
 
-    @Test func `a topic goes to the other environment with all of its filters`() throws {
+    @Test func `a topic moves to the other environment with all of its filters`() throws {
         var bench = try SessionBench.connected()
         bench.receive(SessionBench.subscribe("apps/\(chat)"))
         let first = try #require(bench.number(chat))
         bench.forgetSent()
         bench.receive(SessionBench.subscribe("apps/\(chat)/token", properties: sandbox))
         let second = try #require(bench.number("other.\(chat)"))
-        #expect(bench.log == ["suback", "forget", "open", "token"])
+        #expect(bench.log == ["suback", "remove", "open", "token"])
         #expect(bench.open == [second: 1])
-        // It is registered still: nobody has removed it.
+        // It is still registered: no packet has removed it.
         #expect(bench.registered.count == 2)
         bench.receive(SessionBench.unsubscribe("apps/\(chat)", "apps/\(chat)/token"))
         #expect(bench.sent.last?.unsuback == [.success, .success])
@@ -99,7 +99,7 @@ import Testing
         #expect(first != second)
     }
 
-    @Test func `a session that goes on knows the environments`() throws {
+    @Test func `a resumed session knows the environments`() throws {
         let lasting: MQTTProperties = [.sessionExpiryInterval(100)]
         var bench = try SessionBench.connected(isClean: false, properties: lasting)
         bench.receive(SessionBench.subscribe("apps/\(chat)/#", properties: sandbox))

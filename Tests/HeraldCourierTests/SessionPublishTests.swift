@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCourier
 
-/// What devices publish, and how their connections end.
+/// Messages of devices, and the ends of their connections.
 struct SessionPublishTests {
     private let chat = "com.example.chat"
 
@@ -30,7 +30,7 @@ struct SessionPublishTests {
         #expect(bench.sent.map(\.puback) == [.notAuthorized])
     }
 
-    @Test func `power is kept and told to the post office`() throws {
+    @Test func `power saving is stored, and passed on to the post office`() throws {
         var bench = try SessionBench.connected()
         bench.receive(SessionBench.publish("device/power", #"{"saving":true}"#, id: nil))
         #expect(bench.savesPower == true && bench.record.isSavingPower)
@@ -41,7 +41,7 @@ struct SessionPublishTests {
         "", "{", "[]", "null", "true", #"{"enabled":1}"#, #"{"enabled":"false"}"#, #"{"saving":true}"#,
         "{\"enabled\":\u{0}}", #"{"enabled":true,"enabled":false}"#, #"{"enabled":true, "\u0065nabled" :false}"#,
     ])
-    func `a message that is not what the topic asks for is refused with 0x99`(payload: String) throws {
+    func `a payload that does not fit the topic is refused with 0x99`(payload: String) throws {
         var bench = try SessionBench.connected()
         bench.register(chat)
         bench.receive(SessionBench.publish("apps/com.example.chat/settings", payload))
@@ -57,13 +57,15 @@ struct SessionPublishTests {
         bench.receive(SessionBench.publish(topic, "x"))
         #expect(bench.sent.map(\.puback) == [.notAuthorized])
         #expect(!bench.hasEnded)
-        // At QoS 0 there is nothing to say it with.
+        // At QoS 0 there is no packet to refuse with.
         bench.receive(SessionBench.publish(topic, "x", id: nil))
         #expect(bench.sent.count == 1 && !bench.hasEnded)
+        #expect(bench.refusedTopics == [.publish(topic), .publish(topic)])
 
         bench = try SessionBench.connected(.v311)
         bench.receive(SessionBench.publish(topic, "x"))
         #expect(bench.sent.isEmpty && bench.hasEnded)
+        #expect(bench.refusedTopics == [.publish(topic)])
     }
 
     @Test func `PUBLISH at QoS 2 ends with 0x9B, retained with 0x9A, with an alias with 0x94`() throws {
@@ -102,7 +104,7 @@ struct SessionPublishTests {
         #expect(bench.sent.map(\.disconnect) == [.receiveMaximumExceeded])
     }
 
-    @Test func `a registry that fails is said with 0x80, in 3-1-1 by closing`() throws {
+    @Test func `a failed registry is answered with 0x80, in 3-1-1 by closing`() throws {
         var bench = try SessionBench.connected()
         bench.isRegistryDown = true
         bench.receive(SessionBench.publish("device/power", #"{"saving":true}"#))
@@ -114,7 +116,7 @@ struct SessionPublishTests {
         #expect(bench.sent.isEmpty && bench.hasEnded)
     }
 
-    @Test func `[MQTT-3.1.2-29] no reason strings for a device that wants none`() throws {
+    @Test func `[MQTT-3.1.2-29] a device that wants no reason strings gets none`() throws {
         for (wanted, expected) in [(UInt8(1), "the app is not registered" as String?), (0, nil)] {
             var bench = try SessionBench.connected(properties: [.requestProblemInformation(wanted)])
             bench.receive(SessionBench.publish("apps/com.example.chat/settings", #"{"enabled":false}"#))
@@ -144,7 +146,7 @@ struct SessionPublishTests {
         #expect(bench.tokens.map(\.token) == [SessionBench.token(AppNumber(1))])
     }
 
-    @Test func `a stale token ends with 0x87 where its answer could not be heard`() throws {
+    @Test func `a stale token ends with 0x87 if the device is not subscribed to the answer`() throws {
         var bench = try SessionBench.connected()
         bench.receive(SessionBench.subscribe("apps/com.example.chat"))
         bench.forgetSent()
@@ -162,7 +164,7 @@ struct SessionPublishTests {
             bench.forgetSent()
             bench.receive(SessionBench.publish("apps/com.example.chat/token", payload))
             #expect(bench.sent.map(\.disconnect) == [.notAuthorized])
-            #expect(bench.notes == [.foreignToken])
+            #expect(bench.faults == [.foreignToken])
 
             bench = try SessionBench.connected()
             bench.receive(
@@ -201,28 +203,31 @@ struct SessionPublishTests {
 
     // Ends.
 
-    @Test func `[MQTT-3.1.2-22] silence of one and a half keep alives ends the connection`() throws {
+    @Test func `[MQTT-3.1.2-22] one and a half keep-alives without a packet end the connection`() throws {
         var bench = try SessionBench()
         bench.receive(SessionBench.connect(keepAlive: 20))
-        #expect(bench.terms?.longestSilence == 30)
+        #expect(bench.terms?.keepAliveTimeout == 30)
         bench.forgetSent()
         bench.fallSilent()
         #expect(bench.sent.map(\.disconnect) == [.keepAliveTimeout])
         #expect(bench.hasEnded)
     }
 
-    @Test func `silence before CONNECT ends without a word`() throws {
+    @Test func `a connection without CONNECT is closed without a packet`() throws {
         var bench = try SessionBench()
         bench.fallSilent()
         #expect(bench.sent.isEmpty && bench.hasEnded)
     }
 
-    @Test func `[MQTT-3.1.4-3] the older connection is told 0x8E, and leaves the session to the newer`() throws {
+    @Test
+    func `[MQTT-3.1.4-3] a takeover ends the older connection with 0x8E, and leaves its session to the newer one`()
+        throws
+    {
         var bench = try SessionBench.connected(isClean: false, properties: [.sessionExpiryInterval(100)])
         bench.dismiss(.takenOver)
         #expect(bench.sent.map(\.disconnect) == [.sessionTakenOver])
         bench.disconnect()
-        #expect(bench.departures.map(\.record) == [.untouched])
+        #expect(bench.released.map(\.session) == [.unchanged])
     }
 
     @Test func `3-1-1 has no DISCONNECT from the server`() throws {
@@ -233,7 +238,7 @@ struct SessionPublishTests {
         }
     }
 
-    @Test func `a service that stops says 0x8B, a revoked certificate 0x98, and the session is kept`() throws {
+    @Test func `a stopping service sends 0x8B, a revoked certificate gets 0x98, and the session is kept`() throws {
         for (reason, code) in [
             (DismissalReason.shuttingDown, MQTTReasonCode.serverShuttingDown), (.revoked, .administrativeAction),
         ] {
@@ -241,7 +246,7 @@ struct SessionPublishTests {
             bench.dismiss(reason)
             #expect(bench.sent.map(\.disconnect) == [code])
             bench.disconnect()
-            #expect(bench.departures.count == 1 && bench.departures[0].record != .untouched)
+            #expect(bench.released.count == 1 && bench.released[0].session != .unchanged)
         }
     }
 
@@ -266,7 +271,7 @@ struct SessionPublishTests {
         var bench = try SessionBench.connected(isClean: false, properties: [.sessionExpiryInterval(100)])
         bench.receive(.disconnect(MQTTDisconnect(properties: [.sessionExpiryInterval(0)])))
         bench.disconnect()
-        #expect(bench.departures.map(\.record) == [.drop])
+        #expect(bench.released.map(\.session) == [.drop])
 
         bench = try SessionBench.connected()
         bench.receive(.disconnect(MQTTDisconnect(properties: [.sessionExpiryInterval(100)])))
@@ -286,7 +291,7 @@ struct SessionPublishTests {
         }
     }
 
-    @Test func `PUBREL of an unknown message is answered with 0x92, what answers QoS 2 ends with 0x82`() throws {
+    @Test func `PUBREL of an unknown message is answered with 0x92, PUBREC and PUBCOMP end with 0x82`() throws {
         var bench = try SessionBench.connected()
         bench.receive(.pubrel(MQTTPublishAnswer(packetIdentifier: 9)))
         #expect(bench.sent == [.pubcomp(MQTTPublishAnswer(packetIdentifier: 9, reasonCode: .packetIdentifierNotFound))])
@@ -294,7 +299,7 @@ struct SessionPublishTests {
         #expect(bench.sent.last?.disconnect == .protocolError)
     }
 
-    @Test func `bytes that are no packet end with their code`() throws {
+    @Test func `bytes that are not a packet end with their reason code`() throws {
         var bench = try SessionBench.connected()
         bench.fail(.packetTooLarge)
         #expect(bench.sent.map(\.disconnect) == [.packetTooLarge])
@@ -303,7 +308,7 @@ struct SessionPublishTests {
         #expect(bench.sent.isEmpty && bench.hasEnded)
     }
 
-    @Test func `a request that is under way when the connection ends has no answer`() throws {
+    @Test func `a request that is under way when the connection ends gets no answer`() throws {
         var bench = try SessionBench.connected()
         bench.isHolding = true
         bench.receive(SessionBench.subscribe("apps/com.example.chat"))
@@ -311,6 +316,6 @@ struct SessionPublishTests {
         bench.disconnect()
         bench.release()
         #expect(bench.sent.map(\.kind) == [.disconnect])
-        #expect(bench.open.isEmpty && bench.departures.count == 1)
+        #expect(bench.open.isEmpty && bench.released.count == 1)
     }
 }

@@ -7,23 +7,23 @@ import NIOCore
 import NIOEmbedded
 import Synchronization
 
-@testable import HeraldDoor
 @testable import HeraldGateway
+@testable import HeraldListener
 
-/// A post office that does as it is told, and keeps what it was given.
-final class ScriptedPostOffice: LetterBox {
+/// A post office for tests: returns set decisions and keeps all envelopes.
+final class ScriptedPostOffice: NotificationSink {
     private struct State {
-        var letters: [Letter] = []
+        var envelopes: [Envelope] = []
         var discarded: [JournalState] = []
         var noted: [JournalState] = []
         var decision = PostDecision.accepted
-        var settles: (@Sendable (Letter) -> Void)?
+        var settles: (@Sendable (Envelope) -> Void)?
     }
 
     private let state = Mutex(State())
     let longestStorage = Duration.seconds(30 * 86_400)
 
-    var letters: [Letter] { state.withLock { $0.letters } }
+    var envelopes: [Envelope] { state.withLock { $0.envelopes } }
     var discarded: [JournalState] { state.withLock { $0.discarded } }
 
     var noted: [JournalState] { state.withLock { $0.noted } }
@@ -32,30 +32,30 @@ final class ScriptedPostOffice: LetterBox {
         state.withLock { $0.decision = decision }
     }
 
-    /// Decides to wait, and has `settle` called for each letter.
-    func settle(_ settle: @escaping @Sendable (Letter) -> Void) {
+    /// Decides to wait, and has `settle` called for each envelope.
+    func settle(_ settle: @escaping @Sendable (Envelope) -> Void) {
         state.withLock { state in
             state.decision = .pending
             state.settles = settle
         }
     }
 
-    func post(_ letter: Letter, generation: UInt32) -> PostDecision {
+    func post(_ envelope: Envelope, generation: UInt32) -> PostDecision {
         let (decision, settle) = state.withLock { state in
-            state.letters.append(letter)
+            state.envelopes.append(envelope)
             return (state.decision, state.settles)
         }
-        settle?(letter)
+        settle?(envelope)
         return decision
     }
 
-    func note(_ journalState: JournalState, about notification: Notification) {
+    func record(_ journalState: JournalState, about notification: Notification) {
         state.withLock { $0.noted.append(journalState) }
     }
 
-    func discard(_ letter: Letter, generation: UInt32, as journalState: JournalState) -> PostDecision {
+    func discard(_ envelope: Envelope, generation: UInt32, as journalState: JournalState) -> PostDecision {
         state.withLock { $0.discarded.append(journalState) }
-        return post(letter, generation: generation)
+        return post(envelope, generation: generation)
     }
 }
 
@@ -88,36 +88,45 @@ func topic(_ name: String) -> Topic {
 /// A gateway without sockets: trust as a service has it, known apps, a scripted post office.
 final class Fixture {
     let trust: TestTrust
-    let office: TrustOffice
+    let trustService: TrustService
     let apps = KnownApps()
     let post = ScriptedPostOffice()
     let key: TestProviderKey
     /// With the channels that a test makes.
-    var channels: ChannelOffice?
-    let drills: DrillDesk
-    var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
+    var channels: ChannelService?
+    let drills: DrillService
+    var configuration = {
+        var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
+        // A busy machine takes long for handshakes and first requests; the time limits have their own tests.
+        configuration.listener.handshakeTimeout = .seconds(600)
+        configuration.listener.unknownAge = .seconds(600)
+        return configuration
+    }()
 
-    init() throws {
-        trust = try TestTrust()
-        key = try trust.providerKey("com.example.app", "com.example.other")
-        office = try trust.office()
-        drills = DrillDesk(clock: trust.clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    init() async throws {
+        trust = try await TestTrust()
+        key = try await trust.providerKey("com.example.app", "com.example.other")
+        trustService = try await trust.service()
+        drills = DrillService(clock: trust.clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
     var now: WallTime { trust.now }
-    var admission: Admission { Admission(trust: office, apps: apps) }
+    var admission: Admission { Admission(trust: trustService, apps: apps) }
 
     var service: ProviderService {
         ProviderService(
             configuration: configuration,
             admission: admission,
-            letterBox: post,
+            sink: post,
             channels: channels,
             clock: trust.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            refusals: RefusalLog(listener: "test", logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
+                _ in nil
+            },
             drills: drills,
-            rules: LiveRules(configuration.rules),
-            bodies: BodyLoad(limit: configuration.unfinishedBodyBytes)
+            rules: ReloadableRules(configuration.rules),
+            bodies: BodyMemory(limit: configuration.unfinishedBodyBytes)
         )
     }
 
@@ -125,7 +134,7 @@ final class Fixture {
     func token(_ app: App = KnownApps.chat, generation: UInt32 = 1) -> String {
         let number = apps.number(of: app) ?? AppNumber(999)
         let slot = Slot(device: DeviceNumber(7), app: number)
-        return office.seal.seal(TokenContents(slot: slot, generation: generation)).hex
+        return trustService.seal.seal(TokenContents(slot: slot, generation: generation)).hex
     }
 
     func bearer(_ key: TestProviderKey? = nil, issued: Duration = .zero) throws -> String {
@@ -167,7 +176,7 @@ final class Connected {
             now: channel.eventLoop.now
         )
         self.connection = connection
-        // As behind a door: the handshake is over when the handler comes.
+        // As behind a listener: the handshake is over when the handler comes.
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         try channel.pipeline.syncOperations.addHandler(connection)
     }

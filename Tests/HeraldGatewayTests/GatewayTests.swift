@@ -1,4 +1,4 @@
-import HeraldDoor
+import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
@@ -16,13 +16,13 @@ final class Served: Sendable {
     let gateway: Gateway
     let port: Int
     let trust: TestTrust
-    let office: TrustOffice
+    let trustService: TrustService
 
     init(_ fixture: Fixture) async throws {
         trust = fixture.trust
-        office = fixture.office
+        trustService = fixture.trustService
         let server = try fixture.trust.folder.serverCertificate()
-        let tls = DoorTLS(
+        let tls = ListenerTLS(
             certificateChain: server.chain,
             privateKeyPEM: server.keyPEM,
             clientAuthority: PEMBundle.der(fixture.trust.folder.providerAuthority.certificate),
@@ -34,7 +34,7 @@ final class Served: Sendable {
             group: MultiThreadedEventLoopGroup.singleton,
             context: try tls.makeContext(),
             admission: fixture.admission,
-            letterBox: fixture.post,
+            sink: fixture.post,
             clock: fixture.trust.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
@@ -124,17 +124,17 @@ final class Client {
         _ = await read { _ in false }
     }
 
-    var farewell: String? {
+    var goAway: String? {
         frames.last { $0.type == RawFrame.goAway }.map { String(decoding: $0.payload[8...], as: UTF8.self) }
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct `a gateway` {
     let fixture: Fixture
 
-    init() throws {
-        fixture = try Fixture()
+    init() async throws {
+        fixture = try await Fixture()
     }
 
     /// Serves while `act` runs, then stops.
@@ -157,8 +157,8 @@ struct `a gateway` {
         }
     }
 
-    @Test func `knows a provider by the certificate of the handshake`() async throws {
-        let pem = try fixture.trust.provider("com.example.app").pem
+    @Test func `identifies a provider by its client certificate`() async throws {
+        let pem = try await fixture.trust.provider("com.example.app").pem
         try await serving { served in
             let client = try await served.connect(pem: pem)
             let fields = RawPeer.fields(token: fixture.token(), [("apns-topic", nil)])
@@ -168,33 +168,34 @@ struct `a gateway` {
         }
     }
 
-    @Test func `has the environment that the handshake names`() async throws {
-        let pem = try fixture.trust.provider("com.example.app", environments: [.production]).pem
+    @Test func `uses the environment of the server name`() async throws {
+        let pem = try await fixture.trust.provider("com.example.app", environments: [.production]).pem
         try await serving { served in
             let client = try await served.connect(name: "sandbox.localhost", pem: pem)
-            try await client.send(RawPeer.opening)
+            // The gateway may have closed the connection already.
+            try? await client.send(RawPeer.opening)
             await client.readToEnd()
-            #expect(client.farewell == #"{"reason":"BadCertificateEnvironment"}"#)
+            #expect(client.goAway == #"{"reason":"BadCertificateEnvironment"}"#)
         }
     }
 
     @Test func `ends the connection of a certificate that was revoked meanwhile`() async throws {
-        let issued = try fixture.trust.provider("com.example.app")
+        let issued = try await fixture.trust.provider("com.example.app")
         try await serving { served in
             let client = try await served.connect(pem: issued.pem)
             try await client.send(RawPeer.opening + RawPeer.request(1, RawPeer.fields(token: fixture.token())))
             #expect(await client.read { $0.answers[1] != nil })
-            _ = try fixture.trust.folder.revokeCredential(issued.credential.id, now: fixture.now)
-            #expect(served.office.reload().revocations == [.provider])
+            _ = try await fixture.trust.folder.providers.revoke(issued.credential.id, now: fixture.now)
+            #expect(await served.trustService.reload().revocations == [.provider])
             served.gateway.reviewCertificates()
             await client.readToEnd()
-            #expect(client.farewell == #"{"reason":"BadCertificate"}"#)
+            #expect(client.goAway == #"{"reason":"BadCertificate"}"#)
         }
     }
 
-    @Test func `answers a thousand requests at once, their receipts from other threads`() async throws {
-        fixture.post.settle { letter in
-            MultiThreadedEventLoopGroup.singleton.next().execute { letter.receipt?.settle(.accepted) }
+    @Test func `answers a thousand requests at once, their completions from other threads`() async throws {
+        fixture.post.settle { envelope in
+            MultiThreadedEventLoopGroup.singleton.next().execute { envelope.completion?.settle(.accepted) }
         }
         try await serving { served in
             let client = try await served.connect()
@@ -216,15 +217,15 @@ struct `a gateway` {
         served.gateway.beginShutdown()
         await client.readToEnd()
         await end
-        #expect(client.farewell == #"{"reason":"Shutdown"}"#)
+        #expect(client.goAway == #"{"reason":"Shutdown"}"#)
         #expect(served.gateway.connectionCount == 0)
         await #expect(throws: (any Error).self) { try await served.connect() }
     }
 
-    @Test func `says which port is occupied, and what to do`() async throws {
+    @Test func `names the port that is in use, and what to do`() async throws {
         try await serving { served in
-            fixture.configuration.door.port = served.port
-            await #expect(throws: DoorError.self) { try await Served(fixture) }
+            fixture.configuration.listener.port = served.port
+            await #expect(throws: ListenerError.self) { try await Served(fixture) }
         }
     }
 }

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    /// What a device sees.
+    /// The view of a device.
     private struct Witness {
         /// When each background notification came first.
         var background: [UInt64: WallTime] = [:]
@@ -38,7 +38,7 @@ import Testing
 
         mutating func look(_ deliveries: [Delivery], at now: WallTime) {
             for delivery in deliveries {
-                let notification = delivery.letter.notification
+                let notification = delivery.envelope.notification
                 let id = notification.id.low
                 if !seenOnConnection.insert(id).inserted { violations.append("\(id) came twice on one connection") }
                 if id < newestOnConnection { violations.append("\(id) came after \(newestOnConnection)") }
@@ -56,11 +56,11 @@ import Testing
     }
 
     @Test(arguments: 0..<20)
-    func `four hundred random steps keep the budget and lose nothing`(seed: UInt64) async throws {
+    func `four hundred random steps keep the budget and lose no notification`(seed: UInt64) async throws {
         var random = Generator(state: seed)
-        let office = try await Office()
+        let scene = try await PostOfficeScene()
         var witness = Witness()
-        var link: Office.Link? = try await office.connect()
+        var link: PostOfficeScene.Link? = try await scene.connect()
         var posted: UInt64 = 0
         var isSaving = false
         for _ in 0..<400 {
@@ -68,46 +68,46 @@ import Testing
             case 0..<40:
                 let isBackground = Int.random(in: 0..<4, using: &random) > 0
                 let isUrgent = !isBackground && Bool.random(using: &random)
-                _ = office.post(isBackground ? .background : .alert, priority: isUrgent ? .immediate : .conserving)
+                _ = scene.post(isBackground ? .background : .alert, priority: isUrgent ? .immediate : .conserving)
                 posted += 1
             case 40..<60:
-                office.acknowledge(witness.unacknowledged)
+                scene.acknowledge(witness.unacknowledged)
                 for delivery in witness.unacknowledged {
-                    witness.newestAcknowledged = max(witness.newestAcknowledged, delivery.letter.notification.id.low)
+                    witness.newestAcknowledged = max(witness.newestAcknowledged, delivery.envelope.notification.id.low)
                 }
                 witness.unacknowledged = []
-            case 60..<75: try await office.pass(.seconds(Int64.random(in: 1...900, using: &random)))
-            case 75..<80: office.postOffice.tick()
+            case 60..<75: try await scene.pass(.seconds(Int64.random(in: 1...900, using: &random)))
+            case 75..<80: scene.postOffice.tick()
             case 80..<85 where link != nil:
                 isSaving.toggle()
-                try await office.setSaving(isSaving)
+                try await scene.setSaving(isSaving)
             case 85..<90 where link != nil:
-                office.disconnect()
+                scene.disconnect()
                 link = nil
             case 90..<95:
-                link = try await office.connect(saving: isSaving)
+                link = try await scene.connect(saving: isSaving)
                 witness.reconnected()
-            default: try await office.settle()
+            default: try await scene.settle()
             }
-            witness.look(link?.take() ?? [], at: office.clock.now())
+            witness.look(link?.take() ?? [], at: scene.clock.now())
         }
-        link = try await office.connect()
+        link = try await scene.connect()
         witness.reconnected()
         for _ in 0..<5 {
-            try await office.pass(.seconds(1200))
-            witness.look(link?.take() ?? [], at: office.clock.now())
+            try await scene.pass(.seconds(1200))
+            witness.look(link?.take() ?? [], at: scene.clock.now())
         }
         for delivery in witness.unacknowledged {
-            witness.newestAcknowledged = max(witness.newestAcknowledged, delivery.letter.notification.id.low)
+            witness.newestAcknowledged = max(witness.newestAcknowledged, delivery.envelope.notification.id.low)
         }
-        office.acknowledge(witness.unacknowledged)
-        try await office.settle()
+        scene.acknowledge(witness.unacknowledged)
+        try await scene.settle()
         #expect(witness.violations.isEmpty, "seed \(seed): \(witness.violations.prefix(3))")
-        #expect(witness.newestAcknowledged == posted && office.store.count == 0, "seed \(seed)")
+        #expect(witness.newestAcknowledged == posted && scene.store.count == 0, "seed \(seed)")
         // A burst, and what comes back in an hour.
         #expect(witness.mostInAnHour() <= 6 && witness.background.count > 10, "seed \(seed)")
-        office.disconnect()
-        try await office.settle()
-        #expect(office.postOffice.load.current == 0 || !witness.unacknowledged.isEmpty)
+        scene.disconnect()
+        try await scene.settle()
+        #expect(scene.postOffice.memory.current == 0 || !witness.unacknowledged.isEmpty)
     }
 }

@@ -7,82 +7,82 @@ private func slot(_ device: UInt64, _ app: UInt32 = 1) -> Slot {
     Slot(device: DeviceNumber(device), app: AppNumber(app))
 }
 
-/// A rate book by reference, so that an expectation may change it.
-private final class Book {
-    private var book: RateBook
+/// A rate limiter by reference, so that an expectation may change it.
+private final class Limiter {
+    private var rates: TokenRateLimiter
 
-    init(_ book: RateBook) { self.book = book }
+    init(_ rates: TokenRateLimiter) { self.rates = rates }
 
-    func take(_ slot: Slot, at moment: WallTime) -> Bool { book.take(slot, at: moment) }
+    func take(_ slot: Slot, at moment: WallTime) -> Bool { rates.take(slot, at: moment) }
 }
 
 private let start = WallTime(seconds: 1_800_000_000)
 
-@Suite struct RateBookTests {
+@Suite struct TokenRateLimiterTests {
     @Test func `a token has its burst, then its rate`() {
-        let book = Book(RateBook(burst: 10, perSecond: 2))
-        for _ in 0..<10 { #expect(book.take(slot(1), at: start)) }
-        #expect(!book.take(slot(1), at: start))
-        #expect(!book.take(slot(1), at: start + .milliseconds(499)))
-        #expect(book.take(slot(1), at: start + .milliseconds(500)))
-        #expect(!book.take(slot(1), at: start + .milliseconds(500)))
+        let limiter = Limiter(TokenRateLimiter(burst: 10, perSecond: 2))
+        for _ in 0..<10 { #expect(limiter.take(slot(1), at: start)) }
+        #expect(!limiter.take(slot(1), at: start))
+        #expect(!limiter.take(slot(1), at: start + .milliseconds(499)))
+        #expect(limiter.take(slot(1), at: start + .milliseconds(500)))
+        #expect(!limiter.take(slot(1), at: start + .milliseconds(500)))
         // After a pause all of it is back, and no more.
-        for _ in 0..<10 { #expect(book.take(slot(1), at: start + .seconds(60))) }
-        #expect(!book.take(slot(1), at: start + .seconds(60)))
+        for _ in 0..<10 { #expect(limiter.take(slot(1), at: start + .seconds(60))) }
+        #expect(!limiter.take(slot(1), at: start + .seconds(60)))
     }
 
     @Test func `by default ten thousand at once and a thousand a second`() {
-        let book = Book(RateBook())
-        for _ in 0..<10_000 { #expect(book.take(slot(1), at: start)) }
-        #expect(!book.take(slot(1), at: start))
-        for _ in 0..<1000 { #expect(book.take(slot(1), at: start + .seconds(1))) }
-        #expect(!book.take(slot(1), at: start + .seconds(1)))
+        let limiter = Limiter(TokenRateLimiter())
+        for _ in 0..<10_000 { #expect(limiter.take(slot(1), at: start)) }
+        #expect(!limiter.take(slot(1), at: start))
+        for _ in 0..<1000 { #expect(limiter.take(slot(1), at: start + .seconds(1))) }
+        #expect(!limiter.take(slot(1), at: start + .seconds(1)))
     }
 
-    @Test func `no token is refused for what others did`() {
-        let book = Book(RateBook(burst: 3, perSecond: 1, capacity: 4))
-        for _ in 0..<3 { #expect(book.take(slot(7), at: start)) }
-        for device in 100..<10_000 as Range<UInt64> { #expect(book.take(slot(device), at: start)) }
+    @Test func `no token is refused because of other tokens`() {
+        let limiter = Limiter(TokenRateLimiter(burst: 3, perSecond: 1, capacity: 4))
+        for _ in 0..<3 { #expect(limiter.take(slot(7), at: start)) }
+        for device in 100..<10_000 as Range<UInt64> { #expect(limiter.take(slot(device), at: start)) }
     }
 
-    @Test func `a token that is used most is remembered among a thousand others`() {
-        let book = Book(RateBook(burst: 100, perSecond: 1))
+    @Test func `the busiest token stays in the table among a thousand others`() {
+        let limiter = Limiter(TokenRateLimiter(burst: 100, perSecond: 1))
         var refusals = 0
         for round in 0..<1000 as Range<UInt64> {
-            if !book.take(slot(7), at: start) { refusals += 1 }
-            for other in 0..<20 as Range<UInt64> { _ = book.take(slot(1000 + round * 20 + other), at: start) }
+            if !limiter.take(slot(7), at: start) { refusals += 1 }
+            for other in 0..<20 as Range<UInt64> { _ = limiter.take(slot(1000 + round * 20 + other), at: start) }
         }
         #expect(refusals == 900)
     }
 
     @Test func `two apps of one device are two tokens`() {
-        let book = Book(RateBook(burst: 1, perSecond: 1))
-        #expect(book.take(slot(1, 1), at: start))
-        #expect(book.take(slot(1, 2), at: start))
-        #expect(!book.take(slot(1, 1), at: start))
+        let limiter = Limiter(TokenRateLimiter(burst: 1, perSecond: 1))
+        #expect(limiter.take(slot(1, 1), at: start))
+        #expect(limiter.take(slot(1, 2), at: start))
+        #expect(!limiter.take(slot(1, 1), at: start))
     }
 
-    @Test func `a clock that is set back blocks nobody`() {
-        let book = Book(RateBook(burst: 10, perSecond: 1))
-        #expect(book.take(slot(1), at: start))
-        for _ in 0..<10 { #expect(book.take(slot(2), at: start)) }
+    @Test func `a clock that is set back blocks no token`() {
+        let limiter = Limiter(TokenRateLimiter(burst: 10, perSecond: 1))
+        #expect(limiter.take(slot(1), at: start))
+        for _ in 0..<10 { #expect(limiter.take(slot(2), at: start)) }
         // Loops read the clock at different moments: that gives nothing back.
-        #expect(!book.take(slot(2), at: start - .milliseconds(900)))
+        #expect(!limiter.take(slot(2), at: start - .milliseconds(900)))
         let earlier = start - .seconds(86_400)
         for number in 1...2 as ClosedRange<UInt64> {
-            for _ in 0..<10 { #expect(book.take(slot(number), at: earlier)) }
-            #expect(!book.take(slot(number), at: earlier))
+            for _ in 0..<10 { #expect(limiter.take(slot(number), at: earlier)) }
+            #expect(!limiter.take(slot(number), at: earlier))
         }
     }
 
     @Test func `a rate of zero limits nothing`() {
-        let book = Book(RateBook(burst: 1, perSecond: 0))
-        for _ in 0..<100 { #expect(book.take(slot(1), at: start)) }
+        let limiter = Limiter(TokenRateLimiter(burst: 1, perSecond: 0))
+        for _ in 0..<100 { #expect(limiter.take(slot(1), at: start)) }
     }
 }
 
 @Suite struct DueQueueTests {
-    @Test func `slots come out when they are due, the earliest first`() {
+    @Test func `slots are taken when they are due, the earliest first`() {
         var queue = DueQueue()
         for number in (0..<200 as Range<UInt64>).map({ $0 * 73 % 200 }) {
             queue.set(slot(number), due: start + .seconds(Int64(number)))
@@ -94,7 +94,7 @@ private let start = WallTime(seconds: 1_800_000_000)
         #expect(queue.isEmpty)
     }
 
-    @Test func `a slot is there once, with the moment that was noted last`() {
+    @Test func `a slot is in the queue once, with the last moment set`() {
         var queue = DueQueue()
         for second in 0..<1000 as Range<Int64> { queue.set(slot(1), due: start + .seconds(1000 - second)) }
         #expect(queue.count == 1)
@@ -103,7 +103,7 @@ private let start = WallTime(seconds: 1_800_000_000)
         #expect(queue.take(dueAt: start + .seconds(2000), limit: 10) == [])
     }
 
-    @Test func `a slot that was removed does not come out`() {
+    @Test func `a removed slot is not taken`() {
         var queue = DueQueue()
         queue.set(slot(1), due: start)
         queue.set(slot(2), due: start)
@@ -127,7 +127,7 @@ private let start = WallTime(seconds: 1_800_000_000)
         )
     }
 
-    @Test func `a burst, then one each twenty minutes`() {
+    @Test func `the budget allows a burst, then one each twenty minutes`() {
         var budget = BackgroundBudget(burst: 3, perHour: 3)
         for number in 1...3 as ClosedRange<UInt64> {
             #expect(budget.due(notification(number), at: start) == nil)
@@ -139,7 +139,7 @@ private let start = WallTime(seconds: 1_800_000_000)
         #expect(budget.due(notification(4, app: 2), at: start) == nil)
     }
 
-    @Test func `what is sent again costs nothing again`() {
+    @Test func `a retransmission is free`() {
         var budget = BackgroundBudget(burst: 1, perHour: 1)
         budget.charge(notification(1), at: start)
         #expect(budget.due(notification(1), at: start) == nil)
@@ -147,14 +147,14 @@ private let start = WallTime(seconds: 1_800_000_000)
         #expect(budget.due(notification(2), at: start) == start + .seconds(3600))
     }
 
-    @Test func `a clock that is set back forgives`() {
+    @Test func `a clock that is set back forgives a debt`() {
         var budget = BackgroundBudget(burst: 1, perHour: 1)
         budget.charge(notification(1), at: start)
         #expect(budget.due(notification(2), at: start - .milliseconds(900)) != nil)
         #expect(budget.due(notification(2), at: start - .seconds(60)) == nil)
     }
 
-    @Test func `only those in debt are remembered`() {
+    @Test func `only slots in debt take memory`() {
         var budget = BackgroundBudget(burst: 3, perHour: 3)
         for app in 1...100 as ClosedRange<UInt32> { budget.charge(notification(1, app: app), at: start) }
         budget.forget(at: start + .seconds(1199))
@@ -173,13 +173,13 @@ private let start = WallTime(seconds: 1_800_000_000)
         #expect(budget.owedFrom(slot(1), start + .seconds(86_400)) == nil)
     }
 
-    @Test func `a budget gives one an hour at least, however much was used`() {
+    @Test func `a debt never exceeds one interval past the burst`() {
         var budget = BackgroundBudget(burst: 1000, perHour: 1)
         for number in 1...1000 as ClosedRange<UInt64> { budget.charge(notification(number), at: start) }
         #expect(budget.due(notification(3000), at: start) == start + .seconds(3600))
     }
 
-    @Test func `zero an hour limits nothing`() {
+    @Test func `a rate of zero an hour limits nothing`() {
         var budget = BackgroundBudget(burst: 1, perHour: 0)
         for number in 1...100 as ClosedRange<UInt64> {
             #expect(budget.due(notification(number), at: start) == nil)

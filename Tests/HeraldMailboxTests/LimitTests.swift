@@ -6,123 +6,123 @@ import Testing
 
 @Suite struct LimitTests {
     @Test func `a token that is sent too many at once is refused, and another one is not`() async throws {
-        let office = try await Office {
+        let scene = try await PostOfficeScene {
             $0.tokenBurst = 5
             $0.tokenRate = 1
         }
-        for _ in 1...5 { #expect(office.post(.alert).0 == .pending) }
-        #expect(office.post(.alert).0 == .refused(.tooManyRequests, since: nil))
-        office.clock.advance(by: .seconds(1))
-        #expect(office.post(.alert).0 == .pending)
-        #expect(office.post(.alert).0 == .refused(.tooManyRequests, since: nil))
+        for _ in 1...5 { #expect(scene.post(.alert).0 == .pending) }
+        #expect(scene.post(.alert).0 == .refused(.tooManyRequests, since: nil))
+        scene.clock.advance(by: .seconds(1))
+        #expect(scene.post(.alert).0 == .pending)
+        #expect(scene.post(.alert).0 == .refused(.tooManyRequests, since: nil))
         // Nothing of what was refused is on record.
-        try await office.settle()
-        #expect(office.states.count { $0 == .received } == 6)
+        try await scene.settle()
+        #expect(scene.states.count { $0 == .received } == 6)
     }
 
-    @Test func `past the limit of memory notifications are refused, and taken again when there is room`() async throws {
-        let office = try await Office {
+    @Test func `past the memory limit notifications are refused until memory is free`() async throws {
+        let scene = try await PostOfficeScene {
             $0.notificationBytes = 10 * 514
             $0.tokenRate = 0
         }
         var accepted = 0
-        for _ in 0..<1000 where office.post(.alert).0 == .pending { accepted += 1 }
+        for _ in 0..<1000 where scene.post(.alert).0 == .pending { accepted += 1 }
         #expect(accepted == 10)
-        #expect(!office.postOffice.isAccepting && office.postOffice.load.current == 10 * 514)
-        try await office.settle()
-        #expect(office.postOffice.isAccepting && office.postOffice.load.current == 0)
-        #expect(office.post(.alert).0 == .pending)
+        #expect(!scene.postOffice.isAccepting && scene.postOffice.memory.current == 10 * 514)
+        try await scene.settle()
+        #expect(scene.postOffice.isAccepting && scene.postOffice.memory.current == 0)
+        #expect(scene.post(.alert).0 == .pending)
     }
 
-    @Test func `past half of it a device that acknowledges nothing holds next to nothing`() async throws {
-        let office = try await Office {
+    @Test func `past half of the memory limit a silent device has four in flight`() async throws {
+        let scene = try await PostOfficeScene {
             $0.notificationBytes = 40 * 514
             $0.tokenRate = 0
         }
-        let link = try await office.connect()
+        let link = try await scene.connect()
         for _ in 0..<1000 {
-            #expect(office.post(.alert, priority: .immediate).0 == .pending)
-            try await office.settle()
+            #expect(scene.post(.alert, priority: .immediate).0 == .pending)
+            try await scene.settle()
         }
         // Twenty to half of the limit; what came later waits on the disk, the newest alone.
         #expect(link.take().count == 20)
-        #expect(office.postOffice.load.current <= 21 * 514 && office.store.count == 1)
+        #expect(scene.postOffice.memory.current <= 21 * 514 && scene.store.count == 1)
     }
 
-    @Test func `a store that takes no more refuses what no app could read as well`() async throws {
-        let office = try await Office()
-        office.store.setAccepting(false)
-        let (_, letter) = office.post()
-        let decision = office.postOffice.discard(letter, generation: 0, as: .discardedUndeliverable)
+    @Test func `an overloaded store also refuses an unreadable notification`() async throws {
+        let scene = try await PostOfficeScene()
+        scene.store.setAccepting(false)
+        let (_, envelope) = scene.post()
+        let decision = scene.postOffice.discard(envelope, generation: 0, as: .discardedUndeliverable)
         #expect(decision == .refused(.serviceUnavailable, since: nil))
     }
 }
 
 @Suite struct FailedReadTests {
-    @Test func `what could not be read is read again by the clock, without anything else happening`() async throws {
-        let office = try await Office()
-        _ = office.post(.alert)
-        try await office.settle()
-        office.store.setFailsReads(true)
-        let link = try await office.connect()
-        try await office.pass(.seconds(1))
+    @Test func `a failed read is repeated by the clock alone`() async throws {
+        let scene = try await PostOfficeScene()
+        _ = scene.post(.alert)
+        try await scene.settle()
+        scene.store.setFailsReads(true)
+        let link = try await scene.connect()
+        try await scene.pass(.seconds(1))
         #expect(link.take().isEmpty)
-        office.store.setFailsReads(false)
-        // A read that the office's own tick has begun before may still fail.
+        scene.store.setFailsReads(false)
+        // A read that the scene's own tick has begun before may still fail.
         var deliveries = link.take()
         for _ in 0..<3 where deliveries.isEmpty {
-            try await office.pass(.seconds(1))
+            try await scene.pass(.seconds(1))
             deliveries = link.take()
         }
         #expect(deliveries.count == 1)
     }
 }
 
-@Suite struct FateTests {
-    @Test func `the fate of a notification is told`() async throws {
-        let office = try await Office()
-        let (_, away) = office.post(.alert)
-        #expect(away.fate == Fate(state: .storedDeviceOffline))
-        let (_, newer) = office.post(.alert)
-        try await office.settle()
-        #expect(newer.fate == Fate(state: .storedDeviceOffline))
-        let link = try await office.connect()
-        office.acknowledge(link.take())
-        let (_, quick) = office.post(.alert)
-        office.acknowledge(link.take())
-        #expect(quick.fate == Fate(state: .delivered))
-        let (_, slow) = office.post(.alert)
-        office.postOffice.tick()
-        office.postOffice.tick()
-        #expect(slow.fate == Fate(state: .storedUnacknowledged))
-        try await office.registry.setEnabled(false, for: office.slot)
-        let (_, off) = office.post(.alert)
-        #expect(off.fate == Fate(state: .discardedDisabled))
+@Suite struct NotificationStatusTests {
+    @Test func `the status of a notification is told`() async throws {
+        let scene = try await PostOfficeScene()
+        let (_, away) = scene.post(.alert)
+        #expect(away.status == NotificationStatus(state: .storedDeviceOffline))
+        let (_, newer) = scene.post(.alert)
+        try await scene.settle()
+        #expect(newer.status == NotificationStatus(state: .storedDeviceOffline))
+        let link = try await scene.connect()
+        scene.acknowledge(link.take())
+        let (_, quick) = scene.post(.alert)
+        scene.acknowledge(link.take())
+        #expect(quick.status == NotificationStatus(state: .delivered))
+        let (_, slow) = scene.post(.alert)
+        scene.postOffice.tick()
+        scene.postOffice.tick()
+        #expect(slow.status == NotificationStatus(state: .storedUnacknowledged))
+        try await scene.registry.setEnabled(false, for: scene.slot)
+        let (_, off) = scene.post(.alert)
+        #expect(off.status == NotificationStatus(state: .discardedDisabled))
     }
 
-    @Test func `what waits when the app is switched off is discarded, and does not come back when it is switched on`()
+    @Test func `switching an app off discards its stored notification for good`()
         async throws
     {
-        let office = try await Office()
-        _ = office.post(.alert)
-        try await office.settle()
-        try await office.registry.setEnabled(false, for: office.slot)
-        #expect(office.store.count == 0 && office.states.last == .discardedDisabledFromStorage)
-        try await office.registry.setEnabled(true, for: office.slot)
-        let link = try await office.connect()
+        let scene = try await PostOfficeScene()
+        _ = scene.post(.alert)
+        try await scene.settle()
+        try await scene.registry.setEnabled(false, for: scene.slot)
+        #expect(scene.store.count == 0 && scene.states.last == .discardedDisabledFromStorage)
+        try await scene.registry.setEnabled(true, for: scene.slot)
+        let link = try await scene.connect()
         #expect(link.take().isEmpty)
     }
 
-    @Test func `what was sent and not acknowledged when the app was switched off is discarded with the connection`()
+    @Test func `an unacknowledged delivery of a switched-off app is discarded with the connection`()
         async throws
     {
-        let office = try await Office()
-        let link = try await office.connect()
-        _ = office.post(.alert)
+        let scene = try await PostOfficeScene()
+        let link = try await scene.connect()
+        _ = scene.post(.alert)
         #expect(link.take().count == 1)
-        try await office.registry.setEnabled(false, for: office.slot)
-        office.postOffice.detach(office.slot.device, fence: 1)
-        try await office.settle()
-        #expect(office.store.count == 0 && office.states.last == .discardedDisabled)
+        try await scene.registry.setEnabled(false, for: scene.slot)
+        scene.postOffice.detach(scene.slot.device, fence: 1)
+        try await scene.settle()
+        #expect(scene.store.count == 0 && scene.states.last == .discardedDisabled)
     }
 }

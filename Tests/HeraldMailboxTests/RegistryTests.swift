@@ -8,6 +8,10 @@ import Testing
 @Suite struct RegistryTests {
     /// A registry on a store in memory, with one device.
     struct Scene {
+        let clock = ManualClock()
+        let directory = SingleNodeDirectory()
+        let log = LogNotes()
+        let configuration: RegistryConfiguration
         let store: MemoryStore
         let postOffice: PostOffice
         let registry: Registry
@@ -16,8 +20,7 @@ import Testing
         init(_ adjust: (inout RegistryConfiguration) -> Void = { _ in }) async throws {
             var configuration = RegistryConfiguration()
             adjust(&configuration)
-            let clock = ManualClock()
-            let directory = SingleNodeDirectory()
+            self.configuration = configuration
             store = MemoryStore(clock: clock)
             postOffice = PostOffice(
                 clock: clock,
@@ -30,14 +33,33 @@ import Testing
                 store: store,
                 postOffice: postOffice,
                 directory: directory,
-                clock: clock
+                clock: clock,
+                logger: log.logger
             )
             device = try await registry.arrive(try #require(DeviceID("device"))).number
         }
 
+        /// A registry that starts on the same store.
+        func restarted() async throws -> Registry {
+            let registry = Registry(
+                configuration: configuration,
+                store: store,
+                postOffice: postOffice,
+                directory: directory,
+                clock: clock,
+                logger: log.logger
+            )
+            try await registry.load()
+            return registry
+        }
+
         /// - Returns: What each app came to: nil if it is registered.
-        func register(_ apps: [App]) async throws -> [RegistrationRefusal?] {
-            let results = await registry.register(apps, on: device)
+        func register(
+            _ apps: [App],
+            on other: DeviceNumber? = nil,
+            by later: Registry? = nil
+        ) async throws -> [RegistrationRefusal?] {
+            let results = await (later ?? registry).register(apps, on: other ?? device)
             return try apps.map { app in
                 switch try #require(results[app]) {
                 case .success(let registration):
@@ -58,8 +80,8 @@ import Testing
         try numbers.map { App(topic: try #require(Topic("com.example.app\($0)")), environment: .production) }
     }
 
-    @Test(.timeLimit(.minutes(2)))
-    func `apps of one call are registered, and removed, side by side`() async throws {
+    @Test(.timeLimit(.minutes(10)))
+    func `apps of one call are registered and removed concurrently`() async throws {
         let scene = try await Scene()
         let apps = try apps(1...200)
         // Of 200 that waited for each other in vain, none would ever come back.
@@ -71,7 +93,7 @@ import Testing
         #expect(slots.allSatisfy { scene.postOffice.registration($0)?.isLive == false })
     }
 
-    @Test func `a device gets as many apps as it may have, the first of those it asks for`() async throws {
+    @Test func `past the limit of a device the first apps are registered`() async throws {
         let scene = try await Scene { $0.appsPerDevice = 3 }
         let apps = try apps(1...5)
         #expect(try await scene.register([apps[0], apps[0]]) == [nil, nil])
@@ -87,7 +109,7 @@ import Testing
         #expect(try await scene.register([apps[3], apps[4]]) == [nil, refusal])
     }
 
-    @Test func `an app that is refused leaves its room to the next`() async throws {
+    @Test func `a refused app leaves its room to the next`() async throws {
         let scene = try await Scene {
             $0.appsPerDevice = 2
             $0.apps = 3
@@ -95,18 +117,18 @@ import Testing
         let apps = try apps(1...5)
         #expect(try await scene.register([apps[0], apps[1]]) == [nil, nil])
         _ = await scene.registry.unregister([try scene.slot(apps[0])])
-        _ = try await scene.registry.makeNumber(of: apps[2])
+        _ = try await scene.registry.withNumber(of: apps[2], for: nil) { $0 }
         #expect(try await scene.register([apps[3], apps[4], apps[2]]) == [.tooManyApps, .tooManyApps, nil])
     }
 
-    @Test func `no more apps get a number than the service may know, however many ask at once`() async throws {
+    @Test func `concurrent calls do not exceed the limit of apps`() async throws {
         let scene = try await Scene { $0.apps = 3 }
         let results = try await scene.register(try apps(1...5))
         #expect(results.count { $0 == nil } == 3)
         #expect(results.count { $0 == .tooManyApps } == 2)
     }
 
-    @Test func `a store that fails registers nothing, removes nothing and takes no room`() async throws {
+    @Test func `a failing store registers nothing, removes nothing and uses no room`() async throws {
         let scene = try await Scene { $0.appsPerDevice = 2 }
         let apps = try apps(1...2)
         scene.store.setFailsWrites(true)
@@ -123,7 +145,7 @@ import Testing
         #expect(slots.allSatisfy { scene.postOffice.registration($0)?.isLive == true })
     }
 
-    @Test func `of many removed at once as many are remembered as may be, here as in the store`() async throws {
+    @Test func `past the limit ended registrations are forgotten, in memory and in the store`() async throws {
         let scene = try await Scene {
             $0.appsPerDevice = 5
             $0.endedAppsPerDevice = 2
@@ -138,5 +160,107 @@ import Testing
             #expect(remembered.count == 2)
             #expect(Set(try await scene.store.loadRegistry().registrations.map(\.slot)) == remembered)
         }
+    }
+
+    // MARK: - Budgets of names
+
+    /// Registers and removes apps one after the other, and says how many were granted.
+    private func bring(_ numbers: ClosedRange<Int>, in scene: Scene, by later: Registry? = nil) async throws -> Int {
+        var granted = 0
+        for app in try apps(numbers) {
+            guard try await scene.register([app], by: later) == [nil] else { continue }
+            granted += 1
+            _ = await scene.registry.unregister([try scene.slot(app)])
+        }
+        return granted
+    }
+
+    @Test func `a device that brings more names than its budget is refused, and others are not`() async throws {
+        let scene = try await Scene {
+            $0.newNames = 5
+            $0.newNamesPerDay = 3
+        }
+        #expect(try await bring(1...10, in: scene) == 3)
+        #expect(try await scene.register(try apps(9...9)) == [.tooManyNewNames])
+        // Names that are known cost nothing, and another device has its own budget.
+        #expect(try await scene.register(try apps(1...3)) == [nil, nil, nil])
+        let other = try await scene.registry.arrive(try #require(DeviceID("other"))).number
+        #expect(try await scene.register(try apps(9...10), on: other) == [nil, nil])
+        #expect(try await scene.register(try apps(9...10)) == [nil, nil])
+        let line = "new app names are refused: as many as one device or team may bring, in all or within a day"
+        #expect(scene.log.all == [line + " by=device device"])
+        // The next day there are names again, until there are as many as in all.
+        scene.clock.advance(by: .seconds(86_400))
+        #expect(try await bring(11...20, in: scene) == 2)
+        scene.clock.advance(by: .seconds(86_400))
+        #expect(try await bring(21...30, in: scene) == 0)
+        #expect(scene.log.all.count == 3)
+    }
+
+    @Test func `budgets hold after a restart, and a name that is forgotten goes back`() async throws {
+        let scene = try await Scene {
+            $0.newNames = 4
+            $0.newNamesPerDay = 3
+        }
+        #expect(try await bring(1...9, in: scene) == 3)
+        let registry = try await scene.restarted()
+        #expect(try await scene.register(try apps(4...4), by: registry) == [.tooManyNewNames])
+        scene.clock.advance(by: .seconds(86_401))
+        #expect(try await scene.register(try apps(4...5), by: registry).filter { $0 == nil }.count == 1)
+        #expect(try await registry.forget(try apps(1...1)[0])?.isUnused == true)
+        #expect(try await scene.register(try apps(6...6), by: registry) == [nil])
+        #expect(try await scene.register(try apps(7...7), by: registry) == [.tooManyNewNames])
+    }
+
+    @Test func `a team has a budget for the apps of its channels, and a certificate's apps need none`() async throws {
+        let scene = try await Scene { $0.newNames = 2 }
+        let apps = try apps(1...5)
+        for app in apps[..<2] { _ = try await scene.registry.withNumber(of: app, for: .team("TEAM000001")) { $0 } }
+        await #expect(throws: RegistrationRefusal.tooManyNewNames) {
+            try await scene.registry.withNumber(of: apps[2], for: .team("TEAM000001")) { $0 }
+        }
+        #expect(scene.log.all.map { $0.hasSuffix(" by=team TEAM000001") } == [true])
+        for app in apps { _ = try await scene.registry.withNumber(of: app, for: nil) { $0 } }
+        _ = try await scene.registry.withNumber(of: apps[2], for: .team("TEAM000001")) { $0 }
+    }
+
+    @Test func `a name that the store could not make costs nothing`() async throws {
+        let scene = try await Scene { $0.newNames = 1 }
+        let apps = try apps(1...2)
+        scene.store.setFailsWrites(true)
+        _ = await scene.registry.register(apps, on: scene.device)
+        scene.store.setFailsWrites(false)
+        #expect(try await scene.register(apps).count { $0 == nil } == 1)
+    }
+
+    @Test func `when no name is left, the log says who used them up`() async throws {
+        let scene = try await Scene { $0.apps = 3 }
+        #expect(try await bring(1...2, in: scene) == 2)
+        _ = try await scene.registry.withNumber(of: try apps(3...3)[0], for: .team("TEAM000001")) { $0 }
+        let victim = try await scene.registry.arrive(try #require(DeviceID("victim"))).number
+        for _ in 1...3 { #expect(try await scene.register(try apps(4...4), on: victim) == [.tooManyApps]) }
+        #expect(scene.log.all.count == 1)
+        #expect(scene.log.all[0].hasSuffix(" most=device device: 2, team TEAM000001: 1 names=3"))
+        #expect(try await scene.registry.forget(try apps(1...1)[0])?.isUnused == true)
+        #expect(try await scene.register(try apps(4...4), on: victim) == [nil])
+    }
+
+    @Test func `an app is forgotten only if nothing uses it, and comes back as another`() async throws {
+        let scene = try await Scene()
+        let app = try apps(1...1)[0]
+        #expect(try await scene.registry.forget(app) == nil)
+        #expect(try await scene.register([app]) == [nil])
+        let slot = try scene.slot(app)
+        #expect(try await scene.registry.forget(app)?.devices == 1)
+        _ = await scene.registry.unregister([slot])
+        // While somebody works with the app, it is not forgotten.
+        let pinned = try await scene.registry.withNumber(of: app, for: nil) { _ in try await scene.registry.forget(app)
+        }
+        #expect(pinned == nil)
+        #expect(try await scene.registry.forget(app)?.isUnused == true)
+        #expect(scene.registry.number(of: app) == nil && scene.registry.app(slot.app) == nil)
+        #expect(scene.postOffice.registration(slot) == nil)
+        #expect(try await scene.register([app]) == [nil])
+        #expect(try scene.slot(app).app != slot.app)
     }
 }

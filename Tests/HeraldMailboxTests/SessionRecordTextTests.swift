@@ -18,21 +18,21 @@ struct SessionRecordTextTests {
     ]
 
     @Test(arguments: records)
-    func `what is written in the plain form is read from it, and is JSON`(record: SessionRecord) throws {
+    func `the plain form is JSON, and is read as it was written`(record: SessionRecord) throws {
         let text = try #require(record.plainText)
         #expect(SessionRecord(plainText: text) == record)
         #expect(try JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8)) == record)
     }
 
     @Test(arguments: records)
-    func `what Foundation writes is read, in whatever order its keys stand`(record: SessionRecord) throws {
+    func `Foundation's text is read, in any order of keys`(record: SessionRecord) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .withoutEscapingSlashes
         let text = String(decoding: try encoder.encode(record), as: UTF8.self)
         #expect(SessionRecord(plainText: text) == record)
     }
 
-    @Test func `a session that has had broadcasts is Foundation's`() throws {
+    @Test func `a session with broadcasts has no plain form`() throws {
         var record = Self.records[2]
         record.broadcasts = ["channels/a": 1]
         #expect(record.plainText == nil)
@@ -40,7 +40,7 @@ struct SessionRecordTextTests {
         #expect(SessionRecord(plainText: text.replacing("\\/", with: "/")) == nil)
     }
 
-    @Test func `a session with apps of another environment is Foundation's`() throws {
+    @Test func `a session with apps of another environment has no plain form`() throws {
         var record = Self.records[2]
         record.environments = ["a": .sandbox]
         #expect(record.plainText == nil)
@@ -49,13 +49,13 @@ struct SessionRecordTextTests {
         #expect(try JSONDecoder().decode(SessionRecord.self, from: data) == record)
     }
 
-    @Test func `no part of a session is forgotten by the plain form`() {
+    @Test func `the plain form has every part of a session`() {
         // Whoever adds one has the plain form write it, or refuse the session as it does for broadcasts.
         #expect(Mirror(reflecting: Self.records[2]).children.count == 7)
     }
 
     @Test(arguments: ["apps/\"/#", "apps/\\/#", "apps/\n/#", "\u{0}"])
-    func `a filter that JSON wants escaped is not written plainly`(filter: String) {
+    func `a filter that needs JSON escapes has no plain form`(filter: String) {
         #expect(SessionRecord(subscriptions: [filter: 1], expiryInterval: 1).plainText == nil)
     }
 
@@ -86,7 +86,7 @@ struct SessionRecordTextTests {
         #expect(SessionRecord(plainText: text) == nil)
     }
 
-    @Test func `a text that is cut off anywhere is not read`() throws {
+    @Test func `a truncated text is not read`() throws {
         let text = try #require(Self.records[2].plainText)
         for length in 0..<text.count { #expect(SessionRecord(plainText: String(text.prefix(length))) == nil) }
     }

@@ -25,7 +25,7 @@ struct ChannelIDTests {
     }
 
     @Test(arguments: ["dHN0LXNyY2gtY2hubA==", "AAAA", "YQ==", String(repeating: "A", count: 64)])
-    func `base64 of another length is an identifier that nobody made`(text: String) {
+    func `base64 of another length is an unknown identifier`(text: String) {
         #expect(ChannelID.read(text.utf8) == .unknown)
     }
 
@@ -38,7 +38,7 @@ struct ChannelIDTests {
     }
 
     @Test(arguments: ["/////////////////////w==", "_____________________w", "AAAA", ""])
-    func `a topic has one spelling`(text: String) {
+    func `a channel topic has one spelling`(text: String) {
         #expect(ChannelID(topicLevel: text) == nil)
     }
 

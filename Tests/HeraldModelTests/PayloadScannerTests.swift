@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: ["[]", #""aps""#, "1", "null", " true "])
-    func `another kind of JSON is no object`(payload: String) {
+    func `JSON of another kind is not an object`(payload: String) {
         #expect(PayloadScanner.scan(Array(payload.utf8)) == .notAnObject)
     }
 
@@ -45,7 +45,7 @@ import Testing
         #expect(PayloadScanner.scan(payload) == .malformed(at: 6))
     }
 
-    @Test func `depth is bounded by size alone`() {
+    @Test func `only the size limits the depth`() {
         let levels = 2040
         let payload = #"{"a":"# + String(repeating: "[", count: levels) + String(repeating: "]", count: levels) + "}"
         #expect(PayloadScanner.scan(Array(payload.utf8)) == .object(hasAps: false))
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `no byte of a sound payload can be changed to a control character unnoticed inside a string`() {
+    @Test func `a control character inside a string is always noticed`() {
         let payload = Array(#"{"aps":{"alert":"a text of some length, so that eight bytes at a time are read"}}"#.utf8)
         for index in 17..<(payload.count - 3) {
             var hostile = payload

@@ -13,7 +13,7 @@ import Testing
         #expect(WallTime(rfc3339: text) == WallTime(milliseconds: milliseconds))
     }
 
-    @Test func `a moment beyond the year 9999 is written as the last one`() {
+    @Test func `a moment beyond the year 9999 saturates`() {
         #expect(WallTime(milliseconds: .max).rfc3339 == "9999-12-31T23:59:59.999Z")
         #expect(WallTime(milliseconds: .min).rfc3339 == "0000-01-01T00:00:00.000Z")
     }

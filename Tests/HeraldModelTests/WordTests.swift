@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct WordTests {
     @Test(arguments: ["com.example.chat", "a", "com.example.chat.voip", "com.apple.mgmt.External.0A-1_b"])
-    func `a topic is letters, digits, hyphens, underscores and points`(name: String) {
+    func `a topic has alphanumerics, hyphens, underscores and points`(name: String) {
         #expect(Topic(name)?.name == name)
     }
 
@@ -14,7 +14,7 @@ import Testing
         #expect(Topic(name) == nil)
     }
 
-    @Test func `identifiers are read in either case and written in lower`() {
+    @Test func `identifiers are read in either case and written in lower case`() {
         let text = "F4121B12-E0BF-3266-F079-D9253E98BF49"
         #expect(NotificationID(text)?.description == text.lowercased())
         for hostile in [
@@ -31,7 +31,7 @@ import Testing
         #expect("89ab".contains(Array(text)[19]))
     }
 
-    @Test func `a token is 64 digits, and is not printed whole by accident`() {
+    @Test func `a token is 64 digits, and its description does not leak it`() {
         let hex = (0..<32).map { Hex.text([UInt8($0)]) }.joined()
         let token = DeviceToken(hex.uppercased())
         #expect(token?.hex == hex)
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `expiration tells absent, zero and a moment apart`() {
+    @Test func `an expiration is absent, zero or a moment`() {
         let now = WallTime(seconds: 1000)
         #expect(Expiration("0") == .once)
         #expect(Expiration("1700000000") == .at(WallTime(seconds: 1_700_000_000)))
@@ -81,12 +81,12 @@ import Testing
         )
     }
 
-    @Test func `every rejection has a documented status`() {
+    @Test func `every refusal reason has a documented status`() {
         #expect(
-            Rejection.allCases.allSatisfy { [400, 403, 404, 405, 410, 413, 429, 500, 503].contains($0.httpStatus) }
+            RefusalReason.allCases.allSatisfy { [400, 403, 404, 405, 410, 413, 429, 500, 503].contains($0.httpStatus) }
         )
-        #expect(Rejection.unregistered.httpStatus == 410)
-        #expect(Rejection.badEnvironmentKeyInToken.reason == "BadEnvironmentKeyInToken")
+        #expect(RefusalReason.unregistered.httpStatus == 410)
+        #expect(RefusalReason.badEnvironmentKeyInToken.reason == "BadEnvironmentKeyInToken")
     }
 
     @Test func `times that do not fit saturate instead of trapping`() {

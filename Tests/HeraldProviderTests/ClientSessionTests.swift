@@ -143,7 +143,7 @@ private final class Exchange {
         let ended = exchange.session.takeEnded()
         #expect(ended.map(\.end) == [.untouched, .untouched])
         #expect(Set(ended.map { $0.call.stream }) == [7, 9])
-        #expect(exchange.session.farewell?.lastStream == 5)
+        #expect(exchange.session.receivedGoAway?.lastStream == 5)
         #expect(exchange.session.openStreams == 3)
         exchange.receive(1, flags: 5, stream: 1, [Self.ok])
         #expect(exchange.ends == [.answered])

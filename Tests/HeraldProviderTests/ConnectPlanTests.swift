@@ -26,7 +26,7 @@ import Testing
         #expect(plan.step(isShort: true, usable: 2, opening: 0, now: start + .seconds(9)) == .nothing)
     }
 
-    @Test func `does not grow for what is soon over`() {
+    @Test func `does not grow for a short shortage`() {
         var plan = plan()
         _ = plan.step(isShort: true, usable: 1, opening: 0, now: start)
         _ = plan.step(isShort: false, usable: 1, opening: 0, now: start + .milliseconds(200))
@@ -49,11 +49,11 @@ import Testing
         #expect(plan.step(isShort: true, usable: 0, opening: 0, now: start) == .wait(until: start + .milliseconds(100)))
     }
 
-    @Test func `a process opens a burst of connections, then so many a second`() {
+    @Test func `the connects of a process are limited to a burst and a rate`() {
         var budget = ConnectBudget()
         var opened = 0
         while budget.take(now: start) == nil { opened += 1 }
-        #expect(opened == Int(ConnectBudget.burst))
+        #expect(opened == ConnectBudget.burst)
         var moment = start
         for _ in 0..<10 {
             guard let next = budget.take(now: moment) else { continue }

@@ -5,10 +5,10 @@ import Testing
 
 @testable import HeraldProvider
 
-/// What happens to connections, over real sockets.
-@Suite(.timeLimit(.minutes(2)), .serialized)
+/// Connections over real sockets.
+@Suite(.timeLimit(.minutes(10)), .serialized)
 struct `a client's connections` {
-    @Test func `one that dies without a word is noticed and replaced`() async throws {
+    @Test func `a silent dead connection is detected and replaced`() async throws {
         try await TestService.run { service in
             let proxy = try await FreezingProxy(to: service.port)
             var configuration = service.configuration
@@ -39,7 +39,7 @@ struct `a client's connections` {
         }
     }
 
-    @Test func `there are more when streams are short, up to the maximum`() async throws {
+    @Test func `opens more connections when streams run out, up to the maximum`() async throws {
         try await TestService.run(streams: 1) { service in
             let proxy = try await FreezingProxy(to: service.port)
             service.start(.latency(.milliseconds(300) ... .milliseconds(300)))
@@ -58,7 +58,7 @@ struct `a client's connections` {
         }
     }
 
-    @Test func `a send whose task is cancelled ends at once, waiting or sent`() async throws {
+    @Test func `a cancelled send ends at once, queued or in flight`() async throws {
         try await TestService.run(streams: 1) { service in
             service.start(.silence(isAccepted: false))
             try await withProviderClient(service.configuration) { client in
@@ -78,7 +78,7 @@ struct `a client's connections` {
         }
     }
 
-    @Test func `no more wait than may, and none after the end`() async throws {
+    @Test func `the queue is bounded, and closed after shutdown`() async throws {
         try await TestService.run(streams: 1) { service in
             service.start(.silence(isAccepted: false))
             var configuration = service.configuration
@@ -107,7 +107,7 @@ struct `a client's connections` {
         }
     }
 
-    @Test func `a service that is not there yet is waited for, within the time limit`() async throws {
+    @Test func `waits for a service that is not up yet, within the time limit`() async throws {
         try await TestService.run { service in
             let proxy = try await FreezingProxy(to: 1)
             var configuration = service.configuration
@@ -123,7 +123,7 @@ struct `a client's connections` {
         }
     }
 
-    @Test func `whom nobody vouches for is told at once`() async throws {
+    @Test func `an untrusted service is reported at once`() async throws {
         try await TestService.run { service in
             var configuration = service.configuration
             configuration.authorities = nil
@@ -134,7 +134,7 @@ struct `a client's connections` {
         }
     }
 
-    @Test func `what no header can say is not sent`() async throws {
+    @Test func `a value that no header field may contain is not sent`() async throws {
         try await TestService.run { service in
             try await withProviderClient(service.configuration) { client in
                 var request = service.request(0)

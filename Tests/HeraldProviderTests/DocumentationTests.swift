@@ -24,23 +24,23 @@ import Testing
         }
     }
 
-    private func sending(keyFile: [UInt8], authority: [UInt8], token: DeviceToken, topic: Topic) async throws {
+    private func sending(keyFile: [UInt8], authority: [UInt8], token: PushToken, topic: Topic) async throws {
         let credential = ProviderCredential.key(pem: keyFile, id: "ABCDE12345", team: "TEAM123456")
         var configuration = ProviderConfiguration(host: "push.example.com", port: 2197, credential: credential)
-        configuration.authorities = authority  // ca.pem of the service; left out, the system's
+        configuration.authorities = authority  // ca.pem of the service; without it, the system's
         try await withProviderClient(configuration) { client in
             var request = try PushRequest(token: token, topic: topic, payload: Payload("Dinner is ready"))
             request.collapseID = "dinner"
             switch try await client.send(request) {
             case .accepted(let receipt): print("accepted as", receipt.id)
-            case .refused(let refusal) where refusal.reason.rejection == .unregistered:
+            case .refused(let refusal) where refusal.reason.known == .unregistered:
                 print("forget the token, unless it was registered since", refusal.since as Any)
             case .refused(let refusal): print("refused:", refusal.reason)
             }
         }
     }
 
-    private func payloads(token: DeviceToken, topic: Topic) throws -> PushRequest {
+    private func payloads(token: PushToken, topic: Topic) throws -> PushRequest {
         struct Dish: Encodable {
             var table: Int
         }
@@ -58,7 +58,7 @@ import Testing
         journal: @escaping @Sendable (NotificationID) async -> Bool?
     ) {
         configuration.resolver = { id in
-            switch await journal(id) {  // yours: GET /v1/journal of Herald's admin API, say
+            switch await journal(id) {  // your code: GET /v1/journal of Herald's admin API, say
             case .some(true): .accepted
             case .some(false): .neverArrived
             case .none: .unknown
@@ -79,7 +79,7 @@ import Testing
     private func sendingBinary(
         pem: [UInt8],
         authority: [UInt8],
-        token: DeviceToken,
+        token: PushToken,
         payload: [UInt8],
         now: WallTime
     ) async throws {
@@ -91,14 +91,14 @@ import Testing
             switch try await client.send(request) {
             case .accepted: print("accepted")
             case .refused(let refusal): print("refused:", refusal.status, refusal.reason)
-            case .uncertain(let error): print("the service may have it, and nobody can say:", error)
+            case .uncertain(let error): print("the service may or may not have it:", error)
             }
         }
     }
 
     @Test func `the examples' payload is what the page says`() throws {
         let topic = try #require(Topic("com.example.app"))
-        let token = try #require(DeviceToken(bytes: [UInt8](repeating: 7, count: 32)))
+        let token = try #require(PushToken(bytes: [UInt8](repeating: 7, count: 32)))
         let request = try payloads(token: token, topic: topic)
         #expect(String(decoding: request.payload, as: UTF8.self).hasSuffix(#""table":4}"#))
         #expect(request.pushType == .alert)

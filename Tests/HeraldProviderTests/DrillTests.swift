@@ -6,11 +6,11 @@ import Testing
 @testable import HeraldProvider
 
 /// Bad days of the service, as its drills make them: nothing lost, nothing doubled.
-@Suite(.timeLimit(.minutes(4)), .serialized)
+@Suite(.timeLimit(.minutes(10)), .serialized)
 struct `a client on a bad day` {
     private static let count = 500
 
-    /// What became of every notification that was sent.
+    /// Outcome of every notification.
     private struct Outcome {
         var accepted: [NotificationID] = []
         var refused: [PushRefusal] = []
@@ -53,7 +53,7 @@ struct `a client on a bad day` {
         #expect(outcome.accepted.allSatisfy { ledger[$0] == 1 })
     }
 
-    @Test func `sends on an ordinary day`() async throws {
+    @Test func `sends everything without a drill`() async throws {
         try await TestService.run { service in
             try await withProviderClient(service.configuration) { client in
                 expectAllOnce(try await send(client, service), service)
@@ -61,8 +61,8 @@ struct `a client on a bad day` {
         }
     }
 
-    @Test(arguments: [(nil, 2000), (Rejection.shutdown, 500), (.idleTimeout, 500)])
-    func `takes GOAWAY in mid-batch as routine`(reason: Rejection?, count: Int) async throws {
+    @Test(arguments: [(nil, 2000), (RefusalReason.shutdown, 500), (.idleTimeout, 500)])
+    func `takes GOAWAY in mid-batch as routine`(reason: RefusalReason?, count: Int) async throws {
         try await TestService.run { service in
             service.start(.goAway(reason), share: 0.01)
             try await withProviderClient(service.configuration) { client in
@@ -88,8 +88,8 @@ struct `a client on a bad day` {
         }
     }
 
-    @Test(arguments: [Rejection.tooManyRequests, .serviceUnavailable, .internalServerError])
-    func `sends again what is refused for the moment`(reason: Rejection) async throws {
+    @Test(arguments: [RefusalReason.tooManyRequests, .serviceUnavailable, .internalServerError])
+    func `retries temporary refusals`(reason: RefusalReason) async throws {
         try await TestService.run { service in
             service.start(.refuse(reason, retryAfter: .seconds(1)), share: 0.05)
             var configuration = service.configuration
@@ -101,7 +101,7 @@ struct `a client on a bad day` {
         }
     }
 
-    @Test func `does not multiply its load where everything is refused`() async throws {
+    @Test func `does not multiply its load when everything is refused`() async throws {
         try await TestService.run { service in
             service.start(.refuse(.serviceUnavailable, retryAfter: .seconds(1)))
             var configuration = service.configuration
@@ -130,7 +130,7 @@ struct `a client on a bad day` {
     }
 
     @Test(arguments: [Drill.Kind.drop, .silence(isAccepted: true), .silence(isAccepted: false)])
-    func `says what nobody can know, and nothing else`(kind: Drill.Kind) async throws {
+    func `reports as ambiguous exactly what is ambiguous`(kind: Drill.Kind) async throws {
         try await TestService.run { service in
             service.start(kind, share: 0.02)
             var configuration = service.configuration
@@ -148,7 +148,7 @@ struct `a client on a bad day` {
     }
 
     @Test(arguments: [Drill.Kind.drop, .silence(isAccepted: true), .silence(isAccepted: false)])
-    func `finds out what somebody knows: nothing lost, nothing doubled`(kind: Drill.Kind) async throws {
+    func `with a resolver, loses nothing and duplicates nothing`(kind: Drill.Kind) async throws {
         try await TestService.run { service in
             service.start(kind, share: 0.02)
             var configuration = service.configuration

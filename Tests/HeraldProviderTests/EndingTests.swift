@@ -9,10 +9,10 @@ import Testing
 
 @testable import HeraldProvider
 
-/// What a send says at its end where there was no answer, and how a client ends.
-@Suite(.timeLimit(.minutes(1)))
+/// Errors of a send without an answer, and shutdown.
+@Suite(.timeLimit(.minutes(10)))
 struct `a send without an answer` {
-    @Test func `may still have arrived when a repetition of it certainly has not`() async throws {
+    @Test func `may still have arrived when a retry certainly has not`() async throws {
         try await TestService.run { service in
             service.start(.drop)
             var configuration = service.configuration
@@ -35,7 +35,7 @@ struct `a send without an answer` {
         }
     }
 
-    @Test func `certainly has not arrived where somebody knows, though it is not sent again`() async throws {
+    @Test func `has not arrived if the resolver says so, though it is not resent`() async throws {
         try await TestService.run { service in
             service.start(.drop)
             var configuration = service.configuration
@@ -50,7 +50,7 @@ struct `a send without an answer` {
         }
     }
 
-    @Test func `is not put down to the certificate where that was taken before`() async throws {
+    @Test func `is not blamed on a certificate that was accepted before`() async throws {
         try await TestService.run { service in
             try await withProviderClient(service.configuration) { client in
                 _ = try await client.send(service.request(0))
@@ -62,7 +62,7 @@ struct `a send without an answer` {
         }
     }
 
-    @Test func `is counted where it was cancelled between two attempts`() async throws {
+    @Test func `is counted when it was cancelled between two attempts`() async throws {
         try await TestService.run { service in
             service.start(.refuse(.serviceUnavailable, retryAfter: nil))
             let (metrics, pauses) = (TestMetrics(), AsyncStream.makeStream(of: Void.self))
@@ -90,7 +90,7 @@ struct `a send without an answer` {
         }
     }
 
-    @Test func `keeps nobody who ends the client waiting for an address that is silent`() async throws {
+    @Test func `does not wait for a silent address at shutdown`() async throws {
         // One whose queue of connections is full does not answer the next.
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1)
@@ -120,7 +120,7 @@ struct `a send without an answer` {
         try await server.close()
     }
 
-    @Test func `leaves the connections of other clients counted`() async throws {
+    @Test func `does not change the count of other clients' connections`() async throws {
         try await TestService.run { service in
             let metrics = TestMetrics()
             let clients = try (0..<2).map { _ in

@@ -23,10 +23,10 @@ import Testing
         #expect(state.room(streamLimit: 100, openStreams: 0) == 100)
     }
 
-    @Test func `is given up when the settings never come`() {
+    @Test func `is closed when the settings never come`() {
         var state = LinkState(limits: ProviderConnectionLimits(), openingTime: .seconds(30), now: start)
         #expect(state.tick(now: start + .seconds(29), isBusy: false) == .nothing)
-        #expect(state.tick(now: start + .seconds(30), isBusy: false) == .abandon)
+        #expect(state.tick(now: start + .seconds(30), isBusy: false) == .close)
     }
 
     @Test func `follows the service's stream limit, down to nothing and up to its own`() {
@@ -37,16 +37,16 @@ import Testing
         #expect(state.room(streamLimit: Int(UInt32.max), openStreams: 100) == 400)
     }
 
-    @Test func `is pinged when it is idle, and abandoned without a pong`() {
+    @Test func `is pinged when it is idle, and closed without an answer`() {
         var state = open()
         #expect(state.nextCheck(isBusy: false) == start + .seconds(60))
         #expect(state.tick(now: start + .seconds(59), isBusy: false) == .nothing)
         #expect(state.tick(now: start + .seconds(60), isBusy: false) == .ping)
         #expect(state.tick(now: start + .seconds(64), isBusy: false) == .nothing)
-        #expect(state.tick(now: start + .seconds(65), isBusy: false) == .abandon)
+        #expect(state.tick(now: start + .seconds(65), isBusy: false) == .close)
     }
 
-    @Test func `lives on with any byte`() {
+    @Test func `counts as alive with any byte`() {
         var state = open()
         #expect(state.tick(now: start + .seconds(60), isBusy: false) == .ping)
         state.read(now: start + .seconds(64))
@@ -54,32 +54,32 @@ import Testing
         #expect(state.tick(now: start + .seconds(124), isBusy: false) == .ping)
     }
 
-    @Test func `is not blamed for our own sleep`() {
+    @Test func `is not closed because this process slept`() {
         var state = open()
         #expect(state.tick(now: start + .seconds(60), isBusy: false) == .ping)
-        state.excuse(.seconds(3600))
+        state.postponeTimers(by: .seconds(3600))
         #expect(state.tick(now: start + .seconds(3664), isBusy: false) == .nothing)
-        #expect(state.tick(now: start + .seconds(3665), isBusy: false) == .abandon)
+        #expect(state.tick(now: start + .seconds(3665), isBusy: false) == .close)
     }
 
-    @Test func `is pinged sooner when it owes answers`() {
+    @Test func `is pinged sooner with requests in flight`() {
         var state = open()
         #expect(state.tick(now: start + .seconds(5), isBusy: true) == .ping)
-        #expect(state.tick(now: start + .seconds(10), isBusy: true) == .abandon)
+        #expect(state.tick(now: start + .seconds(10), isBusy: true) == .close)
     }
 
-    @Test func `shows that it lives before it is used after a long silence`() {
+    @Test func `is pinged before it is used after a long silence`() {
         var state = open()
-        #expect(state.wanted(now: start + .seconds(29)) == .nothing)
+        #expect(state.probeIfIdle(now: start + .seconds(29)) == .nothing)
         #expect(state.room(streamLimit: 9, openStreams: 0) == 9)
-        #expect(state.wanted(now: start + .seconds(30)) == .ping)
-        #expect(state.wanted(now: start + .seconds(31)) == .nothing)
+        #expect(state.probeIfIdle(now: start + .seconds(30)) == .ping)
+        #expect(state.probeIfIdle(now: start + .seconds(31)) == .nothing)
         #expect(state.room(streamLimit: 9, openStreams: 0) == 0)
         state.read(now: start + .seconds(32))
         #expect(state.room(streamLimit: 9, openStreams: 0) == 9)
     }
 
-    @Test func `is doubted after a request timed out, until it says something`() {
+    @Test func `is not used after a time-out until bytes arrive`() {
         var state = open()
         #expect(state.timedOut(now: start + .seconds(30)) == .ping)
         #expect(state.room(streamLimit: 9, openStreams: 0) == 0)
@@ -87,7 +87,7 @@ import Testing
         #expect(state.room(streamLimit: 9, openStreams: 0) == 9)
     }
 
-    @Test func `is left after many requests in a row timed out, though it answers pings`() {
+    @Test func `drains after many time-outs in a row, though it answers pings`() {
         var state = open { $0.timeoutsInARow = 3 }
         for second in 1...2 {
             _ = state.timedOut(now: start + .seconds(Int64(second)))
@@ -100,15 +100,15 @@ import Testing
             #expect(state.phase == .open)
         }
         _ = state.timedOut(now: start + .seconds(5))
-        #expect(state.phase == .leaving)
+        #expect(state.phase == .draining)
     }
 
-    @Test func `begins nothing once it is leaving`() {
+    @Test func `takes no request while it is draining`() {
         var state = open()
-        state.leave()
+        state.drain()
         #expect(state.room(streamLimit: 9, openStreams: 0) == 0)
-        #expect(state.wanted(now: start + .seconds(90)) == .nothing)
+        #expect(state.probeIfIdle(now: start + .seconds(90)) == .nothing)
         state.receivedSettings()
-        #expect(state.phase == .leaving)
+        #expect(state.phase == .draining)
     }
 }

@@ -8,10 +8,10 @@ import Tracing
 
 @testable import HeraldProvider
 
-/// What a client tells of itself.
-@Suite(.timeLimit(.minutes(1)))
+/// Metrics, logs and traces of a client.
+@Suite(.timeLimit(.minutes(10)))
 struct `a client's metrics and spans` {
-    @Test func `tell of every notification, and hold no secret`() async throws {
+    @Test func `cover every notification, and contain no secret`() async throws {
         try await TestService.run { service in
             let (metrics, tracer) = (TestMetrics(), InMemoryTracer())
             var configuration = service.configuration

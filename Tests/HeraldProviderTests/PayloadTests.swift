@@ -9,7 +9,7 @@ import Testing
         String(decoding: try payload.encoded(for: type), as: UTF8.self)
     }
 
-    @Test func `a text alone is a string`() throws {
+    @Test func `an alert with only a body is a string`() throws {
         #expect(try text(Payload("Dinner \"now\" / ü\n")) == #"{"aps":{"alert":"Dinner \"now\" / ü\u000a"}}"#)
     }
 
@@ -58,7 +58,7 @@ import Testing
         let away: Int
     }
 
-    @Test func `a Live Activity has its state, its times, and words as dictionaries`() throws {
+    @Test func `a Live Activity has its state and times, and localized texts as objects`() throws {
         let now = WallTime(seconds: 1_700_000_000)
         var activity = try LiveActivity(
             starting: "MatchAttributes",
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(arguments: ["", "\u{0}\u{1f}\u{7f}", "\\\"", "𝄞", "\u{2028}"])
-    func `every text comes back as it was`(words: String) throws {
+    func `every text is encoded losslessly`(words: String) throws {
         let encoded = try Payload(words).encoded(for: .alert)
         let object = try JSONSerialization.jsonObject(with: Data(encoded)) as? [String: [String: String]]
         #expect(object?["aps"]?["alert"] == words)

@@ -13,16 +13,16 @@ import Testing
         #expect(try answer(200, fields) == .accepted(PushReceipt(id: "A", uniqueID: "b", explanation: "stored")))
     }
 
-    @Test(arguments: Rejection.allCases)
-    func `every documented reason is known`(rejection: Rejection) throws {
-        let read = try answer(rejection.httpStatus, ["apns-id": "A"], #"{"reason":"\#(rejection.reason)"}"#)
+    @Test(arguments: RefusalReason.allCases)
+    func `every documented reason is known`(refusalReason: RefusalReason) throws {
+        let read = try answer(refusalReason.httpStatus, ["apns-id": "A"], #"{"reason":"\#(refusalReason.reason)"}"#)
         guard case .refused(let refusal) = read else {
             Issue.record("not a refusal: \(read)")
             return
         }
-        #expect(refusal.reason.rejection == rejection)
-        #expect(refusal.status == rejection.httpStatus)
-        #expect(!rejection.explanation.isEmpty && !rejection.explanation.hasSuffix("."))
+        #expect(refusal.reason.known == refusalReason)
+        #expect(refusal.status == refusalReason.httpStatus)
+        #expect(!refusalReason.explanation.isEmpty && !refusalReason.explanation.hasSuffix("."))
     }
 
     @Test func `an unknown reason is kept as it came`() throws {
@@ -31,7 +31,7 @@ import Testing
             return
         }
         #expect(refusal.reason.text == "TooCold")
-        #expect(refusal.reason.rejection == nil)
+        #expect(refusal.reason.known == nil)
         #expect(refusal.id == nil)
     }
 
@@ -46,18 +46,18 @@ import Testing
     }
 
     @Test(arguments: ["\"1454948015990\"", "1.5", "null", "[]"])
-    func `a time that cannot be read takes no reason away`(time: String) throws {
+    func `an unreadable timestamp does not hide the reason`(time: String) throws {
         let body = #"{"reason":"Unregistered","timestamp":\#(time),"explanation":1}"#
         guard case .refused(let refusal) = try answer(410, ["apns-id": "A"], body) else {
             Issue.record("not a refusal")
             return
         }
-        #expect(refusal.reason.rejection == .unregistered)
+        #expect(refusal.reason.known == .unregistered)
         #expect(refusal.since == nil && refusal.explanation == nil)
     }
 
     @Test(arguments: [("30", Duration.seconds(30)), ("-1", .zero), ("soon", nil), (nil, nil)])
-    func `the service says when to come back`(text: String?, pause: Duration?) throws {
+    func `reads retry-after`(text: String?, pause: Duration?) throws {
         let fields = ["apns-id": "A", "retry-after": text].compactMapValues { $0 }
         guard case .refused(let refusal) = try answer(429, fields, #"{"reason":"TooManyRequests"}"#) else {
             Issue.record("not a refusal")
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: ["", "{}", "[", "<html>", #"{"reason":1}"#])
-    func `a refusal without a reason is one if it has an identifier`(body: String) throws {
+    func `a refusal without a reason needs an identifier`(body: String) throws {
         guard case .refused(let refusal) = try answer(500, ["apns-id": "A"], body) else {
             Issue.record("not a refusal")
             return
@@ -79,7 +79,7 @@ import Testing
     @Test(arguments: [
         (200, "", true), (404, "<html>", false), (301, "", false), (500, "{}", true), (502, "", true), (0, "", false),
     ])
-    func `what no push service says is an error`(status: Int, body: String, mayHaveArrived: Bool) {
+    func `an answer that is not from a push service is an error`(status: Int, body: String, mayHaveArrived: Bool) {
         let error = #expect(throws: ProviderError.self) { try answer(status, [:], body) }
         #expect(error?.code == .badAnswer && error?.mayHaveArrived == mayHaveArrived)
     }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct PushRequestTests {
     private func request() -> PushRequest {
         PushRequest(
-            token: DeviceToken(words: (1, 2, 3, 4)),
+            token: PushToken(DeviceToken(words: (1, 2, 3, 4))),
             topic: Topic("com.example.app"),
             payload: []
         )
@@ -52,7 +52,7 @@ import Testing
         #expect(lines(request).contains("apns-expiration: 0"))
     }
 
-    @Test func `a credential does not show what it holds`() {
+    @Test func `the description of a credential contains no key material`() {
         let secret = Array("secret".utf8)
         let key = ProviderCredential.key(pem: secret, id: "ABCDE12345", team: "TEAM123456")
         #expect("\(key)" == "key ABCDE12345 of team TEAM123456")
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: ["", "no key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
-    func `a key that is none is refused before anything is sent`(pem: String) {
+    func `an invalid key is refused before anything is sent`(pem: String) {
         let credential = ProviderCredential.key(pem: Array(pem.utf8), id: "ABCDE12345", team: "TEAM123456")
         let error = #expect(throws: ProviderError.self) {
             try ProviderClient(ProviderConfiguration(host: "localhost", port: 1, credential: credential))
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: ["", "no certificate"])
-    func `a certificate that is none is refused before anything is sent`(pem: String) {
+    func `an invalid certificate is refused before anything is sent`(pem: String) {
         let credential = ProviderCredential.certificate(pem: Array(pem.utf8))
         let error = #expect(throws: ProviderError.self) {
             try ProviderClient(ProviderConfiguration(host: "localhost", port: 1, credential: credential))
@@ -77,7 +77,7 @@ import Testing
         #expect(error?.code == .badCredential)
     }
 
-    @Test func `nobody at the port is an error that says so`() async throws {
+    @Test func `a closed port is reported as such`() async throws {
         let pem = Array(P256.Signing.PrivateKey().pemRepresentation.utf8)
         let credential = ProviderCredential.key(pem: pem, id: "ABCDE12345", team: "TEAM123456")
         var configuration = ProviderConfiguration(host: "127.0.0.1", port: 1, credential: credential)

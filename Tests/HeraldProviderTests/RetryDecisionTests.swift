@@ -27,12 +27,12 @@ import Testing
         )
     }
 
-    @Test(arguments: Rejection.allCases)
-    mutating func `repeats what is refused for the moment, and nothing else`(rejection: Rejection) {
+    @Test(arguments: RefusalReason.allCases)
+    mutating func `retries temporary refusals, and nothing else`(refusalReason: RefusalReason) {
         var decision = decision()
-        let event = refusal(rejection.reason, rejection.httpStatus)
+        let event = refusal(refusalReason.reason, refusalReason.httpStatus)
         let step = decision.next(event, now: start, chance: 1, budget: &budget)
-        #expect(step == (rejection.advice == .retryLater ? .again(after: .milliseconds(500)) : .report))
+        #expect(step == (refusalReason.advice == .retryLater ? .again(after: .milliseconds(500)) : .report))
     }
 
     @Test(arguments: [(429, true), (503, true), (599, true), (400, false), (403, false), (410, false)])
@@ -57,32 +57,32 @@ import Testing
         #expect(steps == 4)
     }
 
-    @Test mutating func `begins no pause that ends after the time limit`() {
+    @Test mutating func `starts no pause that ends after the time limit`() {
         var decision = decision()
         let event = refusal("ServiceUnavailable", 503)
         #expect(decision.next(event, now: start + .milliseconds(99_500), chance: 1, budget: &budget) == .report)
     }
 
-    @Test mutating func `repeats what may have arrived only where that was chosen`() {
+    @Test mutating func `retries an ambiguous attempt only if configured`() {
         var careful = decision()
         #expect(careful.next(.ambiguous, now: start, chance: 1, budget: &budget) == .report)
         var bold = decision { $0.repeatsAmbiguous = true }
         #expect(bold.next(.ambiguous, now: start, chance: 1, budget: &budget) == .again(after: .milliseconds(500)))
     }
 
-    @Test mutating func `repeats at once with a new provider token`() {
+    @Test mutating func `retries at once with a new provider token`() {
         var decision = decision()
         #expect(decision.next(.renewed, now: start, chance: 1, budget: &budget) == .again(after: .zero))
     }
 
-    @Test mutating func `never repeats under the policy never`() {
+    @Test mutating func `never retries under the policy never`() {
         for event in [.untouched, .renewed, .ambiguous, refusal("Shutdown", 503)] {
             var decision = RetryDecision(policy: .never, deadline: start + .seconds(100))
             #expect(decision.next(event, now: start, chance: 1, budget: &budget) == .report)
         }
     }
 
-    @Test mutating func `repeats a tenth of what it sends once the reserve is used up`() {
+    @Test mutating func `retries a tenth of the answers once the reserve is used up`() {
         var repeated = 0
         for _ in 0..<1100 {
             var decision = decision()

@@ -1,7 +1,7 @@
 import Crypto
 import Foundation
-import HeraldDoor
 import HeraldGateway
+import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import HeraldTestSupport
@@ -19,19 +19,19 @@ final class TestService: Sendable {
     let trust: TestTrust
     let key: TestProviderKey
     let ledger = Ledger()
-    let drills: DrillDesk
+    let drills: DrillService
     let channels: ChannelScene
     let port: Int
-    private let office: TrustOffice
+    private let trustService: TrustService
     private let gateway: Gateway
 
     private init(streams: Int?) async throws {
-        trust = try TestTrust()
+        trust = try await TestTrust()
         channels = ChannelScene(clock: trust.clock)
-        key = try trust.providerKey("com.example.app")
-        office = try trust.office()
+        key = try await trust.providerKey("com.example.app")
+        trustService = try await trust.service()
         let server = try trust.folder.serverCertificate()
-        let tls = DoorTLS(
+        let tls = ListenerTLS(
             certificateChain: server.chain,
             privateKeyPEM: server.keyPEM,
             clientAuthority: PEMBundle.der(trust.folder.providerAuthority.certificate),
@@ -39,17 +39,21 @@ final class TestService: Sendable {
             applicationProtocols: ["h2"]
         )
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        drills = DrillDesk(clock: trust.clock, logger: quiet)
+        drills = DrillService(clock: trust.clock, logger: quiet)
         var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
+        // A busy machine takes long for handshakes and first requests.
+        configuration.listener.handshakeTimeout = .seconds(600)
+        configuration.listener.unknownAge = .seconds(600)
         if let streams { configuration.http2.concurrentStreams = streams }
         gateway = Gateway(
             configuration: configuration,
             group: MultiThreadedEventLoopGroup.singleton,
             context: try tls.makeContext(),
-            admission: Admission(trust: office, apps: OneApp()),
-            letterBox: ledger,
-            channels: channels.office,
-            clock: trust.clock,
+            admission: Admission(trust: trustService, apps: OneApp()),
+            sink: ledger,
+            channels: channels.service,
+            // The clients' tokens have the machine's time.
+            clock: ServiceClock(),
             logger: quiet,
             drills: drills
         )
@@ -62,7 +66,7 @@ final class TestService: Sendable {
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { await service.gateway.run() }
             group.addTask { await service.drills.run() }
-            group.addTask { await service.channels.office.run() }
+            group.addTask { await service.channels.service.run() }
             do {
                 try await body(service)
             } catch {
@@ -89,7 +93,7 @@ final class TestService: Sendable {
     /// A notification to a device of its own.
     func request(_ number: Int) -> PushRequest {
         let slot = Slot(device: DeviceNumber(UInt64(number) + 1), app: AppNumber(1))
-        let token = office.seal.seal(TokenContents(slot: slot, generation: 1))
+        let token = PushToken(trustService.seal.seal(TokenContents(slot: slot, generation: 1)))
         return PushRequest(token: token, topic: Self.topic, payload: Array(#"{"aps":{"alert":"hi"}}"#.utf8))
     }
 
@@ -107,20 +111,20 @@ private struct OneApp: AppDirectory {
 }
 
 /// A post office that accepts everything, and counts how often it did.
-final class Ledger: LetterBox {
+final class Ledger: NotificationSink {
     let longestStorage = Duration.seconds(30 * 86_400)
     private let counts = Mutex([NotificationID: Int]())
 
     var accepted: [NotificationID: Int] { counts.withLock { $0 } }
 
-    func post(_ letter: Letter, generation: UInt32) -> PostDecision {
-        counts.withLock { $0[letter.notification.id, default: 0] += 1 }
+    func post(_ envelope: Envelope, generation: UInt32) -> PostDecision {
+        counts.withLock { $0[envelope.notification.id, default: 0] += 1 }
         return .accepted
     }
 
-    func discard(_ letter: Letter, generation: UInt32, as state: JournalState) -> PostDecision { .accepted }
+    func discard(_ envelope: Envelope, generation: UInt32, as state: JournalState) -> PostDecision { .accepted }
 
-    func note(_ state: JournalState, about notification: HeraldModel.Notification) {
+    func record(_ state: JournalState, about notification: HeraldModel.Notification) {
         // There is no journal.
     }
 }

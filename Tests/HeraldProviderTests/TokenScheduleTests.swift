@@ -15,7 +15,7 @@ import Testing
         return schedule
     }
 
-    @Test func `a token is made anew after fifty minutes`() {
+    @Test func `a token is replaced after fifty minutes`() {
         #expect(TokenSchedule().token(wall: wall, now: start) == nil)
         let schedule = held()
         #expect(schedule.token(wall: wall + .seconds(2999), now: start + .seconds(2999)) == "A")
@@ -28,7 +28,7 @@ import Testing
         #expect(schedule.token(wall: wall + .seconds(600), now: start + .seconds(1)) == "A")
     }
 
-    @Test func `a token from the future, or of a clock that was an hour slow, is made anew`() {
+    @Test func `a token from the future, or of a clock that was an hour slow, is replaced`() {
         let schedule = held()
         #expect(schedule.token(wall: wall - .seconds(61), now: start + .seconds(1)) == nil)
         #expect(schedule.token(wall: wall + .seconds(3600), now: start + .seconds(1)) == nil)

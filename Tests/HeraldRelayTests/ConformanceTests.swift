@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldRelay
 
-/// What a store must do, in either database.
+/// Contract of a relay store, for both databases.
 @Suite struct ConformanceTests {
     @Test(arguments: Engine.all) func aRowIsClaimedOnceAndKeepsItsIdentifier(_ engine: Engine) async throws {
         try await engine.with { store in
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func theOldestComeFirstAndNoMoreThanAsked(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func theOldestAreClaimedFirstUpToTheLimit(_ engine: Engine) async throws {
         try await engine.with { store in
             var ids: [Int64] = []
             for _ in 0..<5 { ids.append(try await store.queue()) }
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func aLongQueueLeavesNothingBehindThatWasTried(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func aLongQueueDoesNotDelayRetries(_ engine: Engine) async throws {
         try await engine.with { store in
             var ids: [Int64] = []
             for _ in 0..<3 { ids.append(try await store.queue()) }
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func onlyWhatWasSentHasATime(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func onlySentRowsHaveATime(_ engine: Engine) async throws {
         try await engine.with { store in
             for status in FinalStatus.allCases where status != .sent {
                 let id = try await store.queue()
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func aRowComesBackWhenItsTimeHasCome(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func aRowIsClaimedAgainWhenItIsDue(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue()
             let row = try #require(try await store.claim().first)
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func anotherTimeWakesARowThatWaits(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func aNewSendTimeWakesAWaitingRow(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue()
             let row = try #require(try await store.claim().first)
@@ -113,11 +113,11 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func aRowForManyIsWhatItsPartsBecome(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func aRowForManyTokensFollowsItsParts(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue("[\"\(Words.token)\",\"\(Words.other)\"]")
             _ = try await store.claim()
-            try await store.spread(id, to: [Words.token, Words.other], owner: "one")
+            try await store.fanOut(id, to: [Words.token, Words.other], owner: "one")
             let parts = try await store.claim()
             #expect(parts.map { $0[.deviceToken].text } == [Words.token, Words.other])
             #expect(parts.allSatisfy { $0.parent == id && $0[.payload].text == Words.payload })
@@ -133,19 +133,19 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func aTokenIsDeadUnlessItWasRegisteredSince(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func aTokenIsDeadUnlessRegisteredSince(_ engine: Engine) async throws {
         try await engine.with { store in
             var device = DeviceEntry(token: Words.token, topic: "com.example.chat")
             device.user = "ann"
             device.registered = Words.now
             try await store.register(device)
-            func death(_ seconds: Int) -> Death {
-                Death(token: Words.token, topic: device.topic, time: Words.now + .seconds(seconds), evidence: "410")
+            func dead(_ seconds: Int) -> DeadToken {
+                DeadToken(token: Words.token, topic: device.topic, time: Words.now + .seconds(seconds), evidence: "410")
             }
-            #expect(try await store.bury([death(-5)], held: false) == 0)
+            #expect(try await store.markDead([dead(-5)], held: false) == 0)
             #expect(try await store.tokens(of: "ann", topic: device.topic, limit: 9) == [Words.token])
-            #expect(try await store.bury([death(5)], held: false) == 1)
-            #expect(try await store.bury([death(6)], held: false) == 0)
+            #expect(try await store.markDead([dead(5)], held: false) == 1)
+            #expect(try await store.markDead([dead(6)], held: false) == 0)
             #expect(try await store.tokens(of: "ann", topic: device.topic, limit: 9).isEmpty)
             try await store.queue()
             #expect(try await store.claim().first?.device?.isDead == true)
@@ -155,61 +155,61 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func marksAreUndone(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func deadTokensAreRevived(_ engine: Engine) async throws {
         try await engine.with { store in
-            let deaths = [Words.token, Words.other].map {
-                Death(token: $0, topic: "com.example.chat", time: Words.now, evidence: "410")
+            let deadTokens = [Words.token, Words.other].map {
+                DeadToken(token: $0, topic: "com.example.chat", time: Words.now, evidence: "410")
             }
-            #expect(try await store.bury(deaths, held: false) == 2)
+            #expect(try await store.markDead(deadTokens, held: false) == 2)
             #expect(try await store.progress(at: Words.now).deadDevices == 2)
             func revive(_ selection: DeviceSelection) async throws -> Int {
-                try await store.revive(selection, at: Words.now).tokens
+                try await store.revive(selection).tokens
             }
             #expect(try await revive(DeviceSelection(tokens: [Words.token.uppercased()])) == 1)
             #expect(try await revive(DeviceSelection(since: Words.now + .seconds(1))) == 0)
             #expect(try await revive(DeviceSelection(topic: "com.example.chat")) == 1)
             #expect(try await store.progress(at: Words.now).deadDevices == 0)
-            #expect(try await store.bury(deaths, held: true) == 2)
+            #expect(try await store.markDead(deadTokens, held: true) == 2)
             let progress = try await store.progress(at: Words.now)
             #expect(progress.deadDevices == 0 && progress.heldDevices == 2)
         }
     }
 
-    @Test(arguments: Engine.all) func brakesStayUntilTheyAreTakenOff(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func openBreakersStayUntilAnOperatorResetsThem(_ engine: Engine) async throws {
         try await engine.with { store in
-            func apps() async throws -> [String] { try await store.progress(at: Words.now).brakes.map(\.app) }
+            func apps() async throws -> [String] { try await store.progress(at: Words.now).breakers.map(\.app) }
             for name in ["a.b (production)", "a.b (sandbox)", "c.d (production)"] {
-                let alarm = DeathBrake.Alarm(app: name, deaths: 21, answers: 30, since: Words.now)
-                try await store.keep(alarm)
-                try await store.keep(alarm)
+                let trip = DeadTokenBreaker.Trip(app: name, deadTokens: 21, answers: 30, since: Words.now)
+                try await store.save(trip)
+                try await store.save(trip)
             }
-            let first = try #require(try await store.progress(at: Words.now).brakes.first)
-            #expect(first.deaths == 21 && first.answers == 30)
-            // The moment is kept to the millisecond: another would be taken for another brake.
+            let first = try #require(try await store.progress(at: Words.now).breakers.first)
+            #expect(first.deadTokens == 21 && first.answers == 30)
+            // The moment is kept to the millisecond: another would be taken for another breaker.
             #expect(WallTime(rfc3339: first.since) == Words.now)
             // Single tokens, and what died of late, say nothing of the cause.
-            _ = try await store.revive(DeviceSelection(tokens: [Words.token], topic: "a.b"), at: Words.now)
-            _ = try await store.revive(DeviceSelection(since: Words.now), at: Words.now)
+            _ = try await store.revive(DeviceSelection(tokens: [Words.token], topic: "a.b"))
+            _ = try await store.revive(DeviceSelection(since: Words.now))
             #expect(try await apps().count == 3)
-            let some = try await store.revive(DeviceSelection(topic: "a.b", since: Words.now), at: Words.now)
-            #expect(some.brakes == ["a.b (production)", "a.b (sandbox)"])
+            let some = try await store.revive(DeviceSelection(topic: "a.b", since: Words.now))
+            #expect(some.breakers == ["a.b (production)", "a.b (sandbox)"])
             #expect(try await apps() == ["c.d (production)"])
-            #expect(try await store.revive(DeviceSelection(), at: Words.now).brakes == ["c.d (production)"])
+            #expect(try await store.revive(DeviceSelection()).breakers == ["c.d (production)"])
             #expect(try await apps().isEmpty)
         }
     }
 
-    @Test(arguments: Engine.all) func aQueueOfBeforeGetsTheTablesThatItMisses(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func missingTablesAreCreated(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue()
-            try await store.run("DROP TABLE push_brakes")
+            try await store.run("DROP TABLE push_breakers")
             try await store.prepare()
-            #expect(try await store.progress(at: Words.now).brakes.isEmpty)
+            #expect(try await store.progress(at: Words.now).breakers.isEmpty)
             #expect(try await store.claim().map(\.id) == [id])
         }
     }
 
-    @Test(arguments: Engine.all) func questionsAreCountedApartFromTries(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func lookupsAreCountedApartFromAttempts(_ engine: Engine) async throws {
         try await engine.with { store in
             let id = try await store.queue()
             _ = try await store.claim()
@@ -217,20 +217,20 @@ import Testing
             var now = Words.now + .seconds(61)
             for count in 0..<12 {
                 let row = try #require(try await store.claim(at: now).first)
-                #expect(row.isUncertain && row.questions == count && row.attempts == 0)
+                #expect(row.isUncertain && row.lookups == count && row.attempts == 0)
                 now = now + .seconds(9)
-                _ = try await store.finish(row, .ask(now, reason: "Uncertain", questions: count + 1))
+                _ = try await store.finish(row, .lookUp(now, reason: "Uncertain", lookups: count + 1))
             }
             #expect(try await store.progress(at: now - .seconds(1)).waiting == ["Uncertain": 1])
-            // Sent again, the questions begin anew.
+            // Sent again, the lookups begin anew.
             let row = try #require(try await store.claim(at: now).first)
             _ = try await store.finish(row, .later(now, reason: "TimedOut", uncertain: true, counts: true))
             let again = try #require(try await store.claim(at: now).first)
-            #expect(again.id == id && again.isUncertain && again.questions == 0 && again.attempts == 1)
+            #expect(again.id == id && again.isUncertain && again.lookups == 0 && again.attempts == 1)
         }
     }
 
-    @Test(arguments: Engine.all) func whatManyRowsBecomeAlikeIsWrittenForEach(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func equalOutcomesAreWrittenForEachRow(_ engine: Engine) async throws {
         try await engine.with { store in
             for _ in 0..<6 { try await store.queue() }
             let rows = try await store.claim(5)
@@ -253,11 +253,11 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func aRowWhosePartsWereDeletedEnds(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func aRowWhosePartsWereDeletedIsFinished(_ engine: Engine) async throws {
         try await engine.with { store in
             let (half, none, open) = (try await store.queue(), try await store.queue(), try await store.queue())
             #expect(try await store.claim().count == 3)
-            for id in [half, none, open] { try await store.spread(id, to: ["a", "b"], owner: "one") }
+            for id in [half, none, open] { try await store.fanOut(id, to: ["a", "b"], owner: "one") }
             let parts = try await store.claim().filter { $0.parent == half }
             try #require(parts.count == 2)
             #expect(try await store.finish(parts[0], .final(.sent, reason: nil)).count == 1)
@@ -273,7 +273,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func progressTellsWhatWaitsFromWhatIsStuck(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func progressDistinguishesScheduledFromStuckRows(_ engine: Engine) async throws {
         try await engine.with { store in
             let rows = [
                 try await store.queue(), try await store.queue(), try await store.queue(), try await store.queue(),
@@ -300,7 +300,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func whatIsDoneIsQueuedAgainOrDeleted(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func finalRowsAreRetriedOrPurged(_ engine: Engine) async throws {
         try await engine.with { store in
             for status in [FinalStatus.sent, .refused, .failed] {
                 try await store.queue()
@@ -318,6 +318,39 @@ import Testing
         }
     }
 
+    @Test(arguments: Engine.all) func rowsInDoubtAreCountedAndRetried(_ engine: Engine) async throws {
+        try await engine.with { store in
+            let ends: [RowOutcome.Change] = [
+                .final(.failed, reason: RowOutcome.inDoubt), .final(.expired, reason: RowOutcome.inDoubt),
+                .final(.failed, reason: "NoCredential"),
+                .later(Words.now, reason: "Uncertain", uncertain: true, counts: true),
+            ]
+            for end in ends {
+                try await store.queue()
+                _ = try await store.finish(try #require(try await store.claim().last), end)
+            }
+            #expect(try await store.progress(at: Words.now).inDoubt == 2)
+            let selection = RowSelection(statuses: [.refused, .failed, .expired], reason: RowOutcome.inDoubt)
+            #expect(try await store.retry(selection) == 2)
+            #expect(try await store.progress(at: Words.now).inDoubt == 0)
+        }
+    }
+
+    @Test(arguments: Engine.all) func tokensOfAnyLengthAreRegisteredAndDie(_ engine: Engine) async throws {
+        try await engine.with { store in
+            for length in [1, 54, 100] {
+                let token = String(repeating: "ab", count: length)
+                var device = DeviceEntry(token: token, topic: "com.example.chat")
+                device.registered = Words.now - .seconds(60)
+                try await store.register(device)
+                let dead = DeadToken(token: token, topic: "com.example.chat", time: Words.now, evidence: "410")
+                #expect(try await store.markDead([dead], held: false) == 1)
+                try await store.queue(token.uppercased())
+                #expect(try await store.claim().first?.device?.isDead == true)
+            }
+        }
+    }
+
     @Test(arguments: Engine.all) func templatesAreFoundByLanguage(_ engine: Engine) async throws {
         try await engine.with { store in
             try await store.run("INSERT INTO push_templates (name, payload) VALUES ('hi', '{}')")
@@ -327,7 +360,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func othersWritingIsTold(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func writesOfOtherProgramsAreReported(_ engine: Engine) async throws {
         try await engine.withBare { store, address in
             try await store.prepare()
             let second = try SQLRelayStore.open(address)
@@ -342,7 +375,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Engine.all) func tablesThatAreOthersAreRefused(_ engine: Engine) async throws {
+    @Test(arguments: Engine.all) func tablesWithOtherColumnsAreRefused(_ engine: Engine) async throws {
         try await engine.withBare { store, _ in
             try await store.run("CREATE TABLE push_queue (id integer)")
             await #expect(throws: RelayStoreError.self) { try await store.prepare() }

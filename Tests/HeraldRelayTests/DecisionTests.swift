@@ -6,12 +6,12 @@ import Testing
 @testable import HeraldRelay
 
 @Suite struct DecisionTests {
-    @Test func pausesGrowToACap() {
-        let policy = RetryPolicy()
-        #expect(policy.pause(after: 1, share: 1) == .seconds(1))
-        #expect(policy.pause(after: 1, share: 0) == .milliseconds(500))
-        #expect(policy.pause(after: 4, share: 1) == .seconds(8))
-        #expect(policy.pause(after: 4000, share: 1) == .seconds(300))
+    @Test func pausesGrowToALimit() {
+        let backOff = RetryBackOff()
+        #expect(backOff.pause(after: 1, share: 1) == .seconds(1))
+        #expect(backOff.pause(after: 1, share: 0) == .milliseconds(500))
+        #expect(backOff.pause(after: 4, share: 1) == .seconds(8))
+        #expect(backOff.pause(after: 4000, share: 1) == .seconds(300))
     }
 
     private func answer(_ status: Int, _ reason: String, timestamp: Int64? = nil) throws -> SendResult {
@@ -21,7 +21,7 @@ import Testing
     }
 
     private func change(_ result: SendResult, attempts: Int = 0, life: Int = 3600) -> RowOutcome.Change {
-        AnswerRules().change(
+        RetryRules().change(
             after: result,
             attempts: attempts,
             deadline: Words.now + .seconds(life),
@@ -44,19 +44,19 @@ import Testing
         #expect(change(try answer(503, "Novelty")) == .later(soon, reason: "Novelty", uncertain: false, counts: true))
         #expect(change(try answer(418, "Novelty")) == .final(.refused, reason: "Novelty"))
         #expect(change(.uncertain("TimedOut")) == .later(soon, reason: "TimedOut", uncertain: true, counts: true))
-        #expect(change(.impossible("BadCredential")) == .final(.failed, reason: "BadCredential"))
+        #expect(change(.invalid("BadCredential")) == .final(.failed, reason: "BadCredential"))
     }
 
-    @Test func whatComesTooLateIsNotSent() throws {
+    @Test func aLateRowExpires() throws {
         #expect(change(try answer(503, "Shutdown"), attempts: 9, life: 60) == .final(.expired, reason: "Shutdown"))
     }
 
-    @Test func onlyGoneIsDeath() throws {
-        for (status, reason, isDeath) in [
+    @Test func onlyStatus410ReportsADeadToken() throws {
+        for (status, reason, isDead) in [
             (410, "Unregistered", true), (410, "ExpiredToken", true), (400, "BadDeviceToken", false),
         ] {
             guard case .answered(.refused(let refusal)) = try answer(status, reason) else { throw CancellationError() }
-            #expect(AnswerRules.isDeath(refusal) == isDeath)
+            #expect(RetryRules.isDeadToken(refusal) == isDead)
         }
     }
 
@@ -64,92 +64,92 @@ import Testing
         guard case .answered(.refused(let refusal)) = try answer(400, "a b\\u0000\\n';--c") else {
             throw CancellationError()
         }
-        #expect(AnswerRules.word(for: refusal) == "abc")
+        #expect(RetryRules.word(for: refusal) == "abc")
     }
 
-    @Test func manyDeathsPutTheBrakeOn() {
-        var brake = DeathBrake()
+    @Test func manyDeadTokensOpenTheBreaker() {
+        var breaker = DeadTokenBreaker()
         for index in 0..<20 {
-            #expect(brake.note(app: "a", answers: 1, deaths: 1, at: Words.now + .seconds(index)).mayMark)
+            #expect(breaker.note(app: "a", answers: 1, deadTokens: 1, at: Words.now + .seconds(index)).mayMark)
         }
-        let last = brake.note(app: "a", answers: 1, deaths: 1, at: Words.now + .seconds(20))
-        #expect(!last.mayMark && last.alarm?.deaths == 21)
-        #expect(brake.alarms.map(\.app) == ["a"])
+        let last = breaker.note(app: "a", answers: 1, deadTokens: 1, at: Words.now + .seconds(20))
+        #expect(!last.mayMark && last.trip?.deadTokens == 21)
+        #expect(breaker.trips.map(\.app) == ["a"])
         // It stays on, is told once, and is the app's own.
-        let more = brake.note(app: "a", answers: 1, deaths: 1, at: Words.now + .seconds(9000))
-        #expect(!more.mayMark && more.alarm == nil)
-        #expect(brake.note(app: "b", answers: 1, deaths: 1, at: Words.now).mayMark)
+        let more = breaker.note(app: "a", answers: 1, deadTokens: 1, at: Words.now + .seconds(9000))
+        #expect(!more.mayMark && more.trip == nil)
+        #expect(breaker.note(app: "b", answers: 1, deadTokens: 1, at: Words.now).mayMark)
     }
 
-    @Test func aShareThatIsUsualIsNot() {
-        var brake = DeathBrake()
+    @Test func aUsualShareDoesNotOpenTheBreaker() {
+        var breaker = DeadTokenBreaker()
         // A fifth is much, but it is what there always is.
         var now = Words.now
         for _ in 0..<200 {
-            #expect(brake.note(app: "a", answers: 10, deaths: 1, at: now).mayMark)
+            #expect(breaker.note(app: "a", answers: 10, deadTokens: 1, at: now).mayMark)
             now = now + .seconds(60)
         }
-        #expect(brake.note(app: "a", answers: 300, deaths: 75, at: now).mayMark)
-        let flood = brake.note(app: "a", answers: 300, deaths: 299, at: now)
-        #expect(flood.alarm != nil)
+        #expect(breaker.note(app: "a", answers: 300, deadTokens: 75, at: now).mayMark)
+        let flood = breaker.note(app: "a", answers: 300, deadTokens: 299, at: now)
+        #expect(flood.trip != nil)
     }
 
-    @Test func ofABigListAFewAreLetThrough() {
-        var brake = DeathBrake()
-        #expect(brake.note(app: "a", answers: 100_000, deaths: 9000, at: Words.now).mayMark)
-        var other = DeathBrake()
-        #expect(!other.note(app: "a", answers: 100_000, deaths: 11_000, at: Words.now).mayMark)
+    @Test func aSmallShareOfManyAnswersDoesNotOpenTheBreaker() {
+        var breaker = DeadTokenBreaker()
+        #expect(breaker.note(app: "a", answers: 100_000, deadTokens: 9000, at: Words.now).mayMark)
+        var other = DeadTokenBreaker()
+        #expect(!other.note(app: "a", answers: 100_000, deadTokens: 11_000, at: Words.now).mayMark)
     }
 
-    @Test func aServiceThatIsAwayRestsEverLonger() {
-        var rest = RouteRest(RetryPolicy())
-        #expect(rest.wait(at: Words.now) == nil)
-        rest.failed("Unreachable", at: Words.now, share: 1)
-        #expect(rest.wait(at: Words.now) == Words.now + .seconds(1))
+    @Test func theBreakerOfAnUnreachableServiceBacksOff() {
+        var breaker = CircuitBreaker(RetryBackOff())
+        #expect(breaker.openUntil(at: Words.now) == nil)
+        breaker.failed("Unreachable", at: Words.now, share: 1)
+        #expect(breaker.openUntil(at: Words.now) == Words.now + .seconds(1))
         // Those that were on their way fail with it, and do not count.
-        rest.failed("Unreachable", at: Words.now, share: 1)
+        breaker.failed("Unreachable", at: Words.now, share: 1)
         let later = Words.now + .seconds(1)
-        #expect(rest.wait(at: later) == nil)
-        rest.failed("Unreachable", at: later, share: 1)
-        #expect(rest.wait(at: later) == later + .seconds(2))
-        rest.answered()
-        #expect(rest.wait(at: later) == nil && rest.reason == nil)
+        #expect(breaker.openUntil(at: later) == nil)
+        breaker.failed("Unreachable", at: later, share: 1)
+        #expect(breaker.openUntil(at: later) == later + .seconds(2))
+        breaker.succeeded()
+        #expect(breaker.openUntil(at: later) == nil && breaker.reason == nil)
     }
 
-    @Test func aCredentialThatIsNotAcceptedRestsItsTopic() throws {
-        var rest = CredentialRest(RetryPolicy())
+    @Test func aRefusedCredentialOpensTheBreakerOfItsTopic() throws {
+        var breaker = CredentialBreaker(RetryBackOff())
         let (mine, other) = (try #require(Topic("com.example.chat")), try #require(Topic("com.example.mail")))
         let later = Words.now + .seconds(1)
-        #expect(rest.admit(mine, at: Words.now) == nil)
-        let first = rest.refused(mine, "InvalidProviderToken", at: Words.now, share: 1)
+        #expect(breaker.admit(mine, at: Words.now) == nil)
+        let first = breaker.refused(mine, "InvalidProviderToken", at: Words.now, share: 1)
         #expect(first.until == later && first.isNew)
         // Those that were on their way are refused with it, and do not count; another topic goes on.
-        #expect(rest.refused(mine, "InvalidProviderToken", at: Words.now, share: 1).until == later)
-        #expect(rest.admit(mine, at: Words.now) == later && rest.admit(other, at: Words.now) == nil)
+        #expect(breaker.refused(mine, "InvalidProviderToken", at: Words.now, share: 1).until == later)
+        #expect(breaker.admit(mine, at: Words.now) == later && breaker.admit(other, at: Words.now) == nil)
         // One is tried, and the others wait for it.
-        #expect(rest.admit(mine, at: later) == nil)
-        #expect(rest.admit(mine, at: later) == later + .seconds(2))
-        let second = rest.refused(mine, "InvalidProviderToken", at: later, share: 1)
+        #expect(breaker.admit(mine, at: later) == nil)
+        #expect(breaker.admit(mine, at: later) == later + .seconds(2))
+        let second = breaker.refused(mine, "InvalidProviderToken", at: later, share: 1)
         #expect(second.until == later + .seconds(2) && !second.isNew)
         // A trial without an answer is followed by another.
-        #expect(rest.admit(mine, at: second.until) == nil)
-        rest.unanswered(mine, at: second.until)
-        #expect(rest.admit(mine, at: second.until + .seconds(2)) == nil)
-        let accepted = (rest.accepted(other), rest.accepted(mine), rest.accepted(mine))
+        #expect(breaker.admit(mine, at: second.until) == nil)
+        breaker.unanswered(mine, at: second.until)
+        #expect(breaker.admit(mine, at: second.until + .seconds(2)) == nil)
+        let accepted = (breaker.accepted(other), breaker.accepted(mine), breaker.accepted(mine))
         #expect(accepted == (false, true, false))
-        #expect(rest.admit(mine, at: Words.now) == nil && rest.troubles.isEmpty)
+        #expect(breaker.admit(mine, at: Words.now) == nil && breaker.failures.isEmpty)
     }
 
-    @Test func noMoreTopicsAreToldApartThanItHolds() throws {
-        var rest = CredentialRest(RetryPolicy())
-        for number in 0...CredentialRest.maximumTopics + 1 {
+    @Test func theNumberOfTopicsIsBounded() throws {
+        var breaker = CredentialBreaker(RetryBackOff())
+        for number in 0...CredentialBreaker.maximumTopics + 1 {
             let topic = try #require(Topic("com.example.t\(number)"))
-            _ = rest.refused(topic, "Forbidden", at: Words.now, share: 1)
-            #expect(rest.admit(topic, at: Words.now) != nil)
+            _ = breaker.refused(topic, "Forbidden", at: Words.now, share: 1)
+            #expect(breaker.admit(topic, at: Words.now) != nil)
         }
-        #expect(rest.troubles.count == CredentialRest.maximumTopics + 1)
-        #expect(rest.accepted(try #require(Topic("com.example.t0"))))
-        #expect(rest.troubles.count == CredentialRest.maximumTopics - 1)
+        #expect(breaker.failures.count == CredentialBreaker.maximumTopics + 1)
+        #expect(breaker.accepted(try #require(Topic("com.example.t0"))))
+        #expect(breaker.failures.count == CredentialBreaker.maximumTopics - 1)
     }
 
     @Test(arguments: [
@@ -160,35 +160,43 @@ import Testing
         (400, "MissingTopic", true, false), (410, "Unregistered", true, false), (429, "TooManyRequests", true, false),
         (429, "TooManyProviderTokenUpdates", true, false), (503, "Shutdown", true, false),
     ])
-    func whoseFaultARefusalIs(_ status: Int, _ reason: String, _ isNamed: Bool, _ isCredential: Bool) throws {
+    func refusalsConcernTheCredentialOrTheRow(
+        _ status: Int,
+        _ reason: String,
+        _ isNamed: Bool,
+        isCredential: Bool
+    ) throws {
         guard case .answered(.refused(let refusal)) = try answer(status, reason) else { throw CancellationError() }
-        #expect(AnswerRules.isAboutCredential(refusal, isNamed: isNamed) == isCredential)
+        #expect(RetryRules.isAboutCredential(refusal, isNamed: isNamed) == isCredential)
     }
 
-    @Test func aBrakeIsWhatTheDatabaseSays() {
-        var brake = DeathBrake()
-        let alarm = DeathBrake.Alarm(app: "a (production)", deaths: 21, answers: 21, since: Words.now)
-        #expect(alarm.topic == "a")
+    @Test func theDatabaseDecidesWhichBreakersAreOpen() {
+        var breaker = DeadTokenBreaker()
+        let trip = DeadTokenBreaker.Trip(app: "a (production)", deadTokens: 21, answers: 21, since: Words.now)
+        #expect(trip.topic == "a")
         // Somebody else put it on, or this relay before it was started again.
-        #expect(brake.follow([alarm], known: []).on == [alarm])
-        #expect(!brake.note(app: alarm.app, answers: 1, deaths: 1, at: Words.now).mayMark)
-        #expect(brake.follow([alarm], known: brake.kept).on.isEmpty && brake.alarms == [alarm])
+        #expect(breaker.reconcile([trip], known: []).opened == [trip])
+        #expect(!breaker.note(app: trip.app, answers: 1, deadTokens: 1, at: Words.now).mayMark)
+        #expect(breaker.reconcile([trip], known: breaker.stored).opened.isEmpty && breaker.trips == [trip])
         // An operator took it off: what put it on is forgotten.
-        #expect(brake.follow([], known: brake.kept).off == [alarm])
-        #expect(brake.alarms.isEmpty && brake.note(app: alarm.app, answers: 1, deaths: 1, at: Words.now).mayMark)
+        #expect(breaker.reconcile([], known: breaker.stored).reset == [trip])
+        #expect(breaker.trips.isEmpty && breaker.note(app: trip.app, answers: 1, deadTokens: 1, at: Words.now).mayMark)
         // One that is not written yet is not taken for one that was taken off.
-        let own = brake.note(app: "b", answers: 30, deaths: 30, at: Words.now).alarm
-        #expect(brake.unkept == [own] && brake.follow([], known: brake.kept).off.isEmpty && brake.alarms == [own])
-        if let own { brake.isKept(own) }
-        #expect(brake.unkept.isEmpty && brake.kept == [own])
+        let own = breaker.note(app: "b", answers: 30, deadTokens: 30, at: Words.now).trip
+        #expect(
+            breaker.unstored == [own] && breaker.reconcile([], known: breaker.stored).reset.isEmpty
+                && breaker.trips == [own]
+        )
+        if let own { breaker.didStore(own) }
+        #expect(breaker.unstored.isEmpty && breaker.stored == [own])
     }
 
-    @Test func oneSilenceIsNotTheService() {
-        var rest = RouteRest(RetryPolicy())
-        for _ in 1..<RouteRest.patience { rest.silent("TimedOut", at: Words.now, share: 1) }
-        #expect(rest.wait(at: Words.now) == nil)
-        rest.silent("TimedOut", at: Words.now, share: 1)
-        #expect(rest.wait(at: Words.now) != nil)
+    @Test func fewTimeoutsDoNotOpenTheBreaker() {
+        var breaker = CircuitBreaker(RetryBackOff())
+        for _ in 1..<CircuitBreaker.timeoutThreshold { breaker.timedOut("TimedOut", at: Words.now, share: 1) }
+        #expect(breaker.openUntil(at: Words.now) == nil)
+        breaker.timedOut("TimedOut", at: Words.now, share: 1)
+        #expect(breaker.openUntil(at: Words.now) != nil)
     }
 
     @Test(arguments: [
@@ -213,9 +221,9 @@ import Testing
         #expect(
             filled == #"{"aps":{"alert":"A \"B\"\u000a wrote 3","badge":3},"on":true,"x":{"y":{}}}"#
         )
-        #expect(throws: TemplateText.Fault.missingParameter) { try TemplateText.fill("{{other}}", parameters) }
-        #expect(throws: TemplateText.Fault.badParameters) { try TemplateText.parameters(Array("[1]".utf8)) }
-        #expect(throws: TemplateText.Fault.badParameters) { try TemplateText.parameters(Array(#"{"a":{}}"#.utf8)) }
+        #expect(throws: TemplateText.Failure.missingParameter) { try TemplateText.fill("{{other}}", parameters) }
+        #expect(throws: TemplateText.Failure.badParameters) { try TemplateText.parameters(Array("[1]".utf8)) }
+        #expect(throws: TemplateText.Failure.badParameters) { try TemplateText.parameters(Array(#"{"a":{}}"#.utf8)) }
     }
 
     @Test(arguments: [
@@ -229,7 +237,7 @@ import Testing
     }
 
     @Test(arguments: ["", "soon", "2026-13-01", "nan", "1e99", "2026-03-01 25:00:00", "\u{0}", "2026-03-01X12:00:00"])
-    func whatIsNoMomentIsNone(_ text: String) {
+    func invalidTimesAreRefused(_ text: String) {
         #expect(StoredMoment.read(text) == nil)
     }
 
@@ -238,6 +246,15 @@ import Testing
             "\(try DatabaseAddress("postgresql://ann:secret@db:5432/chat?sslmode=require"))"
                 == "postgresql://db:5432/chat"
         )
+        let shown = [
+            "postgresql://ann:se/cret@db/chat": "postgresql://db/chat",
+            "postgres://ann:se@/cret@db/chat": "postgresql://db/chat",
+            "postgresql://ann:se?cret@db/chat": "postgresql://…",
+            "postgresql://db/chat?password=se@cret": "postgresql://…",
+            "postgresql://db/chat?password=secret": "postgresql://db/chat",
+            "postgresql://ann@/chat?host=/run": "postgresql:///chat",
+        ]
+        for (text, words) in shown { #expect("\(try DatabaseAddress(text))" == words) }
         #expect(try DatabaseAddress("sqlite:///var/queue.db") == .sqlite(path: "/var/queue.db"))
         for text in ["sqlite://queue.db", "sqlite:///", "mysql://x", "/var/queue.db", ""] {
             #expect(throws: RelayStoreError.self) { try DatabaseAddress(text) }
@@ -245,21 +262,21 @@ import Testing
     }
 
     @Test func journalsAreRead() throws {
-        func standing(_ states: String...) throws -> JournalStanding {
+        func standing(_ states: String...) throws -> JournalResult {
             let lines = states.map { words in
                 let parts = words.split(separator: "/")
                 let reason = parts.count > 1 ? #","reason":"\#(parts[1])""# : ""
                 return #"{"id":"x","state":"\#(parts[0])","time":"x"\#(reason)}"#
             }
             .joined(separator: ",")
-            return JournalStanding(try JSONDecoder().decode([JournalLine].self, from: Data("[\(lines)]".utf8)))
+            return JournalResult(try JSONDecoder().decode([JournalLine].self, from: Data("[\(lines)]".utf8)))
         }
-        #expect(try standing() == .notTaken)
-        #expect(try standing("received") == .underWay)
+        #expect(try standing() == .notAccepted)
+        #expect(try standing("received") == .pending)
         #expect(try standing("received", "stored/device offline") == .accepted)
-        #expect(try standing("received", "refused/drill") == .notTaken)
-        #expect(try standing("received", "refused/drill", "received", "lost/drill") == .notTaken)
-        #expect(try standing("received", "lost/drill", "received") == .underWay)
+        #expect(try standing("received", "refused/drill") == .notAccepted)
+        #expect(try standing("received", "refused/drill", "received", "lost/drill") == .notAccepted)
+        #expect(try standing("received", "lost/drill", "received") == .pending)
         #expect(try standing("received", "refused/drill", "received", "delivered") == .accepted)
         #expect(try standing("received", "answer withheld/drill", "delivered") == .accepted)
     }

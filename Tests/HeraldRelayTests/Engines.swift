@@ -111,7 +111,7 @@ extension SQLRelayStore {
     }
 
     func claim(_ limit: Int = 10, by owner: String = "one", at now: WallTime = Words.now) async throws -> [QueueRow] {
-        try await claim(ClaimOrder(limit: limit, owner: owner, now: now, leaseEnd: now + .seconds(60)))
+        try await claim(ClaimRequest(limit: limit, owner: owner, now: now, leaseEnd: now + .seconds(60)))
     }
 
     func finish(_ row: QueueRow, _ change: RowOutcome.Change, by owner: String = "one") async throws -> [FinishedRow] {

@@ -28,7 +28,7 @@ import Testing
         return RowReader(longestLife: .seconds(86_400)).plan(row, at: Words.now)
     }
 
-    private func order(_ columns: [QueueColumn: SQLValue]) throws -> RowOrder {
+    private func order(_ columns: [QueueColumn: SQLValue]) throws -> PreparedRow {
         guard case .send(let order) = plan(columns) else { throw CancellationError() }
         return order
     }
@@ -37,6 +37,8 @@ import Testing
         (QueueColumn.deviceToken, SQLValue.null, "MissingDeviceToken"), (.deviceToken, .text("xyz"), "BadDeviceToken"),
         (.deviceToken, .bytes([0xFF, 0x00]), "BadDeviceToken"), (.deviceToken, .text("[]"), "BadDeviceToken"),
         (.deviceToken, .text("[1]"), "BadDeviceToken"), (.deviceToken, .int(7), "BadDeviceToken"),
+        (.deviceToken, .text("abc"), "BadDeviceToken"),
+        (.deviceToken, .text(String(repeating: "ab", count: 101)), "BadDeviceToken"),
         (.topic, .null, "MissingTopic"), (.topic, .text("a..b"), "BadTopic"), (.topic, .bytes([0xC3]), "BadTopic"),
         (.payload, .null, "PayloadEmpty"), (.payload, .text(""), "PayloadEmpty"),
         (.payload, .text("hello"), "BadPayload"),
@@ -61,7 +63,7 @@ import Testing
         #expect(found == reason)
     }
 
-    @Test func aWholeRowIsSentAsItSays() throws {
+    @Test func aCompleteRowIsSentAsWritten() throws {
         let order = try order([
             .priority: .text("5"), .expiration: .int(1_900_000_000), .collapseID: .text("c"), .pushType: .text("alert"),
             .environment: .text("development"), .service: .text("herald"),
@@ -73,7 +75,21 @@ import Testing
         #expect(order.deadline == Words.now + .seconds(86_400) || order.deadline.seconds == Words.now.seconds + 86_400)
     }
 
-    @Test func theKindIsThatOfTopicOrPayload() throws {
+    @Test(arguments: [1, 31, 54, 80, 100]) func aTokenOfAnotherLengthIsSent(_ length: Int) throws {
+        let order = try order([.deviceToken: .text(String(repeating: "Ab", count: length))])
+        #expect(order.request.token.bytes == [UInt8](repeating: 0xAB, count: length))
+    }
+
+    @Test func aThousandTokensOfTheMaximumLengthAreFannedOut() {
+        let tokens = (1000..<2000).map { String(repeating: "ab", count: 98) + "\($0)" }
+        let list = "[" + tokens.map { "\"\($0)\"" }.joined(separator: ", ") + "]"
+        guard case .fanOut(tokens) = plan([.deviceToken: .text(list)]) else {
+            Issue.record("not spread")
+            return
+        }
+    }
+
+    @Test func topicAndPayloadImplyThePushType() throws {
         #expect(try order([.topic: .text("com.example.chat.voip")]).request.pushType == .voip)
         let silent = try order([.payload: .text(#"{"aps":{"content-available":1}}"#)])
         #expect(silent.request.pushType == .background && silent.request.priority == .conserving)
@@ -81,7 +97,7 @@ import Testing
         #expect(try order([.expiration: .int(0)]).request.expiration == .once)
     }
 
-    @Test func timesDecide() {
+    @Test func dueTimesAreRespected() {
         guard case .wait(let moment) = plan([.sendAfter: .int(Words.now.seconds + 60)]) else {
             Issue.record("does not wait")
             return
@@ -97,9 +113,9 @@ import Testing
         }
     }
 
-    @Test func manyTokensAreApart() {
+    @Test func manyTokensAreFannedOut() {
         let list = "[\"\(Words.token)\", \"\(Words.token.uppercased())\", \"\(Words.other)\", \"[\"]"
-        guard case .spread(let tokens) = plan([.deviceToken: .text(list)]) else {
+        guard case .fanOut(let tokens) = plan([.deviceToken: .text(list)]) else {
             Issue.record("not spread")
             return
         }

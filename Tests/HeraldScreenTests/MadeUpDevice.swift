@@ -1,5 +1,6 @@
 import HeraldDevice
 import HeraldModel
+import HeraldPhone
 import Synchronization
 
 /// A device that shows what a test says, and remembers what was done to it.
@@ -14,7 +15,7 @@ final class MadeUpDevice: DeviceView {
 
     private let state = Mutex(State())
 
-    /// What was done to it.
+    /// The actions that were performed.
     var deeds: [PhoneAction] { state.withLock { $0.deeds } }
     /// How long it was asked to wait for notifications.
     var waits: [Duration] { state.withLock { $0.waits } }
@@ -52,10 +53,10 @@ final class MadeUpDevice: DeviceView {
         state.withLock { $0.deeds.append(action) }
     }
 
-    func saw(_ id: NotificationID, within time: Duration) async -> SawRecord? {
+    func displayRecord(of id: NotificationID, within time: Duration) async -> DisplayRecord? {
         state.withLock { $0.waits.append(time) }
         guard id == MadeUpDevice.seen, let topic = Topic("com.example.app") else { return nil }
-        return SawRecord(
+        return DisplayRecord(
             apnsID: id.description,
             topic: topic,
             received: "2026-01-01T00:00:00.000Z",

@@ -1,6 +1,6 @@
 import AsyncHTTPClient
 import Foundation
-import HeraldDevice
+import HeraldPhone
 import HeraldScreen
 import HeraldWeb
 import Logging
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `a page that hears nothing is sent a comment`() async throws {
+    @Test func `an idle page gets a keep-alive comment`() async throws {
         var harness = ScreenHarness()
         harness.configuration.keepAlive = .milliseconds(10)
         try await harness.withScreen { [harness] base in
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `too many pages are refused in words, and one that goes makes room`() async throws {
+    @Test func `too many pages are refused, and a closed one makes room`() async throws {
         var harness = ScreenHarness()
         harness.configuration.maximumViewers = 2
         harness.configuration.keepAlive = .milliseconds(10)
@@ -48,7 +48,7 @@ import Testing
                 _ = (try await first.next(), try await second.next())
                 let refused = try await harness.ask("GET", base + "/api/events")
                 #expect(refused.status == 503)
-                #expect(refused.body.contains("2 pages watch this device already"))
+                #expect(refused.body.contains("2 pages already watch this device"))
             }
             // Both are gone with their connections, which the next comments find out.
             while true {
@@ -61,7 +61,7 @@ import Testing
         #expect(harness.device.watchers == 0)
     }
 
-    @Test func `a page that watches does not hold up the end`() async throws {
+    @Test func `an open page does not delay the shutdown`() async throws {
         let harness = ScreenHarness()
         let (opened, open) = AsyncStream.makeStream(of: Int.self)
         let group = ServiceGroup(
@@ -82,14 +82,14 @@ import Testing
         }
     }
 
-    @Test func `an address that is taken is told with what to do`() async throws {
+    @Test func `the error of a used address says what to do`() async throws {
         let harness = ScreenHarness()
         try await harness.withScreen { base in
             let port = try #require(Int(base.split(separator: ":").last ?? ""))
             var second = harness
             second.configuration.port = port
             let taken = second.service { _ in }
-            let error = await #expect(throws: WebDoorError.self) { try await taken.run() }
+            let error = await #expect(throws: WebListenerError.self) { try await taken.run() }
             #expect(error?.message.contains("127.0.0.1:\(port) is in use by another program") == true)
         }
     }

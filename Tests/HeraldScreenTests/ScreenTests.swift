@@ -1,6 +1,6 @@
 import Foundation
-import HeraldDevice
 import HeraldModel
+import HeraldPhone
 import HeraldScreen
 import NIOHTTP1
 import Testing
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `each answer keeps browsers from doing more with it`() async throws {
+    @Test func `each answer has security headers`() async throws {
         let answers = try await harness.withScreen { base in
             [
                 try await harness.ask("GET", base + "/"), try await harness.ask("GET", base + "/api/device"),
@@ -61,7 +61,7 @@ import Testing
         #expect(snapshot == present)
     }
 
-    @Test func `what the user does reaches the device`() async throws {
+    @Test func `actions reach the device`() async throws {
         let answers = try await harness.withScreen { base in
             let charset: HTTPHeaders = ["content-type": "application/json; charset=utf-8", "origin": base]
             return [
@@ -88,14 +88,14 @@ import Testing
             "65536"
         ),
     ])
-    func `an action that cannot be done is answered in words`(body: String, status: UInt, words: String) async throws {
+    func `a refused action has an explanation`(body: String, status: UInt, words: String) async throws {
         let answer = try await harness.withScreen { try await harness.act($0, body) }
         #expect(answer.status == status)
         #expect(answer.body.contains(words), "\(answer.body)")
         #expect(harness.device.deeds.isEmpty)
     }
 
-    @Test func `pages of other sites can neither look nor act`() async throws {
+    @Test func `pages of other sites can neither read nor act`() async throws {
         let unlock = #"{"do":"unlock"}"#
         try await harness.withScreen { base in
             // A name of the attacker's that leads to this machine.
@@ -120,27 +120,27 @@ import Testing
         #expect(harness.device.deeds.isEmpty)
     }
 
-    @Test func `what the user saw is asked by its identifier`() async throws {
+    @Test func `a display record is found by its apns-id`() async throws {
         let seen = MadeUpDevice.seen.description
         try await harness.withScreen { base in
-            let answer = try await harness.ask("GET", base + "/api/saw/" + seen)
+            let answer = try await harness.ask("GET", base + "/api/shown/" + seen)
             #expect(answer.status == 200)
             #expect(answer.body.contains(#""badge":{"after":1,"before":1}"#))
             let other = try await harness.ask(
                 "GET",
-                base + "/api/saw/" + NotificationID(high: 3, low: 4).description + "?wait=2.5"
+                base + "/api/shown/" + NotificationID(high: 3, low: 4).description + "?wait=2.5"
             )
             #expect(other.status == 404)
             #expect(other.body.contains("within 2.5 seconds"))
-            #expect(try await harness.ask("GET", base + "/api/saw/nonsense").status == 400)
+            #expect(try await harness.ask("GET", base + "/api/shown/nonsense").status == 400)
             for wait in ["-1", "301", "nan", "soon"] {
-                #expect(try await harness.ask("GET", base + "/api/saw/\(seen)?wait=\(wait)").status == 400, "\(wait)")
+                #expect(try await harness.ask("GET", base + "/api/shown/\(seen)?wait=\(wait)").status == 400, "\(wait)")
             }
         }
         #expect(harness.device.waits == [.zero, .milliseconds(2500)])
     }
 
-    @Test func `an app's files are what they are, not what their names say`() async throws {
+    @Test func `the media type follows the content, not the name`() async throws {
         try await harness.withScreen { base in
             let icon = try await harness.ask("GET", base + "/api/apps/com.example.app/icon")
             #expect(icon.status == 200)

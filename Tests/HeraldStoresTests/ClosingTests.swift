@@ -7,20 +7,36 @@ import Testing
 
 @testable import HeraldStores
 
-/// A connection is never used after it was closed: SQLite has no answer to that but a crash (it does not check its
-/// handle), so these tests are worth most under the address sanitizer.
+/// Closing the store while it is in use.
+///
+/// SQLite crashes if a closed connection is used, so these tests are most useful with the address sanitizer.
 struct ClosingTests {
-    /// How a store's life ends.
+    /// The ways in which a store ends.
     enum End: CaseIterable {
-        /// It is closed while others use it, and closed again.
+        /// It is closed twice while in use.
         case closed
-        /// The last one who used it lets it go.
+        /// The last reference is released.
         case dropped
-        /// Those who read are cancelled, and it is closed.
+        /// Readers are cancelled, then it is closed.
         case cancelled
     }
 
-    /// What somebody does with the store until it is gone.
+    @Test func `the certain time outlives the service`() async throws {
+        let fixture = try SQLiteFixture()
+        #expect(try await fixture.sqlite.clockRecord() == nil)
+        let certain = ClockGuard.Reading(wall: WallTime(seconds: 1_800_000_000), uptime: .seconds(7), boot: 9)
+        for record in [
+            ClockGuard.Record(certain: certain),
+            ClockGuard.Record(certain: certain, withheld: .seconds(60), deviation: .seconds(7200)),
+        ] {
+            try await fixture.sqlite.setClockRecord(record)
+            try await fixture.restart()
+            #expect(try await fixture.sqlite.clockRecord() == record)
+        }
+        await fixture.close()
+    }
+
+    /// The operations that run until the store ends.
     private static let users: [@Sendable (SQLiteStore, WallTime) async throws -> Void] = [
         { store, _ in _ = try await store.waiting(in: (0..<40).map { StoreScene.slot($0) }) },
         { store, _ in
@@ -34,7 +50,7 @@ struct ClosingTests {
     ]
 
     /// Uses the store until it is closed, or the task is cancelled.
-    /// - Returns: What ended it, if it was something else.
+    /// - Returns: The error, if something else ended it.
     private static func use(
         _ store: SQLiteStore,
         _ now: WallTime,
@@ -49,8 +65,8 @@ struct ClosingTests {
         }
     }
 
-    private static func letter(_ number: UInt64, at now: WallTime) -> Letter {
-        Letter(
+    private static func envelope(_ number: UInt64, at now: WallTime) -> Envelope {
+        Envelope(
             HeraldModel.Notification(
                 id: NotificationID(high: 0xA, low: number),
                 uniqueID: NotificationID(high: 0xB, low: number),
@@ -66,12 +82,12 @@ struct ClosingTests {
     }
 
     @Test(arguments: End.allCases)
-    func `a store that ends while it is written and read ends well, again and again`(end: End) async throws {
+    func `a store that ends while in use ends cleanly, repeatedly`(end: End) async throws {
         let folder = try TemporaryFolder()
         var configuration = SQLiteFixture.configuration
         configuration.checkpointPages = 8
         configuration.journalDelay = .milliseconds(1)
-        configuration.upkeepSlice = 4
+        configuration.maintenanceSlice = 4
         let now = WallTime(seconds: 1_800_000_000)
         for round in 0..<30 {
             let witness = StoreWitness()
@@ -85,7 +101,7 @@ struct ClosingTests {
                     group.addTask { await ClosingTests.use(opened, now, rounds: rounds, user) }
                 }
                 for number in 0..<UInt64(50 + round * 20) {
-                    opened.put(ClosingTests.letter(number, at: now), reason: .power, tag: nil)
+                    opened.put(ClosingTests.envelope(number, at: now), reason: .power, tag: nil)
                 }
                 switch end {
                 case .dropped:
@@ -105,13 +121,13 @@ struct ClosingTests {
             #expect(failures.isEmpty)
             store = nil
             while queue != nil { await Task.yield() }
-            // The writer has ended: nothing is left but the file, and everybody was answered.
+            // The writer has ended, every caller has its answer, and only the file is left.
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["store.sqlite"])
             #expect(witness.heard.stored.count + witness.heard.failed.count == 50 + round * 20)
         }
     }
 
-    @Test func `closing waits for a read that is under way`() async throws {
+    @Test func `closing waits for a running read`() async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteFixture.open(folder)
         let (began, beganContinuation) = AsyncStream.makeStream(of: Void.self)
@@ -119,30 +135,30 @@ struct ClosingTests {
         async let reading: Int? = store.readers.read { database in
             beganContinuation.yield()
             gate.wait()
-            return try Int.fetchOne(database, sql: "SELECT count(*) FROM bundle")
+            return try Int.fetchOne(database, sql: "SELECT count(*) FROM segment")
         }
         for await _ in began { break }
         async let closing: Void = store.close()
-        // The pool is closed to others before it waits for the read.
+        // The pool refuses other reads before it waits for this one.
         while (try? await store.readers.read { _ in }) != nil { await Task.yield() }
         gate.open()
         #expect(try await reading == 0)
         await closing
     }
 
-    @Test func `a store whose thread cannot begin answers everybody, and tells`() async throws {
+    @Test func `a store whose writer cannot start refuses every request, and reports a fatal error`() async throws {
         let fixture = try SQLiteFixture()
         let scene = StoreScene(fixture, clock: ManualClock())
         try await fixture.sqlite.change { database, _ in try database.execute(sql: "DROP TABLE journal") }
         await fixture.sqlite.close()
         let notes = SQLiteFixture.FatalNotes()
-        let store = try SQLiteFixture.open(fixture.folder, SQLiteFixture.configuration, ManualClock(), notes)
+        let store = try SQLiteFixture.open(fixture.folder, notes: notes)
         store.report(to: scene.witness)
-        store.put(ClosingTests.letter(1, at: scene.now), reason: .power, tag: nil)
+        store.put(ClosingTests.envelope(1, at: scene.now), reason: .power, tag: nil)
         await #expect(throws: StoreError.self) { try await store.register(StoreScene.slot(1), at: scene.now) }
         store.record(
             JournalEvent(.discardedDisabled, scene.notification(4, to: StoreScene.slot(1)), at: scene.now),
-            settling: Receipt(desk: scene.witness, number: 4)
+            settling: Completion(handler: scene.witness, number: 4)
         )
         let heard = await scene.witness.wait { !$0.failed.isEmpty && !$0.settled.isEmpty }
         #expect(heard.stored.isEmpty)

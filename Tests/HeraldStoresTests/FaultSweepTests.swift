@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import GRDBSQLite
 import HeraldMailbox
@@ -7,12 +8,24 @@ import Testing
 
 @testable import HeraldStores
 
-/// SQLite's own testers' trick: one call to the disk fails, and that for every call of a workload in turn.
+/// Fault injection as in SQLite's own tests: each disk call of a workload fails in turn.
+///
+/// A round fails every eighth call, and the next round begins one call later. `make test` runs one round, chosen at random;
+/// `make soak PART=sweep` runs them all (HERALD_SWEEP_ROUNDS, as FIRST:COUNT).
 struct FaultSweepTests {
+    private static let stride = 8
+    /// The first call that each round fails.
+    private static let starts: [Int] = {
+        let text = ProcessInfo.processInfo.environment["HERALD_SWEEP_ROUNDS"] ?? "\(Int.random(in: 0..<stride)):1"
+        let numbers = text.split(separator: ":").compactMap { Int($0) }
+        guard numbers.count == 2, numbers[0] >= 0, numbers[1] > 0 else { return [] }
+        return (numbers[0]..<numbers[0] + numbers[1]).map { $0 % stride }
+    }()
+
     struct Fault: CustomTestStringConvertible {
         let kind: FaultyDisk.Kind
         let code: ResultCode
-        /// Whether every later call fails too, until the disk is mended.
+        /// Whether every later call fails too, until the disk heals.
         var isLasting = false
 
         var testDescription: String { "\(kind) \(code.rawValue)\(isLasting ? " lasting" : "")" }
@@ -22,22 +35,25 @@ struct FaultSweepTests {
         Fault(kind: .writes, code: .SQLITE_FULL), Fault(kind: .writes, code: .SQLITE_FULL, isLasting: true),
         Fault(kind: .writes, code: .SQLITE_IOERR_WRITE), Fault(kind: .syncs, code: .SQLITE_IOERR_FSYNC),
     ])
-    func `whichever call fails, all that was acknowledged is there, and nothing that was refused`(
+    func `whichever call fails, every acknowledged change is there, and no refused one`(
         fault: Fault
     ) async throws {
-        var count = 0
-        // Past the last call nothing fails any more; how many there are differs by a few from run to run.
-        var runsWithoutFailure = 0
-        while runsWithoutFailure < 3 {
-            let hasFailed = try await FaultSweepTests.run(fault, after: count)
-            runsWithoutFailure = hasFailed ? 0 : runsWithoutFailure + 1
-            count += 1
+        #expect(!Self.starts.isEmpty, "HERALD_SWEEP_ROUNDS is FIRST:COUNT")
+        for start in Self.starts {
+            var count = start
+            // The round ends after the last call. The number of calls differs by a few between runs.
+            var runsWithoutFailure = 0
+            while runsWithoutFailure < 3 {
+                let hasFailed = try await FaultSweepTests.run(fault, after: count)
+                runsWithoutFailure = hasFailed ? 0 : runsWithoutFailure + 1
+                count += Self.stride
+            }
+            #expect(count > (fault.kind == .writes ? 120 : 20), "round \(start)")
         }
-        #expect(count > (fault.kind == .writes ? 120 : 20))
     }
 
-    /// Runs the workload on a disk whose call after `count` others fails.
-    /// - Returns: Whether any call did.
+    /// Runs the workload on a disk that fails after `count` calls.
+    /// - Returns: Whether any call failed.
     private static func run(_ fault: Fault, after count: Int) async throws -> Bool {
         var configuration = SQLiteFixture.configuration
         configuration.checkpointPages = 4
@@ -85,19 +101,19 @@ struct FaultSweepTests {
         return hasFailedEver
     }
 
-    /// What was acknowledged.
+    /// The acknowledged changes.
     private struct Ledger {
         private static let singleCount = 16
-        private static let bundleCount = 8
-        static let putCount = singleCount + bundleCount
+        private static let segmentCount = 8
+        static let putCount = singleCount + segmentCount
 
-        /// What each slot holds; a slot that held something and was emptied holds 0.
+        /// The notification of each slot; 0 for an emptied slot.
         private var newest: [Slot: UInt64] = [:]
         private var registrations: [Slot: UInt32] = [:]
-        /// What they hold was to be discarded, and that was refused.
+        /// Slots whose discarding was refused.
         private var uncertain: Set<Slot> = []
 
-        /// A little of everything that writes.
+        /// A little of every kind of write.
         mutating func work(_ scene: StoreScene) async {
             for number in 1...UInt64(Ledger.singleCount) {
                 let slot = StoreScene.slot(number % 5)
@@ -116,20 +132,20 @@ struct FaultSweepTests {
             await workOnBundle(scene)
         }
 
-        /// Some at once, most of which share a bundle; then they go one after the other, until the rest is written again.
+        /// Puts several at once, which share a segment, then removes one after the other until it is compacted.
         private mutating func workOnBundle(_ scene: StoreScene) async {
             let numbers = UInt64(Ledger.singleCount + 1)...UInt64(Ledger.putCount)
             for number in numbers {
                 let notification = scene.notification(number, to: StoreScene.slot(number))
-                scene.store.put(Letter(notification), reason: .power, tag: nil)
+                scene.store.put(Envelope(notification), reason: .power, tag: nil)
             }
             let heard = await scene.witness.wait { $0.stored.count + $0.failed.count == Ledger.putCount }
-            for put in heard.stored where numbers.contains(put.letter.notification.id.low) {
-                newest[put.letter.notification.slot] = put.letter.notification.id.low
+            for put in heard.stored where numbers.contains(put.envelope.notification.id.low) {
+                newest[put.envelope.notification.slot] = put.envelope.notification.id.low
             }
             for number in numbers.dropLast() {
                 await remove(StoreScene.slot(number), scene)
-                // Reading the journal commits what was ordered.
+                // Reading the journal commits pending requests.
                 _ = try? await scene.lines(number)
             }
         }
@@ -163,7 +179,7 @@ struct FaultSweepTests {
             newest[slot] = 0
         }
 
-        /// After a failed sync what was refused may be there all the same, and what nobody waited for may be undone.
+        /// After a failed sync, refused changes may be there, and changes without a waiting caller may be lost.
         func check(_ scene: StoreScene, isExact: Bool) async throws {
             for (slot, number) in newest {
                 let found = try await scene.waiting(slot).first ?? 0

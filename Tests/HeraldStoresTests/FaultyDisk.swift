@@ -2,24 +2,24 @@ import Foundation
 import GRDBSQLite
 import Synchronization
 
-/// A disk that fails, or loses power, when a test says so: a layer between SQLite and its real files.
+/// Fault injection: a disk that fails or loses power on demand, as a layer between SQLite and its real files.
 ///
-/// It keeps a second copy of the files of one folder: what was there at the last sync of each, and what was written
-/// since. A power cut is a new folder in which of the unsynced writes only some have arrived.
+/// It records, for each file of one folder, the content at the last sync and the writes since. A power cut gives a new
+/// folder with only some of the unsynced writes.
 final class FaultyDisk: Sendable {
-    /// Which calls fail.
+    /// The calls that fail.
     enum Kind: Sendable {
         case writes
         case syncs
     }
 
-    /// What of the unsynced writes survives.
+    /// The unsynced writes that are lost.
     enum Loss: Sendable {
-        /// All: the process was killed, the system goes on.
+        /// None is lost: only the process was killed.
         case nothing
-        /// Each write survives or not, as the generator says.
+        /// Each write is lost or not, at random.
         case some(seed: UInt64)
-        /// None of them.
+        /// All are lost.
         case everything
     }
 
@@ -36,28 +36,28 @@ final class FaultyDisk: Sendable {
     private struct Plan {
         var code: CInt = SQLITE_OK
         var kind = Kind.writes
-        /// How many calls succeed before one fails.
+        /// Calls that succeed before one fails.
         var countdown = 0
-        /// Whether all later ones fail too.
+        /// Whether all later calls fail too.
         var isLasting = false
         var writes = 0
         var syncs = 0
         var failures = 0
-        /// By the file's name; nil as long as nothing is recorded.
+        /// By file name; nil without a recording.
         var copies: [String: Copy]?
-        /// Whether a sync is a lie: it succeeds, and nothing is safe.
+        /// Whether syncs succeed without making anything durable.
         var liesAboutSyncs = false
     }
 
     private static let watched = Mutex<[(folder: String, disk: FaultyDisk)]>([])
     private let plan = Mutex(Plan())
     private let folder: String
-    /// Whether syncs wait; a condition, since SQLite calls from a thread that may.
+    /// Blocks syncs; a condition, because SQLite calls from a thread that may wait.
     private let standstill = NSCondition()
     /// Guarded by ``standstill``.
     nonisolated(unsafe) private var isStopped = false
 
-    /// Puts the files of a folder under a new faulty disk, which at first works well.
+    /// Puts the files of a folder on a new faulty disk, which works at first.
     init(folder: String) {
         self.folder = folder
         FaultyLayer.install()
@@ -72,9 +72,9 @@ final class FaultyDisk: Sendable {
         FaultyDisk.watched.withLock { $0.removeAll { $0.disk === self } }
     }
 
-    // Failing.
+    // MARK: - Failures
 
-    /// Lets calls of a kind fail with SQLite's code: the one after so many, or that and all later ones.
+    /// Makes a call fail with SQLite's code after a number of calls; with `isLasting`, all later ones too.
     func fail(_ kind: Kind, with code: CInt, after count: Int = 0, isLasting: Bool = true) {
         plan.withLock { plan in
             plan.kind = kind
@@ -89,12 +89,12 @@ final class FaultyDisk: Sendable {
         plan.withLock { $0.code = SQLITE_OK }
     }
 
-    /// How many calls there were, and how many of them failed since the last order.
+    /// The number of calls, and of failures since the last ``fail(_:with:after:isLasting:)``.
     var calls: (writes: Int, syncs: Int, failures: Int) {
         plan.withLock { ($0.writes, $0.syncs, $0.failures) }
     }
 
-    /// Every sync waits from now on, as on a disk that has stopped, until it goes on.
+    /// Stalls all syncs, or resumes them.
     func setStopped(_ stopped: Bool) {
         standstill.withLock {
             isStopped = stopped
@@ -102,11 +102,11 @@ final class FaultyDisk: Sendable {
         }
     }
 
-    // Losing power.
+    // MARK: - Power cuts
 
-    /// Begins to record what is written; what is there now counts as synced.
+    /// Starts to record writes; the present content counts as synced.
     ///
-    /// Nothing may be writing meanwhile.
+    /// No write may run meanwhile.
     func beginRecording(liesAboutSyncs: Bool = false) throws {
         var copies: [String: Copy] = [:]
         for name in try FileManager.default.contentsOfDirectory(atPath: folder) where !name.hasSuffix("-shm") {
@@ -119,7 +119,7 @@ final class FaultyDisk: Sendable {
         }
     }
 
-    /// What a new start would find, if the process or the power went at this moment.
+    /// The files after a kill or power cut at this moment.
     func cut(losing loss: Loss) throws -> TemporaryFolder {
         let copies = plan.withLock { $0.copies ?? [:] }
         let folder = try TemporaryFolder()
@@ -187,7 +187,7 @@ final class FaultyDisk: Sendable {
     }
 }
 
-/// The same choices for the same seed (xorshift).
+/// A random generator with a seed (xorshift).
 private struct SeededGenerator {
     private let loss: FaultyDisk.Loss
     private var state: UInt64

@@ -27,9 +27,9 @@ enum FaultyLayer {
     }()
 }
 
-/// An open file: SQLite's own header, then what the layer knows of it, then the real file.
+/// An open file: SQLite's own header, then the layer's label, then the real file.
 private struct FaultyFile {
-    /// What the layer knows of an open file.
+    /// The disk and name of an open file.
     final class Label {
         let disk: FaultyDisk
         let name: String

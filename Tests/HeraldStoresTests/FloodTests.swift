@@ -7,16 +7,16 @@ import Testing
 
 @testable import HeraldStores
 
-/// A flood of notifications against a disk that stands still: refusals in time, bounded memory, and no lasting harm.
+/// A flood of notifications while the disk is stalled: prompt refusals, bounded memory, and full recovery.
 struct FloodTests {
-    private final class Answers: ReceiptDesk {
-        private let outcomes = Mutex<[ReceiptOutcome: Int]>([:])
+    private final class Answers: CompletionHandler {
+        private let outcomes = Mutex<[CompletionOutcome: Int]>([:])
 
-        func settle(_ number: UInt64, _ outcome: ReceiptOutcome) {
+        func settle(_ number: UInt64, _ outcome: CompletionOutcome) {
             outcomes.withLock { $0[outcome, default: 0] += 1 }
         }
 
-        var all: [ReceiptOutcome: Int] { outcomes.withLock { $0 } }
+        var all: [CompletionOutcome: Int] { outcomes.withLock { $0 } }
     }
 
     private struct Scene {
@@ -47,7 +47,7 @@ struct FloodTests {
             }
         }
 
-        /// Posts so many, and counts what was taken.
+        /// Posts notifications, and counts the accepted ones.
         func flood(_ count: Int, payloadBytes: Int) -> (taken: Int, refused: Int) {
             var taken = 0
             var refused = 0
@@ -63,8 +63,8 @@ struct FloodTests {
                     collapseID: nil,
                     payload: [UInt8](repeating: 0x20, count: payloadBytes)
                 )
-                let letter = Letter(notification, receipt: Receipt(desk: answers, number: number))
-                switch postOffice.post(letter, generation: 0) {
+                let envelope = Envelope(notification, completion: Completion(handler: answers, number: number))
+                switch postOffice.post(envelope, generation: 0) {
                 case .pending: taken += 1
                 case .refused(.serviceUnavailable, _): refused += 1
                 case let other: Issue.record("\(other)")
@@ -73,17 +73,17 @@ struct FloodTests {
             return (taken, refused)
         }
 
-        /// Waits until every notification that was taken is answered.
+        /// Waits until every accepted notification has its answer.
         func settled(_ count: Int) async throws {
             while answers.all.values.reduce(0, +) < count { try await fixture.sqlite.change { _, _ in } }
-            // Once more: by then the commit that was told of has let go of what it held.
+            // Once more: by then the reported commit has released its memory.
             try await fixture.sqlite.change { _, _ in }
         }
     }
 
     @Test
     func
-        `a stopped disk is answered with refusals after the backlog, and all that was taken is stored when it goes on`()
+        `with a stalled disk, puts beyond the backlog are refused, and accepted ones are stored afterwards`()
         async throws
     {
         var configuration = SQLiteFixture.configuration
@@ -91,19 +91,19 @@ struct FloodTests {
         let scene = try await Scene(configuration)
         scene.fixture.disk.setStopped(true)
         let (taken, refused) = scene.flood(20_000, payloadBytes: 1000)
-        // Each leaves a line of the journal beside itself.
+        // Each also adds a journal event.
         #expect((300...1000).contains(taken) && refused == 20_000 - taken)
-        #expect(scene.postOffice.load.current <= taken * 1512)
+        #expect(scene.postOffice.memory.current <= taken * 1512)
         scene.fixture.disk.setStopped(false)
         try await scene.settled(taken)
         #expect(scene.answers.all == [.accepted: taken])
         #expect(scene.postOffice.isAccepting && scene.flood(100, payloadBytes: 1000).refused == 0)
         try await scene.settled(taken + 100)
-        #expect(scene.postOffice.load.current == 0)
+        #expect(scene.postOffice.memory.current == 0)
         await scene.fixture.close()
     }
 
-    @Test func `large notifications are counted by their bytes`() async throws {
+    @Test func `large notifications count by their bytes`() async throws {
         var configuration = SQLiteFixture.configuration
         configuration.backlogByteLimit = 1 << 20
         let scene = try await Scene(configuration)
@@ -115,21 +115,21 @@ struct FloodTests {
         await scene.fixture.close()
     }
 
-    @Test func `memory is bounded across the service, whatever the store would take`() async throws {
+    @Test func `memory is bounded across the service, whatever the store accepts`() async throws {
         var limits = PostOfficeConfiguration()
         limits.notificationBytes = 1 << 20
         let scene = try await Scene(SQLiteFixture.configuration, limits)
         scene.fixture.disk.setStopped(true)
         let (taken, refused) = scene.flood(20_000, payloadBytes: 4096)
         #expect(taken <= (1 << 20) / 4608 + 1 && refused == 20_000 - taken)
-        #expect(scene.postOffice.load.current <= (1 << 20) + 4608)
+        #expect(scene.postOffice.memory.current <= (1 << 20) + 4608)
         scene.fixture.disk.setStopped(false)
         try await scene.settled(taken)
-        #expect(scene.postOffice.load.current == 0 && scene.postOffice.isAccepting)
+        #expect(scene.postOffice.memory.current == 0 && scene.postOffice.isAccepting)
         await scene.fixture.close()
     }
 
-    @Test func `a flood that nothing is stored of is held back by its lines in the journal`() async throws {
+    @Test func `a flood without stored notifications is limited by its journal events`() async throws {
         var configuration = SQLiteFixture.configuration
         configuration.backlogLimit = 1000
         let scene = try await Scene(configuration)
@@ -147,12 +147,12 @@ struct FloodTests {
                 collapseID: nil,
                 payload: []
             )
-            let letter = Letter(notification)
+            let envelope = Envelope(notification)
             let isOnce = number.isMultiple(of: 2)
             let decision =
                 isOnce
-                ? scene.postOffice.post(letter, generation: 0)
-                : scene.postOffice.discard(letter, generation: 0, as: .discardedUndeliverable)
+                ? scene.postOffice.post(envelope, generation: 0)
+                : scene.postOffice.discard(envelope, generation: 0, as: .discardedUndeliverable)
             if case .refused(.serviceUnavailable, _) = decision { continue }
             taken += 1
         }

@@ -56,8 +56,8 @@ struct FullDiskTests {
         return store
     }
 
-    private func letter(_ number: UInt64) -> Letter {
-        Letter(
+    private func envelope(_ number: UInt64) -> Envelope {
+        Envelope(
             HeraldModel.Notification(
                 id: NotificationID(high: 0xA, low: number),
                 uniqueID: NotificationID(high: 0xB, low: number),
@@ -73,20 +73,20 @@ struct FullDiskTests {
     }
 
     private func putAndWait(_ number: UInt64, _ store: SQLiteStore, _ witness: StoreWitness) async -> Bool {
-        let letter = letter(number)
-        store.put(letter, reason: .power, tag: nil)
+        let envelope = envelope(number)
+        store.put(envelope, reason: .power, tag: nil)
         let heard = await witness.wait { heard in
-            heard.stored.contains { $0.letter === letter } || heard.failed.contains { $0 === letter }
+            heard.stored.contains { $0.envelope === envelope } || heard.failed.contains { $0 === envelope }
         }
-        return heard.stored.contains { $0.letter === letter }
+        return heard.stored.contains { $0.envelope === envelope }
     }
 
-    @Test func `a full disk refuses, keeps what was acknowledged, and is used again once it has room`() async throws {
+    @Test func `with a full disk the store refuses puts, keeps acknowledged ones, and recovers`() async throws {
         let disk = try #require(SmallDisk(megabytes: 12), "tmpfs cannot be mounted")
         let filler = disk.path + "/filler"
         try Data(count: 6 << 20).write(to: URL(fileURLWithPath: filler))
         let witness = StoreWitness()
-        let store = try open(disk, witness) { $0.freeSpaceMark = 0 }
+        let store = try open(disk, witness) { $0.minimumFreeSpace = 0 }
         var stored: [UInt64] = []
         var number: UInt64 = 0
         while store.isAccepting, number < 3000 {
@@ -95,36 +95,36 @@ struct FullDiskTests {
         }
         #expect(number < 3000)
         #expect(stored.count > 100)
-        // Nothing, unless copying the log has made a little room in the meantime.
+        // None, unless a checkpoint has freed a little space meanwhile.
         if await putAndWait(5000, store, witness) { stored.append(5000) }
         try FileManager.default.removeItem(atPath: filler)
         while !store.isAccepting { await Task.yield() }
         #expect(await putAndWait(5001, store, witness))
         stored.append(5001)
         await store.close()
-        let reopened = try open(disk, witness) { $0.freeSpaceMark = 0 }
+        let reopened = try open(disk, witness) { $0.minimumFreeSpace = 0 }
         let slots = ((1...number) + [5000, 5001]).map { StoreScene.slot($0) }
         #expect(try await reopened.waiting(in: slots).map(\.notification.id.low) == stored)
         await reopened.close()
     }
 
-    @Test func `before the disk is full the store stops by itself, and no put fails`() async throws {
+    @Test func `the store refuses puts before the disk is full, and no put fails`() async throws {
         let disk = try #require(SmallDisk(megabytes: 12), "tmpfs cannot be mounted")
         let witness = StoreWitness()
-        let store = try open(disk, witness) { $0.freeSpaceMark = 4 << 20 }
+        let store = try open(disk, witness) { $0.minimumFreeSpace = 4 << 20 }
         var number: UInt64 = 0
         while store.isAccepting, number < 3000 {
             number += 1
             #expect(await putAndWait(number, store, witness))
         }
         #expect(number < 3000)
-        // What waits can still be read and forgotten.
+        // Stored notifications can be read and removed.
         let found = try await store.waiting(in: [StoreScene.slot(1)])
         let first = try #require(found.first)
         store.remove(StoreScene.slot(1), sequence: first.sequence, event: nil)
         await store.close()
         #expect(witness.heard.failed.isEmpty)
-        let reopened = try open(disk, witness) { $0.freeSpaceMark = 0 }
+        let reopened = try open(disk, witness) { $0.minimumFreeSpace = 0 }
         #expect(reopened.count == Int(number) - 1)
         await reopened.close()
     }

@@ -15,10 +15,10 @@ struct GroupCommitTests {
         return (fixture, StoreScene(fixture, clock: clock))
     }
 
-    @Test func `what comes while a commit is on its way to a slow disk is in the next`() async throws {
+    @Test func `requests during a slow commit share the next one`() async throws {
         let (fixture, scene) = try scene { $0.commitDelay = .milliseconds(100) }
         for number in 1...2000 as ClosedRange<UInt64> {
-            scene.store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+            scene.store.put(Envelope(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
         }
         await scene.witness.wait { $0.stored.count == 2000 }
         #expect(fixture.sqlite.statistics.commits <= 10)
@@ -26,7 +26,7 @@ struct GroupCommitTests {
         await fixture.close()
     }
 
-    @Test func `ten thousand registrations at once are few commits`() async throws {
+    @Test func `ten thousand registrations at once take few commits`() async throws {
         let (fixture, scene) = try scene { $0.commitDelay = .milliseconds(20) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for device in 1...10_000 as ClosedRange<UInt64> {
@@ -39,14 +39,14 @@ struct GroupCommitTests {
         await fixture.close()
     }
 
-    @Test func `a commit holds no more than its limit`() async throws {
+    @Test func `a commit has at most its limit of changes`() async throws {
         let (fixture, scene) = try scene { configuration in
             configuration.changesPerCommit = 7
-            configuration.linesPerCommit = 9
+            configuration.eventsPerCommit = 9
         }
         for number in 1...100 as ClosedRange<UInt64> {
             scene.store.put(
-                Letter(scene.notification(number, to: StoreScene.slot(number % 3))),
+                Envelope(scene.notification(number, to: StoreScene.slot(number % 3))),
                 reason: .power,
                 tag: nil
             )
@@ -60,20 +60,20 @@ struct GroupCommitTests {
         await fixture.close()
     }
 
-    @Test func `lines that nobody waits for are written soon, by themselves`() async throws {
+    @Test func `events without a waiting caller are written soon`() async throws {
         let (fixture, scene) = try scene { $0.journalDelay = .milliseconds(1) }
         scene.store.record([JournalEvent(.received, scene.notification(1, to: StoreScene.slot(1)), at: scene.now)])
         while fixture.sqlite.statistics.commits == 0 { await Task.yield() }
         await fixture.close()
     }
 
-    @Test func `the log is copied in slices while it grows, and starts over`() async throws {
+    @Test func `the log is checkpointed in slices while it grows, and starts over`() async throws {
         let (fixture, scene) = try scene { configuration in
             configuration.checkpointPages = 50
             configuration.logPageLimit = 200
         }
         for number in 1...20_000 as ClosedRange<UInt64> {
-            scene.store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+            scene.store.put(Envelope(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
         }
         await scene.witness.wait { $0.stored.count == 20_000 }
         #expect(fixture.sqlite.statistics.checkpoints > 5)
@@ -82,31 +82,31 @@ struct GroupCommitTests {
         await fixture.close()
     }
 
-    @Test func `a reader that does not end does not stop commits, and the log starts over when it has ended`()
+    @Test func `a long read does not stop commits, and the log starts over after it`()
         async throws
     {
         let (fixture, scene) = try scene { configuration in
             configuration.checkpointPages = 10
             configuration.logPageLimit = 20
-            configuration.readerPatience = .milliseconds(1)
+            configuration.readerTimeout = .milliseconds(1)
         }
         let (began, beganContinuation) = AsyncStream.makeStream(of: Void.self)
         let gate = Gate()
         async let reading: Int? = fixture.sqlite.readers.read { database in
-            let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM bundle")
+            let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM segment")
             beganContinuation.yield()
             gate.wait()
             return count
         }
         for await _ in began { break }
         for number in 1...3000 as ClosedRange<UInt64> {
-            scene.store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+            scene.store.put(Envelope(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
         }
         await scene.witness.wait { $0.stored.count == 3000 }
         gate.open()
         #expect(try await reading == 0)
         for number in 1...3000 as ClosedRange<UInt64> {
-            scene.store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+            scene.store.put(Envelope(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
         }
         await scene.witness.wait { $0.stored.count == 6000 }
         #expect(try await scene.waiting(StoreScene.slot(3000)) == [3000])

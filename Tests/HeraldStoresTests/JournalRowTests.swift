@@ -24,7 +24,7 @@ struct JournalRowTests {
         )
     }
 
-    /// What one commit does about a notification that replaces another.
+    /// The events of one commit about a notification that replaces another.
     private static let usual = [
         event(.received, 2, at: 1000), event(.storedDeviceOffline, 2, at: 1003),
         event(.replaced, 1, at: 1003, replacement: 2),
@@ -36,25 +36,25 @@ struct JournalRowTests {
         return row.bytes
     }
 
-    /// - Returns: nil if it is not what was written.
+    /// - Returns: nil if the row is damaged.
     private func read(_ row: [UInt8]) -> [JournalEvent]? {
-        let (events, isWhole) = handedOn(row)
+        let (events, isWhole) = decoded(row)
         return isWhole ? events : nil
     }
 
-    private func handedOn(_ row: [UInt8]) -> (events: [JournalEvent], isWhole: Bool) {
+    private func decoded(_ row: [UInt8]) -> (events: [JournalEvent], isWhole: Bool) {
         var events: [JournalEvent] = []
         let isWhole = row.withUnsafeBytes { JournalRow.read($0) { events.append($0) } }
         return (events, isWhole)
     }
 
-    private func sealed(_ lines: [UInt8]) -> [UInt8] {
+    private func sealed(_ content: [UInt8]) -> [UInt8] {
         var sum = Checksum()
-        lines.withUnsafeBytes { sum.add($0) }
-        return lines + withUnsafeBytes(of: sum.value.littleEndian) { Array($0) }
+        content.withUnsafeBytes { sum.add($0) }
+        return content + withUnsafeBytes(of: sum.value.littleEndian) { Array($0) }
     }
 
-    @Test func `the form on disk never changes`() {
+    @Test func `the stored form does not change`() {
         let id2: [UInt8] = [0x0A, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]
         let unique2: [UInt8] = [0x0B, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]
         let id1: [UInt8] = [0x0A, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]
@@ -67,8 +67,8 @@ struct JournalRowTests {
         #expect(received.count + stored.count + replaced.count == 83)
     }
 
-    @Test func `lines read back, whatever they say and follow`() {
-        let lowest = Slot(device: DeviceNumber(0), app: AppNumber(0))
+    @Test func `events of any content and order are decoded as they were encoded`() {
+        let lowest = Slot(device: DeviceNumber(1), app: AppNumber(0))
         let highest = Slot(device: DeviceNumber(.max), app: AppNumber(.max))
         var events: [JournalEvent] = []
         for time in [0, -1, .max, .min, 5, 5, 1_800_000_000_000] as [Int64] {
@@ -84,7 +84,7 @@ struct JournalRowTests {
                             replacement: UInt64(events.count)
                         )
                     )
-                    // By itself, by what the line before is about, and by zeros.
+                    // Replaced by itself, by the notification of the event before, and by zeros.
                     events.append(JournalRowTests.event(.replaced, number, at: time, slot: slot, replacement: number))
                     events.append(JournalRowTests.event(.replaced, 9, at: time, slot: slot, replacement: number))
                     events.append(JournalRowTests.event(.replaced, 9, at: time, slot: slot, replacement: 0))
@@ -92,42 +92,55 @@ struct JournalRowTests {
             }
         }
         for state in JournalState.allCases { events.append(JournalRowTests.event(state, 3, at: 9)) }
-        // Half of what names a notification is as before.
+        for count in [0, 1, .max] as [UInt64] {
+            events.append(
+                JournalEvent(
+                    time: WallTime(milliseconds: 9),
+                    id: NotificationID(high: 0x0A, low: count),
+                    uniqueID: NotificationID(high: 0x0B, low: count),
+                    recipient: .subscribers,
+                    app: AppNumber(2),
+                    state: .sentToSubscribers,
+                    detail: .subscriberCount(count)
+                )
+            )
+        }
+        // One of the two identifiers is equal to that of the event before.
         let last = JournalRowTests.event(.received, 3, at: 9)
         events.append(
-            JournalEvent(time: last.time, id: last.id, uniqueID: last.id, slot: last.slot, state: .received)
+            JournalEvent(time: last.time, id: last.id, uniqueID: last.id, slot: Self.slot, state: .received)
         )
         events.append(
-            JournalEvent(time: last.time, id: last.uniqueID, uniqueID: last.id, slot: last.slot, state: .received)
+            JournalEvent(time: last.time, id: last.uniqueID, uniqueID: last.id, slot: Self.slot, state: .received)
         )
         #expect(read(row(events)) == events)
         for event in events { #expect(read(row([event])) == [event]) }
     }
 
-    @Test func `a row knows how many lines it has, and from when to when`() {
+    @Test func `a row has the number of its events, and their first and last time`() {
         var row = JournalRow()
         for event in JournalRowTests.usual.reversed() { row.append(event) }
         #expect(row.count == 3 && row.firstTime == 1000 && row.lastTime == 1003)
         #expect(!row.isFull)
-        for _ in 3..<JournalRow.lineLimit { row.append(JournalRowTests.usual[0]) }
+        for _ in 3..<JournalRow.eventLimit { row.append(JournalRowTests.usual[0]) }
         #expect(row.isFull)
         #expect(read(row.bytes)?.count == 4096)
     }
 
-    @Test func `a row in which anything is changed, missing or too much gives no line`() {
+    @Test func `a row with changed, missing or surplus bytes gives no event`() {
         let whole = row(JournalRowTests.usual)
         func givesNothing(_ row: [UInt8]) -> Bool {
-            let (events, isWhole) = handedOn(row)
+            let (events, isWhole) = decoded(row)
             return events.isEmpty && !isWhole
         }
-        for place in whole.indices {
+        for index in whole.indices {
             for bit in 0..<8 {
                 var damaged = whole
-                damaged[place] ^= 1 << UInt8(bit)
+                damaged[index] ^= 1 << UInt8(bit)
                 #expect(givesNothing(damaged))
             }
-            #expect(givesNothing(Array(whole.prefix(place))))
-            #expect(givesNothing(Array(whole.suffix(place))))
+            #expect(givesNothing(Array(whole.prefix(index))))
+            #expect(givesNothing(Array(whole.suffix(index))))
         }
         #expect(givesNothing(whole + [0]))
         #expect(givesNothing(whole + whole))
@@ -141,40 +154,40 @@ struct JournalRowTests {
         arguments: [
             [1, 0b111, 0] + slotBytes.dropLast(),  // ends within the slot
             [0, 0b111, 0] + slotBytes + ids,  // no such state
-            [1, 0b10_0111, 0] + slotBytes + ids,  // no such part
-            [1, 0b110, 0] + ids,  // nothing before it has a slot
-            [1, 0b101, 0] + slotBytes + ids.prefix(16),  // nor an identifier
-            [20, 0b1_0111, 0] + slotBytes + ids,  // nor a replacement
+            [1, 0b10_0111, 0] + slotBytes + ids,  // no such field
+            [1, 0b110, 0] + ids,  // the first event without a slot
+            [1, 0b101, 0] + slotBytes + ids.prefix(16),  // without an identifier
+            [20, 0b1_0111, 0] + slotBytes + ids,  // without a replacement
             [20, 0b1111, 0] + slotBytes + ids + ids.prefix(15),  // ends within the replacement
             [1, 0b111, 0] + slotBytes.dropLast() + [0xFF, 0xFF, 0xFF, 0xFF, 0x1F] + ids,  // an app of 33 bits
             [1, 0b111] + [UInt8](repeating: 0xFF, count: 9) + [2] + slotBytes + ids,  // 65 bits
             [1, 0b111] + [UInt8](repeating: 0xFF, count: 10) + slotBytes + ids,
         ] as [[UInt8]]
     )
-    func `lines that cannot have been written are not believed, even with a checksum`(lines: [UInt8]) {
-        #expect(read(sealed(lines)) == nil)
+    func `invalid events are refused, even with a right checksum`(content: [UInt8]) {
+        #expect(read(sealed(content)) == nil)
     }
 
-    private func mayTell(_ id: NotificationID, _ bytes: [UInt8]) -> Bool {
-        bytes.withUnsafeBytes { JournalRow.mayTell(of: id, $0) }
+    private func mayContain(_ id: NotificationID, _ bytes: [UInt8]) -> Bool {
+        bytes.withUnsafeBytes { JournalRow.mayContain(id, $0) }
     }
 
-    @Test func `a row may tell of each identifier that is in it, and of no other`() {
+    @Test func `a row may contain its identifiers, and no other`() {
         let bytes = row(JournalRowTests.usual)
         for event in JournalRowTests.usual {
-            #expect(mayTell(event.id, bytes) && mayTell(event.uniqueID, bytes))
+            #expect(mayContain(event.id, bytes) && mayContain(event.uniqueID, bytes))
         }
-        #expect(!mayTell(NotificationID(high: 0x0A, low: 3), bytes))
+        #expect(!mayContain(NotificationID(high: 0x0A, low: 3), bytes))
     }
 
-    @Test func `an identifier is found wherever it stands, also behind its own beginning`() {
+    @Test func `an identifier is found at any offset, also after its own first bytes`() {
         let id = NotificationID(high: 0x0101_0101_0101_0101, low: 0x0201_0101_0101_0101)
-        let spelling = [UInt8](repeating: 1, count: 15) + [2]
+        let pattern = [UInt8](repeating: 1, count: 15) + [2]
         for before in 0..<40 {
-            let bytes = [UInt8](repeating: 1, count: before) + spelling
-            #expect(mayTell(id, bytes) && mayTell(id, bytes + [0]))
-            #expect(!mayTell(id, bytes.dropLast()))
+            let bytes = [UInt8](repeating: 1, count: before) + pattern
+            #expect(mayContain(id, bytes) && mayContain(id, bytes + [0]))
+            #expect(!mayContain(id, bytes.dropLast()))
         }
-        #expect(!mayTell(id, []))
+        #expect(!mayContain(id, []))
     }
 }

@@ -16,7 +16,7 @@ struct OpeningTests {
         folder = try TemporaryFolder()
     }
 
-    /// The error that opening gives, which must be one line, and must leave the file as it was.
+    /// The error of opening the store: one line that names the file, which stays unchanged.
     private func failure() throws -> StoreError {
         let before = FileManager.default.contents(atPath: path)
         let error = try #require(throws: StoreError.self) { _ = try SQLiteFixture.open(folder) }
@@ -36,13 +36,13 @@ struct OpeningTests {
         try queue.close()
     }
 
-    // What is set.
+    // MARK: - Settings
 
     @Test(arguments: [
         ("journal_mode", "wal"), ("synchronous", "2"), ("wal_autocheckpoint", "0"), ("mmap_size", "0"),
-        ("application_id", "1213353028"), ("user_version", "4"), ("page_size", "4096"),
+        ("application_id", "1213353043"), ("user_version", "1"), ("page_size", "4096"),
     ])
-    func `the writer's settings are those on which durability rests`(
+    func `the writer has the settings that durability needs`(
         setting: (name: String, value: String)
     ) async throws {
         let store = try SQLiteFixture.open(folder)
@@ -54,7 +54,7 @@ struct OpeningTests {
     }
 
     @Test(arguments: [("wal_autocheckpoint", "0"), ("mmap_size", "0"), ("query_only", "1")])
-    func `a reader cannot write and does not checkpoint by itself`(setting: (name: String, value: String)) async throws
+    func `a reader cannot write, and has no automatic checkpoints`(setting: (name: String, value: String)) async throws
     {
         let store = try SQLiteFixture.open(folder)
         let found = try await store.readers.read { try String.fetchOne($0, sql: "PRAGMA \(setting.name)") }
@@ -63,10 +63,10 @@ struct OpeningTests {
     }
 
     @Test(arguments: [
-        "INSERT INTO setting VALUES ('x', 1)", "DELETE FROM bundle", "PRAGMA user_version = 7", "CREATE TABLE t (x)",
+        "INSERT INTO setting VALUES ('x', 1)", "DELETE FROM segment", "PRAGMA user_version = 7", "CREATE TABLE t (x)",
         "PRAGMA query_only = 0; INSERT INTO setting VALUES ('x', 1)",
     ])
-    func `one connection writes: readers are refused`(sql: String) async throws {
+    func `readers cannot write`(sql: String) async throws {
         let store = try SQLiteFixture.open(folder)
         await #expect(throws: StoreError.self) {
             try await store.readers.read { try $0.execute(sql: sql) }
@@ -76,13 +76,13 @@ struct OpeningTests {
 
     @Test func `a reader's checkpoint copies nothing`() async throws {
         var configuration = SQLiteFixture.configuration
-        // The writer's own comes later than the end of the test.
+        // The writer's own checkpoint comes after the end of the test.
         configuration.checkpointIdle = .seconds(3600)
         let fixture = try SQLiteFixture(configuration: configuration, in: folder)
         let scene = StoreScene(fixture, clock: ManualClock())
         await scene.put(1, to: StoreScene.slot(1))
         let before = FileManager.default.contents(atPath: path)
-        // SQLite tries, and fails to write: the reader has opened the file for reading only.
+        // SQLite tries and fails, because the reader has opened the file for reading only.
         await #expect(throws: StoreError.self) {
             try await fixture.sqlite.readers.read { _ = try $0.checkpoint(.passive) }
         }
@@ -110,7 +110,7 @@ struct OpeningTests {
         await (try SQLiteFixture.open(folder)).close()
     }
 
-    // What is refused.
+    // MARK: - Refused files
 
     @Test(arguments: [
         Array("hello".utf8), [UInt8](repeating: 0, count: 4096), Array("SQLite format 3\0".utf8),
@@ -129,40 +129,60 @@ struct OpeningTests {
 
     @Test func `a store of a newer version is left alone`() async throws {
         await (try SQLiteFixture.open(folder)).close()
-        try makeDatabase("PRAGMA user_version = \(Schema.version + 1)")
+        try makeDatabase("PRAGMA user_version = \(Schema.current.format + 1)")
         let error = try failure()
         #expect(error.code == .newerVersion)
         #expect(error.message.contains("newer"))
     }
 
-    @Test func `a store of before there were channels is brought up to date, with all that it holds`() async throws {
-        let queue = try DatabaseQueue(path: path)
-        try await queue.writeWithoutTransaction { database in
-            try database.execute(
-                sql: "PRAGMA application_id = \(DatabaseFile.applicationID); PRAGMA journal_mode = WAL"
+    @Test func `a store of a build from before the first release is refused, with what to do`() throws {
+        try makeDatabase(
+            "PRAGMA application_id = 0x48524C44; PRAGMA user_version = 4; CREATE TABLE bundle (number INTEGER)"
+        )
+        let error = try failure()
+        #expect(error.code == .unreleasedFormat)
+        #expect(error.message.contains("before its first release") && error.message.contains("new data folder"))
+    }
+
+    // MARK: - Migration
+
+    private func opener(_ migrations: [Schema.Migration]) -> DatabaseOpener {
+        DatabaseOpener(
+            file: DatabaseFile(path: path),
+            configuration: SQLiteFixture.configuration,
+            logger: .silent,
+            schema: Schema(migrations: migrations)
+        )
+    }
+
+    @Test func `an older store is migrated in one transaction, and this version then refuses it as newer`() async throws
+    {
+        let store = try SQLiteFixture.open(folder)
+        let device = try #require(DeviceID("phone"))
+        let number = try await store.number(of: device)
+        await store.close()
+        let first: Schema.Migration = {
+            try $0.execute(sql: "ALTER TABLE device ADD COLUMN color TEXT NOT NULL DEFAULT 'red'")
+        }
+        let failing: Schema.Migration = { try $0.execute(sql: "INSERT INTO missing VALUES (1)") }
+        #expect(throws: StoreError.self) { try opener([first, failing]).writer() }
+        // The failed migration has changed nothing.
+        await (try SQLiteFixture.open(folder)).close()
+        let second: Schema.Migration = { try $0.execute(sql: "UPDATE device SET color = color || ' phone'") }
+        let queue = try opener([first, second]).writer()
+        let (format, color) = try await queue.read { database in
+            (
+                try Schema.format(of: database),
+                try String.fetchOne(
+                    database,
+                    sql: "SELECT color FROM device WHERE number = ?",
+                    arguments: [Int64(bitPattern: number.value)]
+                )
             )
         }
-        try Schema.migrator.migrate(queue, upTo: "1: mailbox, journal, registry")
-        let device = try #require(DeviceID("phone"))
-        try await queue.write { database in
-            try database.execute(sql: "INSERT INTO device (number, id) VALUES (77, ?)", arguments: [device.name])
-        }
-        #expect(try await queue.read { try Int.fetchOne($0, sql: "PRAGMA user_version") } == 1)
+        #expect(format == 3 && color == "red phone")
         try queue.close()
-        let store = try SQLiteFixture.open(folder)
-        #expect(try await store.number(of: device) == DeviceNumber(77))
-        #expect(try await store.loadChannels() == [])
-        let channel = BroadcastChannel(
-            id: ChannelID(high: 1, low: 2),
-            app: AppNumber(1),
-            storage: .none,
-            created: WallTime(seconds: 1)
-        )
-        try await store.createChannel(channel)
-        #expect(try await store.loadChannels().map(\.channel) == [channel])
-        let version = try await store.change { database, _ in try Int.fetchOne(database, sql: "PRAGMA user_version") }
-        #expect(version == Int(Schema.version))
-        await store.close()
+        #expect(try failure().code == .newerVersion)
     }
 
     @Test func `a folder in the file's place is refused`() throws {
@@ -222,7 +242,7 @@ struct OpeningTests {
     @Test(arguments: [
         (FaultyDisk.Kind.writes, ResultCode.SQLITE_IOERR_WRITE), (.writes, .SQLITE_FULL), (.syncs, .SQLITE_IOERR_FSYNC),
     ])
-    func `a store whose making was interrupted at any call is made again`(
+    func `a store whose creation was interrupted at any call is created again`(
         fault: (kind: FaultyDisk.Kind, code: ResultCode)
     ) async throws {
         let interruptions = try await FaultyDisk.interruptOpenings(fault, in: TemporaryFolder.init) { folder in
@@ -230,17 +250,17 @@ struct OpeningTests {
             #expect(try await store.register(StoreScene.slot(1), at: WallTime(seconds: 1)).isLive)
             await store.close()
         }
-        // The making and the closing have fewer calls: each of them has failed once.
+        // Every call of creating and closing has failed once.
         #expect(interruptions > 5)
     }
 
-    // What is damaged.
+    // MARK: - Damage
 
     @Test func `a store whose pages are overwritten is refused, and nothing is written to it`() async throws {
         let fixture = try SQLiteFixture(in: folder)
         let scene = StoreScene(fixture, clock: ManualClock())
         for number in 1...200 as ClosedRange<UInt64> {
-            scene.store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+            scene.store.put(Envelope(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
         }
         await scene.witness.wait { $0.stored.count == 200 }
         await fixture.close()
@@ -258,7 +278,7 @@ struct OpeningTests {
         let fixture = try SQLiteFixture(in: folder)
         let scene = StoreScene(fixture, clock: ManualClock())
         for number in 1...200 as ClosedRange<UInt64> {
-            scene.store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+            scene.store.put(Envelope(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
         }
         await scene.witness.wait { $0.stored.count == 200 }
         await fixture.close()
@@ -267,18 +287,18 @@ struct OpeningTests {
         #expect(try failure().code == .damaged)
     }
 
-    @Test func `a notification whose bundle is missing is left out, and reading goes on`() async throws {
+    @Test func `a notification of a missing segment is not delivered, and others are`() async throws {
         let fixture = try SQLiteFixture(in: folder)
         let scene = StoreScene(fixture, clock: ManualClock())
         for number in 1...3 as ClosedRange<UInt64> { await scene.put(number, to: StoreScene.slot(number)) }
         try await fixture.sqlite.change { database, _ in
-            try database.execute(sql: "DELETE FROM bundle WHERE number = 2")
+            try database.execute(sql: "DELETE FROM segment WHERE number = 2")
         }
         #expect(try await scene.waiting(StoreScene.slot(1), StoreScene.slot(2), StoreScene.slot(3)) == [1, 3])
         await fixture.close()
     }
 
-    @Test func `a session that cannot be read is no session`() async throws {
+    @Test func `an unreadable session is ignored`() async throws {
         let store = try SQLiteFixture.open(folder)
         let device = try await store.number(of: try #require(DeviceID("phone")))
         try await store.change { database, _ in
@@ -288,7 +308,7 @@ struct OpeningTests {
         await store.close()
     }
 
-    @Test func `a page of the journal that makes no sense is left out`() async throws {
+    @Test func `a damaged row of the journal is skipped`() async throws {
         let fixture = try SQLiteFixture(in: folder)
         let scene = StoreScene(fixture, clock: ManualClock())
         for number in 1...3 as ClosedRange<UInt64> {
@@ -310,22 +330,21 @@ struct OpeningTests {
         await fixture.close()
     }
 
-    @Test func `wherever one byte of the file is flipped, a notification comes back whole or not at all`() async throws
-    {
+    @Test func `with any byte of the file flipped, a notification is read whole or not at all`() async throws {
         let fixture = try SQLiteFixture(in: folder)
         let scene = StoreScene(fixture, clock: ManualClock())
         let slots = (1...40).map { StoreScene.slot($0) }
         for number in 1...40 as ClosedRange<UInt64> {
-            scene.store.put(Letter(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
+            scene.store.put(Envelope(scene.notification(number, to: StoreScene.slot(number))), reason: .power, tag: nil)
         }
         await scene.witness.wait { $0.stored.count == 40 }
-        let put = scene.witness.heard.stored.map(\.letter.notification)
+        let put = scene.witness.heard.stored.map(\.envelope.notification)
         await fixture.close()
         let bytes = Array(try #require(FileManager.default.contents(atPath: path)))
         var refusals = 0
-        for place in stride(from: 0, to: bytes.count, by: 211) {
+        for index in stride(from: 0, to: bytes.count, by: 211) {
             var damaged = bytes
-            damaged[place] ^= 1 << UInt8(place % 8)
+            damaged[index] ^= 1 << UInt8(index % 8)
             try write(damaged)
             do {
                 let store = try SQLiteFixture.open(folder)

@@ -1,11 +1,11 @@
 import Foundation
 
-/// Runs something as a user who may not do everything, also where the tests are run by the superuser.
+/// Runs code as an ordinary user, also if root runs the tests.
 enum OrdinaryUser {
     /// `nobody`, on every system.
     private static let number: uid_t = 65534
 
-    /// Runs something on a thread of its own.
+    /// Runs code on its own thread.
     ///
     /// The superuser's thread gets another user's rights to files, which on Linux are the thread's own and take the
     /// superuser's privileges over files with them (setfsuid(2)); anybody else's is as it is.

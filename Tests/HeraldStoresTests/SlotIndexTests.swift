@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldStores
 
-/// The index in a place where expectations can change it.
+/// An index that expectations can change.
 private final class Box {
     private var index = SlotIndex()
 
@@ -13,7 +13,9 @@ private final class Box {
     func set(_ entry: SlotIndex.Entry) -> SlotIndex.Entry? { index.set(entry) }
     func stored(_ slot: Slot) -> SlotIndex.Entry? { index.stored(slot) }
     func remove(_ slot: Slot, sequence: UInt64) -> Bool { index.remove(slot, sequence: sequence) }
-    func move(_ slot: Slot, sequence: UInt64, to place: Place) { index.move(slot, sequence: sequence, to: place) }
+    func move(_ slot: Slot, sequence: UInt64, to position: SegmentPosition) {
+        index.move(slot, sequence: sequence, to: position)
+    }
     func forget(_ slot: Slot, sequence: UInt64) { index.forget(slot, sequence: sequence) }
     var newestSequence: UInt64? { index.newestSequence }
     func expired(at moment: Int64, limit: Int = .max) -> [SlotIndex.Entry] {
@@ -26,7 +28,7 @@ struct SlotIndexTests {
         SlotIndex.Entry(
             slot: Slot(device: DeviceNumber(device), app: AppNumber(1)),
             sequence: sequence,
-            place: Place(bundle: Int64(sequence), position: 0, count: 1),
+            position: SegmentPosition(segment: Int64(sequence), index: 0, count: 1),
             expires: expires,
             id: NotificationID(high: device, low: sequence),
             uniqueID: NotificationID(high: sequence, low: device)
@@ -35,7 +37,7 @@ struct SlotIndexTests {
 
     private func sequences(_ entries: [SlotIndex.Entry]) -> [UInt64] { entries.map(\.sequence).sorted() }
 
-    @Test func `a slot holds what it was given last`() {
+    @Test func `a slot has the notification that was set last`() {
         let index = Box()
         #expect(index.set(entry(1, 1)) == nil)
         #expect(index.set(entry(1, 2)) == entry(1, 1))
@@ -44,7 +46,7 @@ struct SlotIndexTests {
         #expect(index.count == 1)
     }
 
-    @Test func `only the sequence that is meant is removed`() {
+    @Test func `only the named sequence is removed`() {
         let index = Box()
         index.set(entry(1, 2))
         #expect(index.remove(entry(1, 0).slot, sequence: 1) == false)
@@ -53,7 +55,7 @@ struct SlotIndexTests {
         #expect(index.count == 0)
     }
 
-    @Test func `what was taken out is there for who asks for what is stored, until it is forgotten`() {
+    @Test func `a removed entry is returned only by stored, until it is forgotten`() {
         let index = Box()
         let slot = entry(1, 0).slot
         index.set(entry(1, 2, expires: 1000))
@@ -71,7 +73,7 @@ struct SlotIndexTests {
         #expect(index.expired(at: 5000).map(\.sequence).sorted() == [3, 4])
     }
 
-    @Test func `what is put where something was taken out is there`() {
+    @Test func `a put after a removal sets the slot`() {
         let index = Box()
         let slot = entry(1, 0).slot
         index.set(entry(1, 2))
@@ -82,21 +84,21 @@ struct SlotIndexTests {
         #expect(index.entry(slot) == entry(1, 3) && index.newestSequence == 3)
     }
 
-    @Test func `what is written again elsewhere is found there, taken out or not`() {
+    @Test func `a moved entry has its new position, removed or not`() {
         let index = Box()
         let slot = entry(1, 0).slot
-        let place = Place(bundle: 99, position: 7, count: 9)
+        let position = SegmentPosition(segment: 99, index: 7, count: 9)
         index.set(entry(1, 2))
-        index.move(slot, sequence: 1, to: place)
+        index.move(slot, sequence: 1, to: position)
         #expect(index.entry(slot) == entry(1, 2))
-        index.move(slot, sequence: 2, to: place)
-        #expect(index.entry(slot)?.place == place)
+        index.move(slot, sequence: 2, to: position)
+        #expect(index.entry(slot)?.position == position)
         #expect(index.remove(slot, sequence: 2))
-        index.move(slot, sequence: 2, to: Place(bundle: 100, position: 0, count: 1))
-        #expect(index.stored(slot)?.place.bundle == 100)
+        index.move(slot, sequence: 2, to: SegmentPosition(segment: 100, index: 0, count: 1))
+        #expect(index.stored(slot)?.position.segment == 100)
     }
 
-    @Test func `expired are those whose moment has come, to the millisecond`() {
+    @Test func `expiry is exact to the millisecond`() {
         let index = Box()
         for (device, expires) in [(1, 1000), (2, 1500), (3, 1999), (4, 2000), (5, -1)] as [(UInt64, Int64)] {
             index.set(entry(device, device, expires: expires))
@@ -110,7 +112,7 @@ struct SlotIndexTests {
         #expect(index.expired(at: .max, limit: 0) == [])
     }
 
-    @Test func `after a long pause what expired is found without walking through every second`() {
+    @Test func `after a long pause expired entries are found without walking through every second`() {
         let index = Box()
         index.set(entry(1, 1, expires: 0))
         index.set(entry(2, 2, expires: 1_000_000_000_000_000))
@@ -120,7 +122,7 @@ struct SlotIndexTests {
         #expect(index.expired(at: moment, limit: 9).map(\.sequence) == [1, 2])
     }
 
-    @Test func `a hundred thousand random changes leave what a plain dictionary has`() {
+    @Test func `a hundred thousand random changes give the same as a dictionary`() {
         let index = Box()
         var plain: [Slot: SlotIndex.Entry] = [:]
         for sequence in 1...100_000 as ClosedRange<UInt64> {

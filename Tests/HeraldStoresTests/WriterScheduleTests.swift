@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeraldStores
 
-/// A schedule in a place where expectations can change it, told the time in milliseconds.
+/// A schedule that expectations can change, with times in milliseconds.
 private final class Schedule {
     private var schedule: WriterSchedule
 
@@ -50,7 +50,7 @@ private final class Schedule {
 struct WriterScheduleTests {
     private let schedule = Schedule()
 
-    @Test func `an idle writer sleeps until anything comes`() {
+    @Test func `an idle writer sleeps until any request`() {
         #expect(schedule.next(at: 0) == .sleep(until: nil, urgent: 1, any: true))
     }
 
@@ -60,14 +60,14 @@ struct WriterScheduleTests {
         #expect(schedule.next(at: 3, urgent: 1) == .commit)
     }
 
-    @Test func `after a large commit it waits a moment for half as many`() {
+    @Test func `after a large commit the writer waits a moment for half as many requests`() {
         schedule.committed(urgent: 100, pagesInLog: 10, at: 10)
         #expect(schedule.next(at: 10, urgent: 3) == .sleep(until: .milliseconds(12), urgent: 50, any: false))
         #expect(schedule.next(at: 11, urgent: 50) == .commit)
         #expect(schedule.next(at: 12, urgent: 3) == .commit)
     }
 
-    @Test func `it waits for no more than the limit, and after a small commit for none`() {
+    @Test func `the writer waits for no more than the limit, and not after a small commit`() {
         schedule.committed(urgent: 10_000, pagesInLog: 10, at: 10)
         #expect(schedule.next(at: 10, urgent: 255) == .sleep(until: .milliseconds(12), urgent: 256, any: false))
         #expect(schedule.next(at: 10, urgent: 256) == .commit)
@@ -75,7 +75,7 @@ struct WriterScheduleTests {
         #expect(schedule.next(at: 20, urgent: 1) == .commit)
     }
 
-    @Test func `lines wait for a commit, but not for long`() {
+    @Test func `events wait for a commit for a bounded time`() {
         #expect(schedule.next(at: 100, work: true) == .sleep(until: .milliseconds(150), urgent: 1, any: false))
         #expect(schedule.next(at: 149, work: true) == .sleep(until: .milliseconds(150), urgent: 1, any: false))
         #expect(schedule.next(at: 150, work: true) == .commit)
@@ -84,7 +84,7 @@ struct WriterScheduleTests {
         #expect(schedule.next(at: 200, work: true) == .sleep(until: .milliseconds(250), urgent: 1, any: false))
     }
 
-    @Test func `a log that has grown by a slice is copied before anything else`() {
+    @Test func `a log that has grown by a slice is checkpointed first`() {
         schedule.committed(urgent: 5, pagesInLog: 999, at: 0)
         #expect(schedule.next(at: 5, urgent: 5) == .commit)
         schedule.committed(urgent: 5, pagesInLog: 1000, at: 0)
@@ -95,7 +95,7 @@ struct WriterScheduleTests {
         #expect(schedule.next(at: 5, urgent: 5) == .commit)
     }
 
-    @Test func `while nobody waits less is copied, so that whoever comes meanwhile waits for less`() {
+    @Test func `in a gap a smaller slice is checkpointed`() {
         let schedule = Schedule(gapCheckpointPages: 100)
         schedule.committed(urgent: 1, pagesInLog: 100, at: 0)
         #expect(schedule.next(at: 1, urgent: 1) == .commit)
@@ -105,7 +105,7 @@ struct WriterScheduleTests {
         #expect(schedule.next(at: 1) == .sleep(until: .milliseconds(401), urgent: 1, any: true))
     }
 
-    @Test func `readers of an overfull log are not waited for with every slice`() {
+    @Test func `not every checkpoint of an overfull log waits for readers`() {
         let schedule = Schedule(gapCheckpointPages: 100)
         schedule.committed(urgent: 1, pagesInLog: 5000, at: 0)
         #expect(schedule.next(at: 1) == .checkpoint(.restart))
@@ -117,7 +117,8 @@ struct WriterScheduleTests {
         #expect(schedule.next(at: 2, urgent: 1) == .checkpoint(.restart))
     }
 
-    @Test func `a log that cannot start over is copied every slice, and beyond its limit readers are waited for`() {
+    @Test
+    func `a log that cannot start over is checkpointed every slice, and beyond its limit with waiting for readers`() {
         schedule.committed(urgent: 5, pagesInLog: 1500, at: 0)
         #expect(schedule.next(at: 5) == .checkpoint(.passive))
         schedule.checkpointed(pagesInLog: 1500, copied: 200)
@@ -131,7 +132,7 @@ struct WriterScheduleTests {
         #expect(schedule.next(at: 5) == .checkpoint(.restart))
     }
 
-    @Test func `in quiet times the rest of the log is copied, once`() {
+    @Test func `in quiet times the rest of the log is checkpointed once`() {
         schedule.committed(urgent: 1, pagesInLog: 10, at: 100)
         #expect(schedule.next(at: 200) == .sleep(until: .milliseconds(500), urgent: 1, any: true))
         #expect(schedule.next(at: 500) == .checkpoint(.passive))
@@ -139,39 +140,39 @@ struct WriterScheduleTests {
         #expect(schedule.next(at: 501) == .sleep(until: nil, urgent: 1, any: true))
     }
 
-    @Test func `while the disk fails all who wait are refused, and it is tried again from time to time`() {
+    @Test func `while writes fail, urgent requests are refused and the disk is probed periodically`() {
         schedule.became(.stalled, at: 100)
         #expect(schedule.next(at: 100, urgent: 3) == .refuse)
         #expect(schedule.next(at: 100, work: true) == .sleep(until: .milliseconds(600), urgent: 1, any: false))
         #expect(schedule.next(at: 600, urgent: 3) == .probe)
         schedule.became(.stalled, at: 600)
         #expect(schedule.next(at: 601) == .sleep(until: .milliseconds(1100), urgent: 1, any: false))
-        schedule.became(.well, at: 1100)
+        schedule.became(.healthy, at: 1100)
         #expect(schedule.next(at: 1100, urgent: 3) == .commit)
     }
 
-    @Test func `short of space it works, and looks for space from time to time`() {
+    @Test func `with little free space it commits, and checks the space periodically`() {
         schedule.became(.lowOnSpace, at: 100)
         #expect(schedule.next(at: 100, urgent: 1) == .commit)
         #expect(schedule.next(at: 101) == .sleep(until: .milliseconds(600), urgent: 1, any: true))
         #expect(schedule.next(at: 600, urgent: 1) == .probe)
     }
 
-    @Test func `once it has failed it refuses everything, for ever`() {
+    @Test func `after a permanent failure it refuses everything`() {
         schedule.became(.failed, at: 0)
         #expect(schedule.next(at: 10_000, work: true) == .refuse)
         #expect(schedule.next(at: 10_000) == .sleep(until: nil, urgent: 1, any: true))
         #expect(schedule.next(at: 10_000, closing: true) == .finish)
     }
 
-    @Test func `at the end all that is left is done first`() {
+    @Test func `closing commits pending requests first`() {
         schedule.committed(urgent: 100, pagesInLog: 1, at: 10)
         #expect(schedule.next(at: 10, urgent: 1, closing: true) == .commit)
         #expect(schedule.next(at: 10, work: true, closing: true) == .commit)
         #expect(schedule.next(at: 10, closing: true) == .finish)
     }
 
-    @Test func `a disk that fails at the end is not waited for`() {
+    @Test func `closing does not wait for a failing disk`() {
         schedule.became(.stalled, at: 0)
         #expect(schedule.next(at: 1000, urgent: 1, closing: true) == .refuse)
         #expect(schedule.next(at: 1000, work: true, closing: true) == .finish)

@@ -1,77 +1,77 @@
 package import HeraldMailbox
 package import HeraldModel
 import Logging
-import Synchronization
+package import Synchronization
 
-/// Channels on a store in memory: what tests of doors and of the courier stand on.
+/// A channel service on a store in memory, for tests of listeners and of the courier.
 package final class ChannelScene: Sendable {
     package let clock: ManualClock
     package let store: MemoryStore
     package let apps = NumberedApps()
-    package let receipts = ReceiptTray()
-    package let load: LetterLoad
-    package let office: ChannelOffice
+    package let completions = CompletionInbox()
+    package let memory: EnvelopeMemory
+    package let service: ChannelService
 
     package init(
-        configuration: ChannelOfficeConfiguration = ChannelOfficeConfiguration(),
+        configuration: ChannelServiceConfiguration = ChannelServiceConfiguration(),
         clock: ManualClock = ManualClock(),
-        load: LetterLoad = LetterLoad(limit: 1 << 30)
+        memory: EnvelopeMemory = EnvelopeMemory(limit: 1 << 30)
     ) {
         self.clock = clock
-        self.load = load
+        self.memory = memory
         store = MemoryStore(clock: clock)
-        office = ChannelScene.office(configuration, clock, store, apps, load)
+        service = ChannelScene.service(configuration, store, apps, clock: clock, memory: memory)
     }
 
-    private static func office(
-        _ configuration: ChannelOfficeConfiguration,
-        _ clock: ManualClock,
+    private static func service(
+        _ configuration: ChannelServiceConfiguration,
         _ store: MemoryStore,
         _ apps: NumberedApps,
-        _ load: LetterLoad
-    ) -> ChannelOffice {
-        ChannelOffice(
+        clock: ManualClock,
+        memory: EnvelopeMemory
+    ) -> ChannelService {
+        ChannelService(
             configuration: configuration,
             clock: clock,
             store: store,
             apps: apps,
-            load: load,
+            memory: memory,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }
 
     /// Another service on the same store.
-    package func restarted() async throws -> ChannelOffice {
-        let office = ChannelScene.office(ChannelOfficeConfiguration(), clock, store, apps, load)
-        try await office.load()
-        return office
+    package func restarted() async throws -> ChannelService {
+        let service = ChannelScene.service(ChannelServiceConfiguration(), store, apps, clock: clock, memory: memory)
+        try await service.load()
+        return service
     }
 
-    /// Runs `body` while the office does what has to wait.
+    /// Calls `body` while the service runs.
     package func run(_ body: () async throws -> Void) async throws {
         try await withThrowingTaskGroup { group in
-            group.addTask { await self.office.run() }
+            group.addTask { await self.service.run() }
             try await body()
             group.cancelAll()
         }
     }
 
-    /// A channel that was there before: of an app, with an identifier that follows from a number.
+    /// The identifier of the channel of a number.
     package static func id(_ number: UInt64) -> ChannelID { ChannelID(high: 0xCAFE, low: number) }
 
-    /// Puts channels into the store and has the office load them; once.
+    /// Stores channels, and has the service load them; once.
     package func load(_ channels: [(UInt64, App, MessageStoragePolicy)]) async throws {
         for (number, app, storage) in channels {
-            let app = try await apps.makeNumber(of: app)
+            let app = try await apps.withNumber(of: app, for: nil) { $0 }
             let id = ChannelScene.id(number)
             try await store.createChannel(
                 BroadcastChannel(id: id, app: app, storage: storage, created: clock.now())
             )
         }
-        try await office.load()
+        try await service.load()
     }
 
-    /// A message to a channel, whose identifiers follow from a number.
+    /// A message to a channel, with the identifiers of a number.
     package func post(
         _ number: UInt64,
         to channel: UInt64,
@@ -91,20 +91,22 @@ package final class ChannelScene: Sendable {
         )
     }
 
-    /// Publishes, and waits for the receipt where there is one to come.
-    package func publish(_ post: BroadcastPost) async -> ReceiptOutcome {
-        let receipt = receipts.receipt()
-        switch office.publish(post, receipt: receipt) {
+    /// Publishes, and waits for a pending completion.
+    package func publish(_ post: BroadcastPost) async -> CompletionOutcome {
+        let completion = completions.completion()
+        switch service.publish(post, completion: completion) {
         case .accepted: return .accepted
-        case .refused(let rejection, _): return .refused(rejection)
-        case .pending: return await receipts.outcome(of: receipt)
+        case .refused(let refusalReason, _): return .refused(refusalReason)
+        case .pending: return await completions.outcome(of: completion)
         }
     }
 }
 
-/// Gives apps numbers in the order in which they are asked for.
+/// Numbers apps in the order of the calls.
 package final class NumberedApps: AppNumbers {
     private let known = Mutex<[App]>([])
+    /// Whether new names are refused.
+    package let refuses = Mutex(false)
 
     package init() {}
 
@@ -112,36 +114,42 @@ package final class NumberedApps: AppNumbers {
         known.withLock { $0.indices.contains(Int(number.value) - 1) ? $0[Int(number.value) - 1] : nil }
     }
 
-    package func makeNumber(of app: App) async throws -> AppNumber {
-        known.withLock { known in
+    package func withNumber<Value: Sendable>(
+        of app: App,
+        for origin: AppOrigin?,
+        _ body: (AppNumber) async throws -> Value
+    ) async throws -> Value {
+        guard !refuses.withLock({ $0 }) else { throw RegistrationRefusal.tooManyNewNames }
+        let number = known.withLock { known in
             if let index = known.firstIndex(of: app) { return AppNumber(UInt32(index) + 1) }
             known.append(app)
             return AppNumber(UInt32(known.count))
         }
+        return try await body(number)
     }
 }
 
-/// Waits for receipts.
-package final class ReceiptTray: ReceiptDesk {
+/// Waits for completions.
+package final class CompletionInbox: CompletionHandler {
     private struct State {
         var last: UInt64 = 0
-        var outcomes: [UInt64: ReceiptOutcome] = [:]
-        var waiting: [UInt64: CheckedContinuation<ReceiptOutcome, Never>] = [:]
+        var outcomes: [UInt64: CompletionOutcome] = [:]
+        var waiting: [UInt64: CheckedContinuation<CompletionOutcome, Never>] = [:]
     }
 
     private let state = Mutex(State())
 
     package init() {}
 
-    package func receipt() -> Receipt {
+    package func completion() -> Completion {
         let number = state.withLock { state in
             state.last += 1
             return state.last
         }
-        return Receipt(desk: self, number: number)
+        return Completion(handler: self, number: number)
     }
 
-    package func settle(_ number: UInt64, _ outcome: ReceiptOutcome) {
+    package func settle(_ number: UInt64, _ outcome: CompletionOutcome) {
         let waiting = state.withLock { state in
             state.outcomes[number] = outcome
             return state.waiting.removeValue(forKey: number)
@@ -149,11 +157,11 @@ package final class ReceiptTray: ReceiptDesk {
         waiting?.resume(returning: outcome)
     }
 
-    package func outcome(of receipt: Receipt) async -> ReceiptOutcome {
+    package func outcome(of completion: Completion) async -> CompletionOutcome {
         await withCheckedContinuation { continuation in
             let outcome = state.withLock { state in
-                if state.outcomes[receipt.number] == nil { state.waiting[receipt.number] = continuation }
-                return state.outcomes[receipt.number]
+                if state.outcomes[completion.number] == nil { state.waiting[completion.number] = continuation }
+                return state.outcomes[completion.number]
             }
             if let outcome { continuation.resume(returning: outcome) }
         }

@@ -1,11 +1,11 @@
-/// Where those who are to be under way at the same time wait for each other; nobody waits in a meeting of one.
+/// A barrier for concurrent calls of a test; a meeting of one does not wait.
 package actor Meeting {
     private var size = 1
     private var present: [CheckedContinuation<Void, Never>] = []
 
     package init() {}
 
-    /// From now on so many have to be there before they go on together.
+    /// Sets the number of calls that wait for each other.
     package func setSize(_ size: Int) {
         self.size = size
     }

@@ -34,7 +34,7 @@ extension MemoryStore {
             contents.broadcasts[broadcast.channel] = broadcast
             contents.journal.append(JournalEvent(.storedForSubscribers, broadcast, at: moment))
             guard let older else { return }
-            contents.journal.append(JournalEvent(.replaced, older, at: moment, replacement: broadcast.id))
+            contents.journal.append(JournalEvent(.replaced, older, at: moment, detail: .replacement(broadcast.id)))
         }
     }
 

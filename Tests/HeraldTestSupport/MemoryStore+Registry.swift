@@ -8,7 +8,7 @@ extension MemoryStore {
         contents.withLock { contents in
             RegistrySnapshot(
                 devices: contents.devices.map { ($0, $1) },
-                apps: contents.apps.map { ($0, $1) },
+                apps: Array(contents.apps.values),
                 registrations: Array(contents.registrations.values)
             )
         }
@@ -23,13 +23,56 @@ extension MemoryStore {
         }
     }
 
-    package func number(of app: App) async throws -> AppNumber {
+    package func number(of app: App, for origin: AppOrigin?, at moment: WallTime) async throws -> AppNumber {
         await meeting.come()
         return try write { contents in
-            if let number = contents.apps[app] { return number }
-            let number = AppNumber(UInt32(contents.apps.count) + 1)
-            contents.apps[app] = number
+            if let known = contents.apps[app] { return known.number }
+            contents.lastApp += 1
+            let number = AppNumber(contents.lastApp)
+            contents.apps[app] = AppRecord(app: app, number: number, origin: origin, created: moment)
             return number
+        }
+    }
+
+    package func appUsages(_ app: AppNumber?) async throws -> [AppUsage] {
+        contents.withLock { contents in
+            let records = contents.apps.values.filter { app == nil || $0.number == app }
+            return records.sorted {
+                ($0.app.topic.name, $0.app.environment.rawValue) < ($1.app.topic.name, $1.app.environment.rawValue)
+            }
+            .map { record in
+                let all = contents.registrations.values.filter { $0.slot.app == record.number }
+                return AppUsage(
+                    record: record,
+                    devices: all.count { $0.isLive },
+                    ended: all.count { !$0.isLive },
+                    channels: contents.channels.count { $0.app == record.number }
+                )
+            }
+        }
+    }
+
+    package func forgetApp(_ app: AppNumber, at moment: WallTime) async throws -> [Slot] {
+        flushNow()
+        return try write { contents in
+            let ended = contents.registrations.values.filter { $0.slot.app == app && !$0.isLive }
+            forget(ended, &contents)
+            for slot in ended.map(\.slot) {
+                guard let held = contents.slots.removeValue(forKey: slot) else { continue }
+                contents.journal.append(
+                    JournalEvent(.discardedUnregisteredFromStorage, held.notification, at: moment)
+                )
+            }
+            contents.apps = contents.apps.filter { $0.value.number != app }
+            return ended.map(\.slot)
+        }
+    }
+
+    private func forget(_ ended: [Registration], _ contents: inout Contents) {
+        for registration in ended {
+            contents.generationFloor = max(contents.generationFloor, registration.generation + 1)
+            contents.registrations[registration.slot] = nil
+            contents.feedback.removeAll { $0.slot == registration.slot }
         }
     }
 
@@ -75,12 +118,9 @@ extension MemoryStore {
             let latest = ended.sorted {
                 ($0.ended?.milliseconds ?? 0, $0.slot.app.value) > ($1.ended?.milliseconds ?? 0, $1.slot.app.value)
             }
-            return latest.dropFirst(limit).map { registration in
-                contents.generationFloor = max(contents.generationFloor, registration.generation + 1)
-                contents.registrations[registration.slot] = nil
-                contents.feedback.removeAll { $0.slot == registration.slot }
-                return registration.slot
-            }
+            let forgotten = Array(latest.dropFirst(limit))
+            forget(forgotten, &contents)
+            return forgotten.map(\.slot)
         }
     }
 

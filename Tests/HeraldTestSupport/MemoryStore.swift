@@ -3,15 +3,14 @@ package import HeraldMailbox
 package import HeraldModel
 package import Synchronization
 
-/// A store in memory that forgets everything at its end, for tests: the contracts in their simplest form.
+/// A store in memory, for tests: the simplest implementation of the contracts.
 ///
-/// In manual mode nothing is durable until ``flush()``, which reports on the caller's thread, so that a test decides
-/// what happens between a put and its report. Otherwise a queue of the store's own reports soon.
+/// In manual mode nothing is durable until ``flush()``, which reports on the caller's thread. Otherwise a queue reports soon.
 package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
-    /// What was ordered and is not durable.
+    /// A write that is not durable.
     enum Order: Sendable {
-        case put(Letter, StoreReason, PutTag?)
-        case record(JournalEvent, Receipt?)
+        case put(Envelope, StoreReason, PutTag?)
+        case record(JournalEvent, Completion?)
     }
 
     struct Held: Sendable {
@@ -25,13 +24,14 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         var slots: [Slot: Held] = [:]
         var journal: [JournalEvent] = []
         var devices: [DeviceID: DeviceNumber] = [:]
-        var apps: [App: AppNumber] = [:]
+        var apps: [App: AppRecord] = [:]
+        var lastApp: UInt32 = 0
         var registrations: [Slot: Registration] = [:]
         var records: [DeviceNumber: DeviceRecord] = [:]
         var feedback: [FeedbackRecord] = []
         var channels: [BroadcastChannel] = []
         var broadcasts: [ChannelID: Broadcast] = [:]
-        /// The generation with which a registration begins of which nothing is known.
+        /// The generation of a new registration.
         var generationFloor: UInt32 = 0
         var isAccepting = true
         var failsWrites = false
@@ -42,19 +42,19 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         weak var reporter: (any MailboxStoreReporter)?
     }
 
-    /// What a failing store throws.
+    /// The error of a failing store.
     package struct WriteFailure: Error {}
 
     let contents = Mutex(Contents())
     private let reporter = Mutex(Weak())
-    /// Whether broadcasts cannot be kept, while all else can.
+    /// Whether only broadcasts cannot be stored.
     package let failsKeeping = Mutex(false)
-    /// Where apps that are to be numbered, registered or removed wait for each other.
+    /// A meeting of concurrent calls that number, register or remove apps.
     package let meeting = Meeting()
     let clock: any WallClock
     private let isManual: Bool
     private let queue = DispatchQueue(label: "memory-store")
-    /// What is to be read with the next flush, in manual mode.
+    /// The pending reads, in manual mode.
     private let reads = Mutex<[@Sendable () -> Void]>([])
 
     package init(clock: any WallClock, isManual: Bool = false) {
@@ -62,43 +62,43 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         self.isManual = isManual
     }
 
-    // For tests.
+    // MARK: - For tests
 
-    /// Whether notifications are accepted; true at first.
+    /// Accepts notifications, or no longer; true at first.
     package func setAccepting(_ isAccepting: Bool) {
         contents.withLock { $0.isAccepting = isAccepting }
     }
 
-    /// Whether everything that is to be written fails from now on.
+    /// Makes every write fail, or no longer.
     package func setFailsWrites(_ fails: Bool) {
         contents.withLock { $0.failsWrites = fails }
     }
 
-    /// Whether the mailbox cannot be read from now on.
+    /// Makes every read of the mailbox fail, or no longer.
     package func setFailsReads(_ fails: Bool) {
         contents.withLock { $0.failsReads = fails }
     }
 
-    /// How many puts wait to become durable.
+    /// The number of puts that are not durable.
     package var pendingPuts: Int {
         contents.withLock { contents in
             contents.orders.count { if case .put = $0 { true } else { false } }
         }
     }
 
-    /// The journal so far, oldest first, with what is not durable yet left out.
+    /// The durable lines of the journal, oldest first.
     package var journal: [JournalEvent] {
         contents.withLock { $0.journal }
     }
 
-    /// Makes durable all that was ordered, or fails it, and reports on this thread; then reads what was to be read.
+    /// Commits or fails all pending writes, reports on this thread, then does the pending reads.
     package func flush() {
         let now = clock.now()
         let outcome = contents.withLock { $0.commit(at: now) }
         let reporter = reporter.withLock { $0.reporter }
         if !outcome.stored.isEmpty { reporter?.stored(outcome.stored) }
         if !outcome.failed.isEmpty { reporter?.failed(outcome.failed) }
-        for (receipt, result) in outcome.receipts { receipt.settle(result) }
+        for (completion, result) in outcome.completions { completion.settle(result) }
         let reads = reads.withLock { reads in
             defer { reads = [] }
             return reads
@@ -106,7 +106,7 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         for read in reads { read() }
     }
 
-    // The mailbox.
+    // MARK: - Mailbox
 
     package var isAccepting: Bool { contents.withLock { $0.isAccepting && !$0.failsWrites } }
 
@@ -116,12 +116,12 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         self.reporter.withLock { $0.reporter = reporter }
     }
 
-    package func put(_ letter: Letter, reason: StoreReason, tag: PutTag?, isNew: Bool) {
+    package func put(_ envelope: Envelope, reason: StoreReason, tag: PutTag?, isNew: Bool) {
         if isNew {
-            let notification = letter.notification
+            let notification = envelope.notification
             record([JournalEvent(.received, notification, at: notification.received)])
         }
-        order(.put(letter, reason, tag))
+        order(.put(envelope, reason, tag))
     }
 
     package func remove(_ slot: Slot, sequence: UInt64, event: JournalEvent?) {
@@ -161,7 +161,7 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         }
     }
 
-    // The journal.
+    // MARK: - Journal
 
     package func record(_ events: [JournalEvent]) {
         contents.withLock { contents in
@@ -170,8 +170,8 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         flushSoon()
     }
 
-    package func record(_ event: JournalEvent, settling receipt: Receipt?) {
-        order(.record(event, receipt))
+    package func record(_ event: JournalEvent, settling completion: Completion?) {
+        order(.record(event, completion))
     }
 
     package func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent] {
@@ -180,8 +180,8 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
             contents.journal.filter { event in
                 switch query {
                 case .notification(let id): event.id == id || event.uniqueID == id
-                case .device(let device): event.slot.device == device
-                case .app(let app): event.slot.app == app
+                case .device(let device): event.device == device
+                case .app(let app): event.app == app
                 }
             }.suffix(limit)
         }
@@ -195,8 +195,6 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         }
     }
 
-    // How it is done.
-
     private func order(_ order: Order) {
         contents.withLock { $0.orders.append(order) }
         flushSoon()
@@ -207,7 +205,7 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         queue.async { self.flush() }
     }
 
-    /// What is ordered before something comes before it; in manual mode the test says when.
+    /// Commits earlier writes first; in manual mode the test decides when.
     func flushNow() {
         guard !isManual else { return }
         queue.sync { flush() }
@@ -224,25 +222,25 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
 extension MemoryStore.Contents {
     struct Outcome: Sendable {
         var stored: [StoredPut] = []
-        var failed: [Letter] = []
-        var receipts: [(Receipt, ReceiptOutcome)] = []
+        var failed: [Envelope] = []
+        var completions: [(Completion, CompletionOutcome)] = []
     }
 
-    /// Does what was ordered, in order.
+    /// Commits the pending writes in order.
     mutating func commit(at now: WallTime) -> Outcome {
         var outcome = Outcome()
         for order in orders {
             switch order {
-            case .put(let letter, _, _) where failsWrites:
-                outcome.failed.append(letter)
-            case .put(let letter, let reason, let tag):
-                outcome.stored.append(put(letter, reason, tag, at: now))
-            case .record(let event, let receipt):
+            case .put(let envelope, _, _) where failsWrites:
+                outcome.failed.append(envelope)
+            case .put(let envelope, let reason, let tag):
+                outcome.stored.append(put(envelope, reason, tag, at: now))
+            case .record(let event, let completion):
                 if failsWrites {
-                    if let receipt { outcome.receipts.append((receipt, .refused(.serviceUnavailable))) }
+                    if let completion { outcome.completions.append((completion, .refused(.serviceUnavailable))) }
                 } else {
                     journal.append(event)
-                    if let receipt { outcome.receipts.append((receipt, .accepted)) }
+                    if let completion { outcome.completions.append((completion, .accepted)) }
                 }
             }
         }
@@ -251,18 +249,18 @@ extension MemoryStore.Contents {
     }
 
     private mutating func put(
-        _ letter: Letter,
+        _ envelope: Envelope,
         _ reason: StoreReason,
         _ tag: PutTag?,
         at now: WallTime
     ) -> StoredPut {
-        let notification = letter.notification
+        let notification = envelope.notification
         sequence += 1
         journal.append(JournalEvent(JournalState(stored: reason), notification, at: now))
         if let held = slots[notification.slot] {
             journal.append(JournalEvent(.replaced, held.notification, at: now, replacement: notification.id))
         }
         slots[notification.slot] = MemoryStore.Held(notification: notification, sequence: sequence)
-        return StoredPut(letter: letter, sequence: sequence, tag: tag)
+        return StoredPut(envelope: envelope, sequence: sequence, tag: tag)
     }
 }

@@ -32,7 +32,7 @@ extension StoreConformance {
     }
 
     static let channelRules: [Rule] = [
-        Rule("channels are loaded in the order in which they were made, and not those that were deleted") {
+        Rule("channels are loaded in the order of their creation, without deleted ones") {
             (scene) async throws in
             let channels = (1...5).map { channel($0, scene, app: UInt32($0)) }
             for one in channels { try await scene.store.createChannel(one) }
@@ -42,7 +42,7 @@ extension StoreConformance {
             #expect(left.map(\.channel) == [channels[0], channels[1], channels[3], channels[4]])
             #expect(left.allSatisfy { $0.newest == nil })
         },
-        Rule("a channel keeps the message with the greatest number, in whatever order they come") {
+        Rule("a channel keeps the message with the greatest number, in any order of arrival") {
             (scene) async throws in
             let channel = channel(1, scene)
             try await scene.store.createChannel(channel)
@@ -59,14 +59,14 @@ extension StoreConformance {
             ).last
             #expect(line?.replacement == NotificationID(high: 0xC, low: 3))
         },
-        Rule("the messages of two channels have nothing to do with each other") { (scene) async throws in
+        Rule("the messages of two channels are independent") { (scene) async throws in
             let channels = [channel(1, scene), channel(2, scene)]
             for one in channels { try await scene.store.createChannel(one) }
             try await scene.store.keepBroadcast(broadcast(1, to: channels[0], scene), at: scene.now)
             try await scene.store.keepBroadcast(broadcast(2, to: channels[1], scene), at: scene.now)
             #expect(try await scene.store.loadChannels().map { $0.newest?.number } == [1, 2])
         },
-        Rule("a channel that is deleted takes its message along, and nothing brings it back") { (scene) async throws in
+        Rule("deleting a channel deletes its message permanently") { (scene) async throws in
             let channel = channel(1, scene)
             try await scene.store.createChannel(channel)
             try await scene.store.keepBroadcast(broadcast(1, to: channel, scene), at: scene.now)
@@ -76,7 +76,7 @@ extension StoreConformance {
             #expect(try await scene.store.loadChannels() == [])
             #expect(try await states(2, scene) == [])
         },
-        Rule("a message that expired is forgotten, with a line in the journal, and no other") { (scene) async throws in
+        Rule("only expired messages are deleted, with a journal event") { (scene) async throws in
             let channels = [channel(1, scene), channel(2, scene)]
             for one in channels { try await scene.store.createChannel(one) }
             let short = broadcast(1, to: channels[0], scene, for: .seconds(60))
@@ -112,7 +112,7 @@ extension StoreConformance {
             try await scene.store.createChannel(channel(3, scene))
             #expect(try await scene.store.loadChannels().map(\.newest) == [nil, nil])
         },
-        Rule("what cannot be written is refused, and nothing of it is kept") { (scene) async throws in
+        Rule("a change that cannot be written fails and is rolled back") { (scene) async throws in
             let channel = channel(1, scene)
             try await scene.store.createChannel(channel)
             scene.fixture.setFailsWrites(true)

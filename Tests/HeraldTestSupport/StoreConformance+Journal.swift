@@ -4,7 +4,7 @@ import Testing
 
 extension StoreConformance {
     static let journalRules: [Rule] = [
-        Rule("a line is found by both identifiers, by device and by app") { (scene) async throws in
+        Rule("an event is found by both identifiers, by device and by app") { (scene) async throws in
             let slot = StoreScene.slot(7, 9)
             let replacement = NotificationID(high: 3, low: 4)
             let notification = scene.notification(1, to: slot)
@@ -20,13 +20,13 @@ extension StoreConformance {
             let unknown = NotificationID(high: 0, low: 0)
             #expect(try await scene.store.lines(matching: .notification(unknown), limit: 10) == [])
         },
-        Rule("every state comes back") { (scene) async throws in
+        Rule("every state is read back") { (scene) async throws in
             let notification = scene.notification(1, to: StoreScene.slot(1))
             let events = JournalState.allCases.map { JournalEvent($0, notification, at: scene.now) }
             scene.store.record(events)
             #expect(try await scene.store.lines(matching: .notification(notification.id), limit: 100) == events)
         },
-        Rule("lines come oldest first, and a limit keeps the newest") { (scene) async throws in
+        Rule("events come oldest first, and a limit keeps the newest") { (scene) async throws in
             let slot = StoreScene.slot(1)
             for number in 1...600 {
                 let notification = scene.notification(UInt64(number), to: slot)
@@ -39,14 +39,14 @@ extension StoreConformance {
             #expect(newest.map(\.id.low) == Array(471...600))
             #expect(try await scene.store.lines(matching: .device(slot.device), limit: 0) == [])
         },
-        Rule("a receipt is settled once, when its line is durable") { (scene) async throws in
+        Rule("a completion is settled once, when its event is durable") { (scene) async throws in
             for number in 1...100 {
                 let event = JournalEvent(
                     .discardedDisabled,
                     scene.notification(UInt64(number), to: StoreScene.slot(1)),
                     at: scene.now
                 )
-                scene.store.record(event, settling: Receipt(desk: scene.witness, number: UInt64(number)))
+                scene.store.record(event, settling: Completion(handler: scene.witness, number: UInt64(number)))
             }
             let heard = await scene.witness.wait { $0.settled.count >= 100 }
             #expect(heard.settled.map(\.number) == Array(1...100))
@@ -54,7 +54,7 @@ extension StoreConformance {
             #expect(try await scene.states(100) == [.discardedDisabled])
             #expect(scene.witness.heard.settled.count == 100)
         },
-        Rule("lines older than a moment are dropped") { (scene) async throws in
+        Rule("events before a moment are deleted") { (scene) async throws in
             let slot = StoreScene.slot(1)
             for number in 1...50 {
                 let notification = scene.notification(UInt64(number), to: slot)
@@ -67,7 +67,7 @@ extension StoreConformance {
             let left = try await scene.store.lines(matching: .device(slot.device), limit: 100)
             #expect(left.map(\.id.low) == Array(31...50))
         },
-        Rule("the oldest lines beyond a size are dropped") { (scene) async throws in
+        Rule("the oldest events beyond a size are deleted") { (scene) async throws in
             let slot = StoreScene.slot(1)
             for number in 1...200 {
                 let notification = scene.notification(UInt64(number), to: slot)
@@ -80,7 +80,7 @@ extension StoreConformance {
             #expect((50...150).contains(left.count))
             #expect(left == Array(UInt64(201 - left.count)...200))
         },
-        Rule("the journal is there after a restart, and goes on", needsDurability: true) { (scene) async throws in
+        Rule("the journal survives a restart, and goes on", needsDurability: true) { (scene) async throws in
             let slot = StoreScene.slot(1)
             scene.store.record([JournalEvent(.received, scene.notification(1, to: slot), at: scene.now)])
             try await scene.restart()

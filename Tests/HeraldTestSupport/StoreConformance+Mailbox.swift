@@ -4,7 +4,7 @@ import Testing
 
 extension StoreConformance {
     static let mailboxRules: [Rule] = [
-        Rule("a notification comes back as it was put") { (scene) async throws in
+        Rule("a notification is read back as it was put") { (scene) async throws in
             let slot = StoreScene.slot(1 << 63 | 5, .max)
             let notification = Notification(
                 id: NotificationID(high: .max, low: 1),
@@ -31,7 +31,7 @@ extension StoreConformance {
             #expect(kept.collapseID == notification.collapseID)
             #expect(kept.payload == notification.payload)
         },
-        Rule("every kind, every priority and an empty payload come back") { (scene) async throws in
+        Rule("every push type, every priority and an empty payload are read back") { (scene) async throws in
             for (number, pushType) in PushType.allCases.enumerated() {
                 let slot = StoreScene.slot(UInt64(number))
                 let notification = Notification(
@@ -53,22 +53,22 @@ extension StoreConformance {
                 #expect(found.payload.isEmpty)
             }
         },
-        Rule("what is new has its line `received` before the others, with the time at which it came") {
+        Rule("a new notification has its event `received` first, with the time of receipt") {
             (scene) async throws in
             let notification = scene.notification(1, to: StoreScene.slot(1))
             scene.clock.advance(by: .seconds(1))
-            scene.store.put(Letter(notification), reason: .power, tag: nil, isNew: true)
+            scene.store.put(Envelope(notification), reason: .power, tag: nil, isNew: true)
             await scene.witness.wait { $0.stored.count == 1 }
             let lines = try await scene.lines(1)
             #expect(lines.map(\.state) == [.received, .storedPower])
             #expect(lines.map(\.time) == [notification.received, scene.now])
         },
-        Rule("of neighbours that are replaced together nobody else goes") { (scene) async throws in
+        Rule("replacing neighbours together deletes no other notification") { (scene) async throws in
             for number in 1...12 as ClosedRange<UInt64> { await scene.put(number, to: StoreScene.slot(number)) }
             let replaced: [UInt64] = [9, 2, 4, 3, 12, 7, 10]
             for number in replaced {
                 let newer = scene.notification(100 + number, to: StoreScene.slot(number))
-                scene.store.put(Letter(newer), reason: .deviceOffline, tag: nil)
+                scene.store.put(Envelope(newer), reason: .deviceOffline, tag: nil)
             }
             await scene.witness.wait { $0.stored.count == 12 + replaced.count }
             let found = try await scene.store.waiting(in: (1...12).map { StoreScene.slot($0) })
@@ -81,18 +81,18 @@ extension StoreConformance {
             #expect(try await scene.waiting(slot) == [2])
             #expect(scene.store.count == 1)
         },
-        Rule("the newest of a slot is kept among puts that come together") { (scene) async throws in
+        Rule("the newest of a slot is kept among concurrent puts") { (scene) async throws in
             let slot = StoreScene.slot(1)
             for number in 1...20 {
-                scene.store.put(Letter(scene.notification(UInt64(number), to: slot)), reason: .power, tag: nil)
+                scene.store.put(Envelope(scene.notification(UInt64(number), to: slot)), reason: .power, tag: nil)
             }
             let heard = await scene.witness.wait { $0.stored.count == 20 }
-            #expect(heard.stored.map(\.letter.notification.id.low) == Array(1...20))
+            #expect(heard.stored.map(\.envelope.notification.id.low) == Array(1...20))
             #expect(zip(heard.stored, heard.stored.dropFirst()).allSatisfy { $0.sequence < $1.sequence })
             #expect(try await scene.waiting(slot) == [20])
             #expect(scene.store.count == 1)
         },
-        Rule("slots do not touch each other, and what waits comes in the order of its puts") { (scene) async throws in
+        Rule("slots are independent, and notifications are read in the order of their puts") { (scene) async throws in
             let slots = [StoreScene.slot(1, 1), StoreScene.slot(1, 2), StoreScene.slot(2, 1)]
             for (number, slot) in zip(1..., slots) { await scene.put(UInt64(number), to: slot) }
             #expect(try await scene.waiting(slots[2], slots[0]) == [1, 3])
@@ -100,32 +100,32 @@ extension StoreConformance {
             #expect(try await scene.waiting(StoreScene.slot(9)) == [])
             #expect(scene.store.count == 3)
         },
-        Rule("a put tells whose delivery it belongs to") { (scene) async throws in
+        Rule("a report has the tag of its put") { (scene) async throws in
             let tag = PutTag(fence: 7, delivery: DeliveryNumber(index: 3, stamp: 4))
-            let letter = Letter(scene.notification(1, to: StoreScene.slot(1)))
-            scene.store.put(letter, reason: .unacknowledged, tag: tag)
+            let envelope = Envelope(scene.notification(1, to: StoreScene.slot(1)))
+            scene.store.put(envelope, reason: .unacknowledged, tag: tag)
             let heard = await scene.witness.wait { !$0.stored.isEmpty }
             #expect(heard.stored.map(\.tag) == [tag])
         },
-        Rule("what is removed is found no more, at once") { (scene) async throws in
+        Rule("a removed notification is not found any more, at once") { (scene) async throws in
             let slot = StoreScene.slot(1)
             let put = try #require(await scene.put(1, to: slot))
-            let event = JournalEvent(.deliveredFromStorage, put.letter.notification, at: scene.now)
+            let event = JournalEvent(.deliveredFromStorage, put.envelope.notification, at: scene.now)
             scene.store.remove(slot, sequence: put.sequence, event: event)
             #expect(try await scene.waiting(slot) == [])
             #expect(scene.store.count == 0)
             #expect(try await scene.states(1) == [.storedDeviceOffline, .deliveredFromStorage])
         },
-        Rule("removing the older one never removes the newer") { (scene) async throws in
+        Rule("removing an older notification never removes the newer one") { (scene) async throws in
             let slot = StoreScene.slot(1)
             let older = try #require(await scene.put(1, to: slot))
             await scene.put(2, to: slot)
-            let event = JournalEvent(.deliveredFromStorage, older.letter.notification, at: scene.now)
+            let event = JournalEvent(.deliveredFromStorage, older.envelope.notification, at: scene.now)
             scene.store.remove(slot, sequence: older.sequence, event: event)
             #expect(try await scene.waiting(slot) == [2])
             #expect(try await scene.states(1) == [.storedDeviceOffline, .replaced, .deliveredFromStorage])
         },
-        Rule("removing twice does no harm, and a removal without a line leaves none") { (scene) async throws in
+        Rule("removing twice is harmless, and a removal without an event records none") { (scene) async throws in
             let slot = StoreScene.slot(1)
             let put = try #require(await scene.put(1, to: slot))
             scene.store.remove(slot, sequence: put.sequence, event: nil)
@@ -135,7 +135,7 @@ extension StoreConformance {
             #expect(try await scene.waiting(slot) == [2])
             #expect(try await scene.states(1) == [.storedDeviceOffline])
         },
-        Rule("storing and replacing are on record with the put") { (scene) async throws in
+        Rule("a put records that it stored and replaced") { (scene) async throws in
             let slot = StoreScene.slot(1)
             await scene.put(scene.notification(1, to: slot), reason: .backlog)
             scene.clock.advance(by: .seconds(5))
@@ -144,14 +144,14 @@ extension StoreConformance {
             #expect(lines.map(\.state) == [.storedBacklog, .replaced])
             #expect(lines.last?.replacement == NotificationID(high: 0xA, low: 2))
             #expect(lines.map(\.uniqueID) == Array(repeating: NotificationID(high: 0xB, low: 1), count: 2))
-            #expect(lines.map(\.slot) == [slot, slot])
+            #expect(lines.map(\.device) == [slot.device, slot.device] && lines.map(\.app) == [slot.app, slot.app])
             #expect(lines.last?.time == scene.now)
             #expect(try await scene.states(2) == [.storedPower])
         },
-        Rule("what replaced each other within one commit is on record too") { (scene) async throws in
+        Rule("replacements within one commit are recorded too") { (scene) async throws in
             let slot = StoreScene.slot(1)
             for number in 1...3 {
-                scene.store.put(Letter(scene.notification(UInt64(number), to: slot)), reason: .power, tag: nil)
+                scene.store.put(Envelope(scene.notification(UInt64(number), to: slot)), reason: .power, tag: nil)
             }
             await scene.witness.wait { $0.stored.count == 3 }
             #expect(try await scene.states(1) == [.storedPower, .replaced])
@@ -159,7 +159,7 @@ extension StoreConformance {
             #expect(try await scene.states(3) == [.storedPower])
             #expect(try await scene.lines(2).last?.replacement == NotificationID(high: 0xA, low: 3))
         },
-        Rule("what expired is removed in bounded steps, each with a line") { (scene) async throws in
+        Rule("expired notifications are removed in bounded steps, each with an event") { (scene) async throws in
             for number in 1...10 {
                 await scene.put(UInt64(number), to: StoreScene.slot(UInt64(number)), for: .seconds(9))
             }
@@ -177,7 +177,7 @@ extension StoreConformance {
                 #expect(lines.last?.time == moment)
             }
         },
-        Rule("what was replaced by something longer-lived does not expire in its stead") { (scene) async throws in
+        Rule("the expiry of a replaced notification does not affect its successor") { (scene) async throws in
             let slot = StoreScene.slot(1)
             await scene.put(1, to: slot, for: .seconds(10))
             await scene.put(2, to: slot, for: .seconds(100))
@@ -189,7 +189,7 @@ extension StoreConformance {
         Rule("two thousand slots at once") { (scene) async throws in
             for number in 1...4000 {
                 let slot = StoreScene.slot(UInt64(number % 2000))
-                scene.store.put(Letter(scene.notification(UInt64(number), to: slot)), reason: .power, tag: nil)
+                scene.store.put(Envelope(scene.notification(UInt64(number), to: slot)), reason: .power, tag: nil)
             }
             let heard = await scene.witness.wait { $0.stored.count == 4000 }
             #expect(Set(heard.stored.map(\.sequence)).count == 4000)
@@ -197,11 +197,11 @@ extension StoreConformance {
             let found = try await scene.store.waiting(in: slots).map(\.notification.id.low)
             #expect(found == Array(2001...4000))
             for put in heard.stored.suffix(2000) {
-                scene.store.remove(put.letter.notification.slot, sequence: put.sequence, event: nil)
+                scene.store.remove(put.envelope.notification.slot, sequence: put.sequence, event: nil)
             }
             #expect(try await scene.store.waiting(in: slots).isEmpty)
         },
-        Rule("from many threads every put is reported once, and the last report of a slot is what it holds") {
+        Rule("puts from many threads are each reported once, and a slot has its last reported one") {
             (scene) async throws in
             await withTaskGroup(of: Void.self) { group in
                 for thread in 0..<8 {
@@ -209,19 +209,19 @@ extension StoreConformance {
                         for turn in 0..<250 {
                             let slot = StoreScene.slot(UInt64(turn % 10))
                             let notification = scene.notification(UInt64(thread * 1000 + turn), to: slot)
-                            scene.store.put(Letter(notification), reason: .deviceOffline, tag: nil)
+                            scene.store.put(Envelope(notification), reason: .deviceOffline, tag: nil)
                         }
                     }
                 }
             }
             let heard = await scene.witness.wait { $0.stored.count == 2000 }
-            #expect(Set(heard.stored.map(\.letter.notification.id)).count == 2000)
+            #expect(Set(heard.stored.map(\.envelope.notification.id)).count == 2000)
             #expect(zip(heard.stored, heard.stored.dropFirst()).allSatisfy { $0.sequence < $1.sequence })
             var last: [Slot: UInt64] = [:]
-            for put in heard.stored { last[put.letter.notification.slot] = put.letter.notification.id.low }
+            for put in heard.stored { last[put.envelope.notification.slot] = put.envelope.notification.id.low }
             for (slot, number) in last { #expect(try await scene.waiting(slot) == [number]) }
         },
-        Rule("after a restart all is there, and nothing that was removed or replaced", needsDurability: true) {
+        Rule("a restart keeps all notifications, and none that was removed or replaced", needsDurability: true) {
             (scene) async throws in
             await scene.put(1, to: StoreScene.slot(1))
             let removed = try #require(await scene.put(2, to: StoreScene.slot(2)))
@@ -237,7 +237,7 @@ extension StoreConformance {
             #expect(try await scene.states(4) == [.storedDeviceOffline, .replaced])
             #expect(try await scene.store.removeExpired(at: scene.now + .seconds(3600), limit: 10) == 2)
         },
-        Rule("a sequence is never used again, even if the newest was removed", needsDurability: true) {
+        Rule("a sequence is never reused, even if the newest was removed", needsDurability: true) {
             (scene) async throws in
             let put = try #require(await scene.put(1, to: StoreScene.slot(1)))
             scene.store.remove(StoreScene.slot(1), sequence: put.sequence, event: nil)

@@ -21,7 +21,7 @@ extension StoreConformance {
             let again = try await scene.store.number(of: app("com.example.chat", .sandbox))
             #expect(again == sandbox)
         },
-        Rule("asked for at the same moment, a number is made once") { (scene) async throws in
+        Rule("concurrent requests for a number make one") { (scene) async throws in
             let device = try #require(DeviceID("phone"))
             let numbers = try await withThrowingTaskGroup(of: DeviceNumber.self) { group in
                 for _ in 0..<50 { group.addTask { try await scene.store.number(of: device) } }
@@ -29,7 +29,7 @@ extension StoreConformance {
             }
             #expect(numbers.count == 1)
         },
-        Rule("a registration that is confirmed keeps its generation") { (scene) async throws in
+        Rule("a confirmed registration keeps its generation") { (scene) async throws in
             let slot = StoreScene.slot(1)
             let made = try await scene.store.register(slot, at: scene.now)
             #expect(made == Registration(slot: slot, generation: made.generation, isLive: true, registered: scene.now))
@@ -38,7 +38,7 @@ extension StoreConformance {
             #expect(confirmed.generation == made.generation)
             #expect(confirmed.registered == scene.now)
         },
-        Rule("a registration that ended is on the feedback list until it is made again, with another generation") {
+        Rule("an ended registration is on the feedback list until it is made again, with another generation") {
             (scene) async throws in
             let slot = StoreScene.slot(1)
             let first = try await scene.store.register(slot, at: scene.now)
@@ -60,7 +60,7 @@ extension StoreConformance {
             registrations = try await scene.store.loadRegistry().registrations
             #expect(registrations == [second])
         },
-        Rule("of a device's ended registrations the latest are kept, and no generation of a forgotten one returns") {
+        Rule("a device's latest ended registrations are kept, and no generation of a deleted one is reused") {
             (scene) async throws in
             let slots = (1...4).map { StoreScene.slot(1, $0) }
             for slot in slots { _ = try await scene.store.register(slot, at: scene.now) }
@@ -83,12 +83,12 @@ extension StoreConformance {
             }
             #expect(try await scene.store.register(slots[0], at: scene.now).generation > again.generation)
         },
-        Rule("ending what is not registered changes nothing") { (scene) async throws in
+        Rule("ending an unknown registration changes nothing") { (scene) async throws in
             try await scene.store.unregister(StoreScene.slot(1), at: scene.now)
             #expect(try await scene.store.loadRegistry().registrations.isEmpty)
             #expect(try await scene.store.feedback(for: AppNumber(1), limit: 10) == [])
         },
-        Rule("a registration that ends takes along what waits for it") { (scene) async throws in
+        Rule("ending a registration deletes its stored notification") { (scene) async throws in
             let slot = StoreScene.slot(1)
             _ = try await scene.store.register(slot, at: scene.now)
             await scene.put(1, to: slot)
@@ -101,12 +101,12 @@ extension StoreConformance {
             #expect(lines.last?.time == scene.now)
             #expect(scene.store.count == 1)
         },
-        Rule("what was put just before a registration ended goes with it, and what is put later stays") {
+        Rule("ending a registration deletes an earlier put, and keeps a later one") {
             (scene) async throws in
             let slot = StoreScene.slot(1)
             _ = try await scene.store.register(slot, at: scene.now)
-            let letters = (1...3).map { Letter(scene.notification($0, to: slot)) }
-            for letter in letters { scene.store.put(letter, reason: .deviceOffline, tag: nil) }
+            let envelopes = (1...3).map { Envelope(scene.notification($0, to: slot)) }
+            for envelope in envelopes { scene.store.put(envelope, reason: .deviceOffline, tag: nil) }
             try await scene.store.unregister(slot, at: scene.now)
             #expect(try await scene.waiting(slot) == [])
             _ = try await scene.store.register(slot, at: scene.now)
@@ -115,7 +115,7 @@ extension StoreConformance {
             #expect(try await scene.states(2) == [.storedDeviceOffline, .replaced])
             #expect(try await scene.states(3) == [.storedDeviceOffline, .discardedUnregisteredFromStorage])
         },
-        Rule("whether notifications are wanted is kept, until the app is installed anew") { (scene) async throws in
+        Rule("the enabled state is kept until the app is installed again") { (scene) async throws in
             let slot = StoreScene.slot(1)
             try await scene.store.setEnabled(false, for: slot)
             #expect(try await scene.store.register(slot, at: scene.now).isEnabled)
@@ -127,7 +127,7 @@ extension StoreConformance {
             try await scene.store.unregister(slot, at: scene.now)
             #expect(try await scene.store.register(slot, at: scene.now).isEnabled)
         },
-        Rule("what waits when notifications are switched off is discarded, with a line in the journal") {
+        Rule("disabling notifications deletes the stored one, with a journal event") {
             (scene) async throws in
             let slot = StoreScene.slot(1)
             _ = try await scene.store.register(slot, at: scene.now)
@@ -139,7 +139,7 @@ extension StoreConformance {
             #expect(try await scene.waiting(slot, StoreScene.slot(2)) == [2])
             #expect(try await scene.states(1) == [.storedDeviceOffline, .discardedDisabledFromStorage])
         },
-        Rule("a session and the saving of power are kept for a device") { (scene) async throws in
+        Rule("a device's session and power saving state are kept") { (scene) async throws in
             let device = try await scene.store.number(of: try #require(DeviceID("phone")))
             #expect(try await scene.store.deviceRecord(device) == DeviceRecord())
             let session = SessionRecord(
@@ -156,7 +156,8 @@ extension StoreConformance {
             try await scene.store.setSavingPower(false, for: device)
             #expect(try await scene.store.deviceRecord(device) == DeviceRecord())
         },
-        Rule("feedback comes oldest first and bounded, and exactly what was read is cleared") { (scene) async throws in
+        Rule("feedback comes oldest first and bounded, and exactly the read records are cleared") {
+            (scene) async throws in
             for device in 1...5 {
                 _ = try await scene.store.register(StoreScene.slot(UInt64(device)), at: scene.now)
                 try await scene.store.unregister(StoreScene.slot(UInt64(device)), at: scene.now)
@@ -171,7 +172,7 @@ extension StoreConformance {
             #expect(left.map(\.slot.device.value) == [4, 5, 1])
             #expect(try await scene.store.feedback(for: AppNumber(2), limit: 10) == [])
         },
-        Rule("the registry is loaded whole, also after a restart", needsDurability: true) { (scene) async throws in
+        Rule("the registry is loaded completely, also after a restart", needsDurability: true) { (scene) async throws in
             let device = try #require(DeviceID("phone"))
             let chat = try app("com.example.chat", .sandbox)
             let slot = Slot(
@@ -183,11 +184,44 @@ extension StoreConformance {
             let snapshot = try await scene.store.loadRegistry()
             #expect(snapshot.devices.map(\.0) == [device])
             #expect(snapshot.devices.map(\.1) == [slot.device])
-            #expect(snapshot.apps.map(\.0) == [chat])
-            #expect(snapshot.apps.map(\.1) == [slot.app])
+            #expect(snapshot.apps.map(\.app) == [chat])
+            #expect(snapshot.apps.map(\.number) == [slot.app])
             #expect(snapshot.registrations == [registration])
             let other = try #require(DeviceID("other"))
             #expect(try await scene.store.number(of: other) != slot.device)
+        },
+        Rule("an app that is forgotten leaves nothing but its number") { (scene) async throws in
+            let device = try await scene.store.number(of: try #require(DeviceID("phone")))
+            let (mail, chat) = (try app("com.example.mail"), try app("com.example.chat", .sandbox))
+            let origins: [App: AppOrigin] = [mail: .device(device), chat: .team("TEAM123456")]
+            var numbers: [App: AppNumber] = [:]
+            for (app, origin) in origins {
+                numbers[app] = try await scene.store.number(of: app, for: origin, at: scene.now)
+            }
+            let slot = Slot(device: device, app: try #require(numbers[mail]))
+            _ = try await scene.store.register(slot, at: scene.now)
+            let channel = ChannelScene.id(1)
+            try await scene.store.createChannel(
+                BroadcastChannel(id: channel, app: try #require(numbers[chat]), storage: .none, created: scene.now)
+            )
+            var usages = try await scene.store.appUsages(nil)
+            #expect(usages.map(\.record.app) == [chat, mail])
+            #expect(usages.map(\.record.origin) == [origins[chat], origins[mail]])
+            #expect(usages.map(\.record.created) == [scene.now, scene.now])
+            #expect(usages.map { [$0.devices, $0.ended, $0.channels] } == [[0, 0, 1], [1, 0, 0]])
+            #expect(usages.map(\.isUnused) == [false, false])
+            try await scene.store.unregister(slot, at: scene.now)
+            // A notification on its way while the app was removed.
+            await scene.put(1, to: slot)
+            usages = try await scene.store.appUsages(slot.app)
+            #expect(usages.map { [$0.devices, $0.ended, $0.channels] } == [[0, 1, 0]])
+            #expect(try await scene.store.forgetApp(slot.app, at: scene.now) == [slot])
+            #expect(try await scene.states(1) == [.storedDeviceOffline, .discardedUnregisteredFromStorage])
+            #expect(try await scene.store.feedback(for: slot.app, limit: 10) == [])
+            let snapshot = try await scene.store.loadRegistry()
+            #expect(snapshot.apps.map(\.app) == [chat])
+            #expect(snapshot.registrations.isEmpty)
+            #expect(try await scene.store.number(of: mail) != slot.app)
         },
         Rule("a thousand registrations at once") { (scene) async throws in
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -204,6 +238,10 @@ extension StoreConformance {
 }
 
 extension RegistryStore {
+    fileprivate func number(of app: App) async throws -> AppNumber {
+        try await number(of: app, for: nil, at: WallTime(milliseconds: 0))
+    }
+
     fileprivate func keep(_ session: SessionRecord?, for device: DeviceNumber) async throws {
         try await withCheckedThrowingContinuation { continuation in
             setSession(session, for: device) { continuation.resume(with: $0) }

@@ -2,7 +2,7 @@ import HeraldMailbox
 import HeraldModel
 import Testing
 
-/// What every engine has to do, as rules with names: a test target runs each rule on each of its engines.
+/// The rules of every store engine: a test target runs each rule on each of its engines.
 package enum StoreConformance {
     /// One rule.
     package struct Rule: Sendable, CustomTestStringConvertible {

@@ -2,13 +2,13 @@ package import HeraldMailbox
 package import HeraldModel
 import Testing
 
-/// All that one engine does.
+/// All contracts of an engine.
 package typealias AnyStore = any MailboxStore & JournalStore & RegistryStore & ChannelStore
 
 /// An engine as the conformance suite drives it.
 package protocol StoreFixture: AnyObject, Sendable {
     var store: AnyStore { get }
-    /// Stops the engine and starts it again on what it keeps. Called only if the engine is durable.
+    /// Stops the engine and starts it again on its files; called only if the engine is durable.
     func restart() async throws
     /// Makes every write fail, or no longer.
     func setFailsWrites(_ fails: Bool)
@@ -18,7 +18,7 @@ package protocol StoreFixture: AnyObject, Sendable {
 /// A kind of engine.
 package struct StoreEngine: Sendable, CustomTestStringConvertible {
     package let name: String
-    /// Whether it keeps what it was given when it is restarted.
+    /// Whether its contents survive a restart.
     package let isDurable: Bool
     package let open: @Sendable (any WallClock) async throws -> any StoreFixture
 
@@ -35,7 +35,7 @@ package struct StoreEngine: Sendable, CustomTestStringConvertible {
     package var testDescription: String { name }
 }
 
-/// One store, somebody who listens to it, and short ways to say what tests say often.
+/// A store with a witness, and shorthands for tests.
 package struct StoreScene: Sendable {
     package let fixture: any StoreFixture
     package let clock: ManualClock
@@ -59,7 +59,7 @@ package struct StoreScene: Sendable {
         Slot(device: DeviceNumber(device), app: AppNumber(app))
     }
 
-    /// A notification whose identifiers follow from a number.
+    /// A notification with the identifiers of a number.
     package func notification(
         _ number: UInt64,
         to slot: Slot,
@@ -82,12 +82,12 @@ package struct StoreScene: Sendable {
     /// Puts a notification and waits for the report.
     @discardableResult
     package func put(_ notification: Notification, reason: StoreReason = .deviceOffline) async -> StoredPut? {
-        let letter = Letter(notification)
-        store.put(letter, reason: reason, tag: nil)
+        let envelope = Envelope(notification)
+        store.put(envelope, reason: reason, tag: nil)
         let heard = await witness.wait { heard in
-            heard.stored.contains { $0.letter === letter } || heard.failed.contains { $0 === letter }
+            heard.stored.contains { $0.envelope === envelope } || heard.failed.contains { $0 === envelope }
         }
-        return heard.stored.first { $0.letter === letter }
+        return heard.stored.first { $0.envelope === envelope }
     }
 
     @discardableResult
@@ -95,7 +95,7 @@ package struct StoreScene: Sendable {
         await put(notification(number, to: slot, for: duration))
     }
 
-    /// The numbers of the notifications that wait in slots.
+    /// The numbers of the notifications in slots.
     package func waiting(_ slots: Slot...) async throws -> [UInt64] {
         try await store.waiting(in: slots).map(\.notification.id.low)
     }

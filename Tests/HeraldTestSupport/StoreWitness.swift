@@ -1,13 +1,13 @@
 package import HeraldMailbox
 import Synchronization
 
-/// Hears what a store reports, and lets a test wait for it.
-package final class StoreWitness: MailboxStoreReporter, ReceiptDesk {
-    /// All that was heard, in order.
+/// Collects the reports of a store, and lets a test wait for them.
+package final class StoreWitness: MailboxStoreReporter, CompletionHandler {
+    /// All reports, in order.
     package struct Heard: Sendable {
         package var stored: [StoredPut] = []
-        package var failed: [Letter] = []
-        package var settled: [(number: UInt64, outcome: ReceiptOutcome)] = []
+        package var failed: [Envelope] = []
+        package var settled: [(number: UInt64, outcome: CompletionOutcome)] = []
     }
 
     private struct State {
@@ -25,15 +25,15 @@ package final class StoreWitness: MailboxStoreReporter, ReceiptDesk {
         note { $0.stored += puts }
     }
 
-    package func failed(_ letters: [Letter]) {
-        note { $0.failed += letters }
+    package func failed(_ envelopes: [Envelope]) {
+        note { $0.failed += envelopes }
     }
 
-    package func settle(_ number: UInt64, _ outcome: ReceiptOutcome) {
+    package func settle(_ number: UInt64, _ outcome: CompletionOutcome) {
         note { $0.settled.append((number, outcome)) }
     }
 
-    /// Waits until what was heard meets a condition.
+    /// Waits until the reports meet a condition.
     @discardableResult
     package func wait(until isMet: @escaping @Sendable (Heard) -> Bool) async -> Heard {
         await withCheckedContinuation { continuation in

@@ -5,7 +5,7 @@ package import HeraldTrust
 import SwiftASN1
 package import X509
 
-/// A peer certificate of which a test says what is odd about it; the rest is as it should be.
+/// A valid peer certificate, apart from the faults that a test sets.
 package struct TestCertificate {
     package var subject: [RelativeDistinguishedName.Attribute] = []
     package var names: [GeneralName] = []
@@ -23,14 +23,14 @@ package struct TestCertificate {
 
     package init() {}
 
-    /// A device's, as it should be.
+    /// A valid device certificate.
     package static func device(_ id: String) -> TestCertificate {
         var certificate = TestCertificate()
         certificate.names = [.uniformResourceIdentifier("urn:herald:device:" + id)]
         return certificate
     }
 
-    /// A provider's, as it should be.
+    /// A valid provider certificate.
     package static func provider(_ topic: String, team: String? = nil) -> TestCertificate {
         var certificate = TestCertificate()
         certificate.subject = [.init(type: [0, 9, 2342, 19_200_300, 100, 1, 1], utf8String: topic)]
@@ -41,7 +41,7 @@ package struct TestCertificate {
         return certificate
     }
 
-    /// One of Apple's marks for environments: 1 is sandbox, 2 is production.
+    /// Apple's extension for an environment: 1 is sandbox, 2 is production.
     package static func mark(_ number: UInt) -> Certificate.Extension {
         Certificate.Extension(oid: [1, 2, 840, 113635, 100, 6, 3, number], critical: false, value: [0x05, 0x00])
     }

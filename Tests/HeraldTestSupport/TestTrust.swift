@@ -4,24 +4,31 @@ package import HeraldModel
 package import HeraldTrust
 package import X509
 
-/// A throw-away trust folder with its authorities, in a temporary directory that goes with it.
+/// A temporary trust folder with its authorities, deleted with this object.
 package final class TestTrust: Sendable {
     package let clock: ManualClock
     /// The data folder.
     package let path: String
     package let folder: TrustFolder
+    package let store = MemoryTrustStore()
 
-    /// Makes a folder as a first start does.
+    /// Creates a folder as a first start does.
     ///
-    /// The clock stands at the present moment unless the test brings another: TLS libraries read the machine's.
+    /// By default the clock is at the present, because TLS libraries read the machine's clock.
     package init(
         hostnames: [String] = [],
         asApple: Bool = false,
         clock: ManualClock = ManualClock(.present)
-    ) throws {
+    ) async throws {
         self.clock = clock
         path = NSTemporaryDirectory() + "/herald-test-" + UUID().uuidString.lowercased()
-        folder = try TrustFolder.create(at: path, hostnames: hostnames, asApple: asApple, now: clock.now())
+        folder = try await TrustFolder.create(
+            at: path,
+            hostnames: hostnames,
+            asApple: asApple,
+            store: { [store] _, _ in store },
+            now: clock.now()
+        )
     }
 
     deinit {
@@ -30,19 +37,34 @@ package final class TestTrust: Sendable {
 
     package var now: WallTime { clock.now() }
 
-    /// Trust as a running service has it.
-    package func office(
+    /// Opens the folder as a later start does.
+    package func restart(
+        hostnames: [String] = [],
+        asApple: Bool = false,
+        now: WallTime? = nil
+    ) async throws -> TrustFolder {
+        try await TrustFolder.create(
+            at: path,
+            hostnames: hostnames,
+            asApple: asApple,
+            store: { [store] _, _ in store },
+            now: now ?? clock.now()
+        )
+    }
+
+    /// The trust decisions of a running service.
+    package func service(
         revocationPolicy: RevocationPolicy = RevocationPolicy(),
         unmarkedEnvironments: Set<PushEnvironment> = []
-    ) throws -> TrustOffice {
-        try TrustOffice(
+    ) async throws -> TrustService {
+        try await TrustService(
             folder: folder,
             revocationPolicy: revocationPolicy,
             unmarkedEnvironments: unmarkedEnvironments
         )
     }
 
-    /// The key of an authority, which the folder itself hides.
+    /// The private key of an authority, which the folder hides.
     package func signingKey(of kind: PeerKind) throws -> Certificate.PrivateKey {
         let path = folder.layout.folder + (kind == .provider ? "/provider-authority.pem" : "/device-authority.pem")
         guard let key = try PEMBundle(pem: try TrustFile.read(path, .secret), path: path).key else {
@@ -52,8 +74,8 @@ package final class TestTrust: Sendable {
     }
 
     /// A device with its certificate and key in PEM.
-    package func device(_ id: String? = nil) throws -> (device: EnrolledDevice, pem: String) {
-        let issued = try folder.enrollDevice(name: nil, id: id.flatMap { DeviceID($0) }, now: now)
+    package func device(_ id: String? = nil) async throws -> (device: EnrolledDevice, pem: String) {
+        let issued = try await folder.devices.enroll(name: nil, id: id.flatMap { DeviceID($0) }, now: now)
         return (issued.record, issued.pem)
     }
 
@@ -62,8 +84,8 @@ package final class TestTrust: Sendable {
         _ topics: String...,
         team: String? = nil,
         environments: Set<PushEnvironment> = [.production, .sandbox]
-    ) throws -> (credential: Credential, pem: String) {
-        let issued = try folder.issueProviderCertificate(
+    ) async throws -> (credential: Credential, pem: String) {
+        let issued = try await folder.providers.issueCertificate(
             topics: topics.compactMap { Topic($0) },
             team: team,
             environments: environments,
@@ -77,8 +99,8 @@ package final class TestTrust: Sendable {
         _ topics: String...,
         team: String = "TEAM000001",
         environments: Set<PushEnvironment> = [.production, .sandbox]
-    ) throws -> TestProviderKey {
-        let issued = try folder.makeProviderKey(
+    ) async throws -> TestProviderKey {
+        let issued = try await folder.providers.makeKey(
             team: team,
             topics: topics.compactMap { Topic($0) },
             environments: environments,
@@ -110,8 +132,22 @@ package struct TestProviderKey: Sendable {
     }
 }
 
+extension ProviderTokenVerifier {
+    /// Whether the holder of a valid token may send to a topic now.
+    package func mayPush(_ topic: Topic, as identity: ProviderTokenIdentity) -> Bool {
+        permission(for: topic, team: identity.team, scope: identity.topics) != .refused
+    }
+}
+
+extension CredentialTable {
+    /// Whether a key of the whole team may send to a topic.
+    package func mayPush(topic: Topic, team: String) -> Bool {
+        claims.owner(of: topic) ?? team == team
+    }
+}
+
 extension WallTime {
-    /// What the machine's clock says, in whole seconds.
+    /// The time of the machine's clock, in whole seconds.
     package static var present: WallTime {
         WallTime(seconds: Int64(Date().timeIntervalSince1970))
     }

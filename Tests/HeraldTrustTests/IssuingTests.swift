@@ -11,8 +11,8 @@ import X509
 struct IssuingTests {
     private let trust: TestTrust
 
-    init() throws {
-        trust = try TestTrust()
+    init() async throws {
+        trust = try await TestTrust()
     }
 
     private func kinds(_ pem: String) throws -> [String] {
@@ -29,17 +29,17 @@ struct IssuingTests {
         ).serializeAsPEM()
     }
 
-    @Test func `a PEM file holds the certificate, its chain, and the key, in that order`() throws {
-        let pem = try trust.provider("com.example.chat").pem
+    @Test func `a PEM file has the certificate, its chain, and the key, in that order`() async throws {
+        let pem = try await trust.provider("com.example.chat").pem
         #expect(try kinds(pem) == ["CERTIFICATE", "CERTIFICATE", "PRIVATE KEY"])
         let bundle = try PEMBundle(pem: Array(pem.utf8), path: "pem")
         #expect(bundle.certificates[1] == trust.folder.providerAuthority.certificate)
         #expect(bundle.key?.publicKey == bundle.certificates[0].publicKey)
         #expect(pem.hasSuffix("-----END PRIVATE KEY-----\n"))
-        #expect(try kinds(try trust.device().pem) == ["CERTIFICATE", "CERTIFICATE", "PRIVATE KEY"])
+        #expect(try kinds(try await trust.device().pem) == ["CERTIFICATE", "CERTIFICATE", "PRIVATE KEY"])
     }
 
-    @Test func `where a request is signed, its key is taken, its names are not, and no key is handed out`() throws {
+    @Test func `a certificate for a request has its key, not its names, and comes without a key`() async throws {
         let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
         let document = try request(key, subject: "urn:herald:device:other")
         let encodings = [
@@ -47,53 +47,57 @@ struct IssuingTests {
             Array(document.pemString.replacing("CERTIFICATE REQUEST", with: "NEW CERTIFICATE REQUEST").utf8),
         ]
         for bytes in encodings {
-            let issued = try trust.folder.enrollDevice(name: "Lamp", request: bytes, now: trust.now)
+            let issued = try await trust.folder.devices.enroll(name: "Lamp", request: bytes, now: trust.now)
             #expect(try kinds(issued.pem) == ["CERTIFICATE", "CERTIFICATE"])
             let certificate = try PEMBundle(pem: Array(issued.pem.utf8), path: "pem").certificates[0]
             #expect(certificate.publicKey == key.publicKey)
-            let identity = try trust.office().peers.device(certificate: PEMBundle.der(certificate), at: trust.now).get()
+            let identity = try await trust.service().peers.device(
+                certificate: PEMBundle.der(certificate),
+                at: trust.now
+            )
+            .get()
             #expect(identity.id == issued.record.id)
         }
     }
 
-    @Test func `a request that is none, is signed by another, or is for a weak key is refused`() throws {
+    @Test func `a malformed request, one signed by another key, or one for a weak key is refused`() async throws {
         let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
         var forged = try request(key).derBytes
         forged[forged.count - 1] ^= 1
         let weak = Certificate.PrivateKey(try _RSA.Signing.PrivateKey(unsafeKeySize: .init(bitCount: 1024)))
-        let certificate = try trust.provider("com.example.chat").pem
+        let certificate = try await trust.provider("com.example.chat").pem
         for bytes in [[], Array("garbage".utf8), forged, try request(weak).derBytes, Array(certificate.utf8)] {
-            #expect(throws: TrustError(.badRequest, "")) {
-                try trust.folder.enrollDevice(name: nil, request: bytes, now: trust.now)
+            await #expect(throws: TrustError(.badRequest, "")) {
+                try await trust.folder.devices.enroll(name: nil, request: bytes, now: trust.now)
             }
         }
-        #expect(try trust.folder.enrolledDevices().isEmpty)
+        #expect(try await trust.folder.devices.all().isEmpty)
     }
 
-    @Test func `a provider key's token is good for a running service after a reload`() throws {
-        let office = try trust.office()
-        let key = try trust.providerKey("com.example.chat")
+    @Test func `a running service accepts a new provider key's token after a reload`() async throws {
+        let service = try await trust.service()
+        let key = try await trust.providerKey("com.example.chat")
         let token = Array(try key.token(issued: trust.now).utf8)
-        guard case .refused(.invalidProviderToken, _) = office.providerTokens.verify(token, now: trust.now) else {
+        guard case .refused(.invalidProviderToken, _) = service.providerTokens.verify(token, now: trust.now) else {
             Issue.record("accepted before it is known")
             return
         }
-        #expect(office.reload().credentials)
-        guard case .valid(let identity) = office.providerTokens.verify(token, now: trust.now) else {
+        #expect(await service.reload().credentials)
+        guard case .valid(let identity) = service.providerTokens.verify(token, now: trust.now) else {
             Issue.record("refused")
             return
         }
-        #expect(office.providerTokens.mayPush(try #require(Topic("com.example.chat")), as: identity))
-        try trust.folder.revokeCredential(key.id, now: trust.now)
-        #expect(office.reload().credentials)
-        guard case .refused(.invalidProviderToken, _) = office.providerTokens.verify(token, now: trust.now) else {
+        #expect(service.providerTokens.mayPush(try #require(Topic("com.example.chat")), as: identity))
+        try await trust.folder.providers.revoke(key.id, now: trust.now)
+        #expect(await service.reload().credentials)
+        guard case .refused(.invalidProviderToken, _) = service.providerTokens.verify(token, now: trust.now) else {
             Issue.record("accepted after its revocation")
             return
         }
     }
 
-    @Test func `the file of a provider key is named as clients expect it and holds PKCS 8`() throws {
-        let issued = try trust.folder.makeProviderKey(
+    @Test func `the file of a provider key has the name that clients expect, and PKCS 8`() async throws {
+        let issued = try await trust.folder.providers.makeKey(
             team: "TEAM000001",
             topics: [],
             environments: [.sandbox],
@@ -106,95 +110,142 @@ struct IssuingTests {
         #expect(!stored.contains("PRIVATE"))
     }
 
-    @Test func `a topic that another team's certificate names is barred for a key of the whole team`() throws {
+    @Test func `a topic that a certificate names belongs to its team, also after its revocation`() async throws {
         let topic = try #require(Topic("com.other.chat"))
-        let office = try trust.office()
-        _ = try trust.providerKey(team: "TEAM000001")
-        let other = try trust.provider("com.other.chat", team: "TEAM000002").credential
-        _ = office.reload()
-        #expect(!office.providerTokens.book.mayPush(topic: topic, team: "TEAM000001"))
-        try trust.folder.revokeCredential(other.id, now: trust.now)
-        #expect(office.reload().credentials)
-        #expect(office.providerTokens.book.mayPush(topic: topic, team: "TEAM000001"))
+        let service = try await trust.service()
+        _ = try await trust.providerKey(team: "TEAM000001")
+        let other = try await trust.provider("com.other.chat", team: "TEAM000002").credential
+        _ = await service.reload()
+        #expect(!service.providerTokens.credentials.mayPush(topic: topic, team: "TEAM000001"))
+        try await trust.folder.providers.revoke(other.id, now: trust.now)
+        _ = await service.reload()
+        #expect(!service.providerTokens.credentials.mayPush(topic: topic, team: "TEAM000001"))
     }
 
-    @Test func `enrolling a device is no reason to check provider tokens anew`() throws {
-        let office = try trust.office()
-        _ = try trust.device()
-        #expect(office.reload().isUnchanged)
+    @Test func `a topic that a key names belongs to its team, also after its revocation`() async throws {
+        let topic = try #require(Topic("com.other.chat"))
+        let service = try await trust.service()
+        let key = try await trust.providerKey("com.other.chat", team: "TEAM000002")
+        // The first team keeps it, and the key may send all the same.
+        _ = try await trust.providerKey("com.other.chat", team: "TEAM000003")
+        _ = await service.reload()
+        #expect(service.providerTokens.credentials.claims.owner(of: topic) == "TEAM000002")
+        try await trust.folder.providers.revoke(key.id, now: trust.now)
+        _ = await service.reload()
+        #expect(service.providerTokens.credentials.claims.owner(of: topic) == "TEAM000002")
     }
 
-    @Test func `what is asked for must make sense`() throws {
+    @Test func `the operator gives topics to a team, takes them from another only if told to, and releases them`()
+        async throws
+    {
+        let (chat, mail) = (try #require(Topic("com.example.chat")), try #require(Topic("com.example.mail")))
+        let service = try await trust.service()
+        func owners() async -> [String?] {
+            _ = await service.reload()
+            return [chat, mail].map { service.providerTokens.credentials.claims.owner(of: $0) }
+        }
+        let topics = trust.folder.topics
+        let voip = try #require(Topic("com.example.chat.voip"))
+        _ = try await topics.claim([voip], for: "TEAM000001", takesOver: false, now: trust.now)
+        #expect(await owners() == ["TEAM000001", nil])
+        let error = await #expect(throws: TrustError(.invalidArgument, "")) {
+            try await topics.claim([mail, chat], for: "TEAM000002", takesOver: false, now: trust.now)
+        }
+        #expect(error?.message.contains("belongs to team TEAM000001") == true)
+        #expect(await owners() == ["TEAM000001", nil])
+        _ = try await topics.claim([mail, chat], for: "TEAM000002", takesOver: true, now: trust.now)
+        #expect(await owners() == ["TEAM000002", "TEAM000002"])
+        #expect(try await topics.release(voip) == chat)
+        #expect(await owners() == [nil, "TEAM000002"])
+        await #expect(throws: TrustError(.unknownID, "")) { try await topics.release(chat) }
+    }
+
+    @Test func `enrolling a device keeps the cache of provider tokens`() async throws {
+        let service = try await trust.service()
+        _ = try await trust.device()
+        #expect(await service.reload().isUnchanged)
+    }
+
+    @Test func `invalid arguments are refused`() async throws {
         let topic = try #require(Topic("com.example.chat"))
         let folder = trust.folder
         let now = trust.now
         let both: Set<PushEnvironment> = [.production, .sandbox]
         for team in ["", "TEAM", "team000001", "TEAM-00001", "TEAM0000011"] {
-            #expect(throws: TrustError(.invalidArgument, "")) {
-                try folder.makeProviderKey(team: team, topics: [], environments: both, now: now)
+            await #expect(throws: TrustError(.invalidArgument, "")) {
+                try await folder.providers.makeKey(team: team, topics: [], environments: both, now: now)
             }
-            #expect(throws: TrustError(.invalidArgument, "")) {
-                try folder.issueProviderCertificate(topics: [topic], team: team, environments: both, now: now)
+            await #expect(throws: TrustError(.invalidArgument, "")) {
+                try await folder.providers.issueCertificate(topics: [topic], team: team, environments: both, now: now)
             }
         }
-        #expect(throws: TrustError(.invalidArgument, "")) {
-            try folder.issueProviderCertificate(topics: [], team: nil, environments: both, now: now)
+        await #expect(throws: TrustError(.invalidArgument, "")) {
+            try await folder.providers.issueCertificate(topics: [], team: nil, environments: both, now: now)
         }
-        #expect(throws: TrustError(.invalidArgument, "")) {
-            try folder.issueProviderCertificate(topics: [topic], team: nil, environments: [], now: now)
+        await #expect(throws: TrustError(.invalidArgument, "")) {
+            try await folder.providers.issueCertificate(topics: [topic], team: nil, environments: [], now: now)
         }
-        let many = (0...TrustFolder.maximumTopics).compactMap { Topic("com.example.a\($0)") }
-        #expect(throws: TrustError(.invalidArgument, "")) {
-            try folder.makeProviderKey(team: "TEAM000001", topics: many, environments: both, now: now)
+        let many = (0...ProviderCredentials.maximumTopics).compactMap { Topic("com.example.a\($0)") }
+        await #expect(throws: TrustError(.invalidArgument, "")) {
+            try await folder.providers.makeKey(team: "TEAM000001", topics: many, environments: both, now: now)
         }
         for name in ["", "a\nb", "a\u{1B}[31m", String(repeating: "n", count: 201)] {
-            #expect(throws: TrustError(.invalidArgument, "")) { try folder.enrollDevice(name: name, now: now) }
+            await #expect(throws: TrustError(.invalidArgument, "")) {
+                try await folder.devices.enroll(name: name, now: now)
+            }
         }
-        #expect(try folder.credentials().isEmpty)
-        #expect(try folder.enrolledDevices().isEmpty)
+        #expect(try await folder.providers.all().isEmpty)
+        #expect(try await folder.devices.all().isEmpty)
     }
 
-    @Test func `a device's identifier is used once, also after it was revoked`() throws {
+    @Test func `a device's identifier is never reused, also after its revocation`() async throws {
         let id = try #require(DeviceID("kitchen-1"))
-        _ = try trust.folder.enrollDevice(name: nil, id: id, now: trust.now)
-        #expect(throws: TrustError(.invalidArgument, "")) {
-            try trust.folder.enrollDevice(name: nil, id: id, now: trust.now)
+        _ = try await trust.folder.devices.enroll(name: nil, id: id, now: trust.now)
+        await #expect(throws: TrustError(.invalidArgument, "")) {
+            try await trust.folder.devices.enroll(name: nil, id: id, now: trust.now)
         }
-        try trust.folder.revokeDevice("kitchen-1", now: trust.now)
-        #expect(throws: TrustError(.invalidArgument, "")) {
-            try trust.folder.enrollDevice(name: nil, id: id, now: trust.now)
+        try await trust.folder.devices.revoke("kitchen-1", now: trust.now)
+        await #expect(throws: TrustError(.invalidArgument, "")) {
+            try await trust.folder.devices.enroll(name: nil, id: id, now: trust.now)
         }
     }
 
-    @Test func `what is unknown or revoked already cannot be revoked`() throws {
-        let certificate = try trust.provider("com.example.chat").credential
-        let key = try trust.providerKey()
-        let device = try trust.device().device
+    @Test func `unknown and already revoked credentials cannot be revoked`() async throws {
+        let certificate = try await trust.provider("com.example.chat").credential
+        let key = try await trust.providerKey()
+        let device = try await trust.device().device
         for id in ["", "nobody", device.id.name] {
-            #expect(throws: TrustError(.unknownID, "")) { try trust.folder.revokeCredential(id, now: trust.now) }
+            await #expect(throws: TrustError(.unknownID, "")) {
+                try await trust.folder.providers.revoke(id, now: trust.now)
+            }
         }
-        #expect(throws: TrustError(.unknownID, "")) { try trust.folder.revokeDevice(key.id, now: trust.now) }
-        try trust.folder.revokeCredential(certificate.id, now: trust.now)
-        try trust.folder.revokeCredential(key.id, now: trust.now)
-        try trust.folder.revokeDevice(device.id.name, now: trust.now)
-        #expect(throws: TrustError(.alreadyRevoked, "")) {
-            try trust.folder.revokeCredential(certificate.id, now: trust.now)
+        await #expect(throws: TrustError(.unknownID, "")) {
+            try await trust.folder.devices.revoke(key.id, now: trust.now)
         }
-        #expect(throws: TrustError(.alreadyRevoked, "")) { try trust.folder.revokeCredential(key.id, now: trust.now) }
-        #expect(throws: TrustError(.alreadyRevoked, "")) {
-            try trust.folder.revokeDevice(device.id.name, now: trust.now)
+        try await trust.folder.providers.revoke(certificate.id, now: trust.now)
+        try await trust.folder.providers.revoke(key.id, now: trust.now)
+        try await trust.folder.devices.revoke(device.id.name, now: trust.now)
+        await #expect(throws: TrustError(.alreadyRevoked, "")) {
+            try await trust.folder.providers.revoke(certificate.id, now: trust.now)
+        }
+        await #expect(throws: TrustError(.alreadyRevoked, "")) {
+            try await trust.folder.providers.revoke(key.id, now: trust.now)
+        }
+        await #expect(throws: TrustError(.alreadyRevoked, "")) {
+            try await trust.folder.devices.revoke(device.id.name, now: trust.now)
         }
     }
 
-    @Test func `many revoke at once and none is lost`() async throws {
-        let ids = try (0..<12).map { _ in try trust.device().device }
+    @Test func `concurrent revocations are all kept`() async throws {
+        var ids: [EnrolledDevice] = []
+        for _ in 0..<12 { ids.append(try await trust.device().device) }
         let (folder, now) = (trust.folder, trust.now)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for device in ids { group.addTask { try folder.revokeDevice(device.id.name, now: now) } }
+            for device in ids { group.addTask { try await folder.devices.revoke(device.id.name, now: now) } }
             try await group.waitForAll()
         }
-        let office = try trust.office()
-        for device in ids { #expect(office.isRevoked(serial: device.serial, of: .device)) }
-        #expect(try folder.enrolledDevices().allSatisfy { $0.revoked == now })
+        let service = try await trust.service()
+        for device in ids { #expect(service.isRevoked(serial: device.serial, of: .device)) }
+        #expect(try await folder.devices.all().allSatisfy { $0.revoked == now })
     }
 }

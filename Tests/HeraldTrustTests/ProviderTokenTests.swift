@@ -5,7 +5,7 @@ import HeraldTestSupport
 import HeraldTrust
 import Testing
 
-/// A provider token of which a test says what is odd about it; the rest is as Apple's guide has it.
+/// A provider token as in Apple's guide, of which a test changes parts.
 private struct Draft {
     var header: String
     var claims: String
@@ -35,11 +35,11 @@ struct ProviderTokenTests {
     let now = WallTime(seconds: Int64(ProviderTokenTests.iat))
     let secret = P256.Signing.PrivateKey()
 
-    private func book(
+    private func table(
         topics: [String] = [],
         revoked: WallTime? = nil,
-        claims: [CredentialBook.Claim] = []
-    ) -> CredentialBook {
+        claims: [TopicClaim] = []
+    ) -> CredentialTable {
         let key = ProviderKey(
             id: Self.keyID,
             team: Self.team,
@@ -49,7 +49,7 @@ struct ProviderTokenTests {
             created: now,
             revoked: revoked
         )
-        return CredentialBook(keys: [key], certificateClaims: claims)
+        return CredentialTable(keys: [key], claims: TopicClaims(version: 1, claims))
     }
 
     private var draft: Draft {
@@ -60,18 +60,18 @@ struct ProviderTokenTests {
     }
 
     private func verdict(_ token: String, at moment: WallTime? = nil) -> ProviderTokenVerdict {
-        ProviderTokenVerifier(book: book()).verify(Array(token.utf8), now: moment ?? now)
+        ProviderTokenVerifier(credentials: table()).verify(Array(token.utf8), now: moment ?? now)
     }
 
     private func isValid(_ verdict: ProviderTokenVerdict) -> Bool {
         if case .valid = verdict { true } else { false }
     }
 
-    private func rejection(_ verdict: ProviderTokenVerdict) -> Rejection? {
-        if case .refused(let rejection, _) = verdict { rejection } else { nil }
+    private func refusalReason(_ verdict: ProviderTokenVerdict) -> RefusalReason? {
+        if case .refused(let refusalReason, _) = verdict { refusalReason } else { nil }
     }
 
-    @Test func `a token that we sign names its key, team and time`() throws {
+    @Test func `a signed token has its key, team and time`() throws {
         let token = try ProviderToken.sign(key: secret, keyID: Self.keyID, team: Self.team, issued: now)
         guard case .valid(let identity) = verdict(token) else {
             Issue.record("refused: \(verdict(token))")
@@ -91,7 +91,7 @@ struct ProviderTokenTests {
         ("pretty-printed", "{\n  \"alg\" : \"ES256\",\r\n\t\"kid\" : \"ABC123DEFG\"\n}\n"),
         ("escapes", #"{"\u0061lg":"ES256","kid":"ABC\u0031\u00323DEFG"}"#),
     ])
-    func `a header as clients send it is accepted`(name: String, header: String) throws {
+    func `the headers that clients send are accepted`(name: String, header: String) throws {
         var draft = draft
         draft.header = header
         #expect(isValid(verdict(try draft.signed(secret))), "\(name)")
@@ -105,7 +105,7 @@ struct ProviderTokenTests {
         ("members of no concern", #"{"iss":"TEAM000001","iat":1772366400,"exp":1,"aud":["a"],"sub":"ü€😀"}"#),
         ("a pair of surrogates", #"{"iss":"TEAM000001","iat":1772366400,"sub":"\ud83d\ude00"}"#),
     ])
-    func `claims as clients send them are accepted`(name: String, claims: String) throws {
+    func `the claims that clients send are accepted`(name: String, claims: String) throws {
         var draft = draft
         draft.claims = claims
         #expect(isValid(verdict(try draft.signed(secret))), "\(name)")
@@ -161,10 +161,25 @@ struct ProviderTokenTests {
         ("a member twice further in", #"{"alg":"ES256","kid":"ABC123DEFG","x":{"a":1,"a":2}}"#),
         ("unfinished", #"{"alg":"ES256","kid":"ABC123DEFG""#),
     ])
-    func `a header that is not one is refused, though it be signed`(name: String, header: String) throws {
+    func `an invalid header is refused, although it is signed`(name: String, header: String) throws {
         var draft = draft
         draft.header = header
-        #expect(rejection(verdict(try draft.signed(secret))) == .invalidProviderToken, "\(name)")
+        #expect(refusalReason(verdict(try draft.signed(secret))) == .invalidProviderToken, "\(name)")
+    }
+
+    @Test(arguments: [
+        (#"{"alg":"ES256"}"#, Self.iat, "the token has no kid: its header names the key"),
+        (#"{"alg":"ES256","kid":"abc"}"#, Self.iat, "the token's kid is not ten of A-Z and 0-9"),
+        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, Self.iat * 1000, "the token's iat is in milliseconds: write seconds"),
+        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, Self.iat + 999, "the token was issued 999 seconds in the future"),
+    ])
+    func `a refusal names the mistake`(header: String, iat: Int, words: String) throws {
+        let draft = Draft(header: header, claims: #"{"iss":"\#(Self.team)","iat":\#(iat)}"#)
+        guard case .refused(.invalidProviderToken, let why) = verdict(try draft.signed(secret)) else {
+            Issue.record("the token was not refused")
+            return
+        }
+        #expect(why == words)
     }
 
     @Test(arguments: [
@@ -189,18 +204,18 @@ struct ProviderTokenTests {
         ("iat far in the future", #"{"iss":"TEAM000001","iat":9223372036854775807}"#),
         ("not an object", "1772366400"),
     ])
-    func `claims that are none are refused, though they be signed`(name: String, claims: String) throws {
+    func `invalid claims are refused, although they are signed`(name: String, claims: String) throws {
         var draft = draft
         draft.claims = claims
-        #expect(rejection(verdict(try draft.signed(secret))) == .invalidProviderToken, "\(name)")
+        #expect(refusalReason(verdict(try draft.signed(secret))) == .invalidProviderToken, "\(name)")
     }
 
     @Test(arguments: ["", ".", "..", "...", "a.b", "a.b.c.d", "a.b.c", "bearer a.b.c", "\u{0}", "ä.ö.ü", " a.b.c"])
-    func `what is no token is refused`(text: String) {
-        #expect(rejection(verdict(text)) == .invalidProviderToken)
+    func `malformed tokens are refused`(text: String) {
+        #expect(refusalReason(verdict(text)) == .invalidProviderToken)
     }
 
-    @Test func `a token with anything left out, added or exchanged is refused`() throws {
+    @Test func `a token with any part missing, added or exchanged is refused`() throws {
         let token = try draft.signed(secret)
         let parts = token.split(separator: ".").map(String.init)
         let spoilt = [
@@ -209,27 +224,27 @@ struct ProviderTokenTests {
             token.replacing(".", with: ". "), parts[1] + "." + parts[0] + "." + parts[2],
             parts[0] + "." + parts[1] + "." + parts[2] + parts[2], parts[0] + "=.=" + parts[1] + "." + parts[2],
         ]
-        for text in spoilt { #expect(rejection(verdict(text)) == .invalidProviderToken, "\(text)") }
+        for text in spoilt { #expect(refusalReason(verdict(text)) == .invalidProviderToken, "\(text)") }
     }
 
-    @Test func `every one character changed makes the token invalid`() throws {
+    @Test func `changing any character makes the token invalid`() throws {
         let token = Array(try draft.signed(secret).utf8)
-        let verifier = ProviderTokenVerifier(book: book())
+        let verifier = ProviderTokenVerifier(credentials: table())
         for index in token.indices {
             var changed = token
             changed[index] = changed[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
-            #expect(rejection(verifier.verify(changed, now: now)) == .invalidProviderToken, "character \(index)")
+            #expect(refusalReason(verifier.verify(changed, now: now)) == .invalidProviderToken, "character \(index)")
         }
     }
 
-    @Test func `a signature of another key, or over something else, is refused`() throws {
-        #expect(rejection(verdict(try draft.signed(P256.Signing.PrivateKey()))) == .invalidProviderToken)
+    @Test func `a signature of another key or other content is refused`() throws {
+        #expect(refusalReason(verdict(try draft.signed(P256.Signing.PrivateKey()))) == .invalidProviderToken)
         var other = draft
         other.claims = #"{"iss":"TEAM000001","iat":1772366401}"#
         let mixed =
             try draft.signed(secret).split(separator: ".").prefix(2)
             + other.signed(secret).split(separator: ".").suffix(1)
-        #expect(rejection(verdict(mixed.joined(separator: "."))) == .invalidProviderToken)
+        #expect(refusalReason(verdict(mixed.joined(separator: "."))) == .invalidProviderToken)
     }
 
     @Test(arguments: [
@@ -238,10 +253,10 @@ struct ProviderTokenTests {
         Data([0x30, 0x06, 0x02, 0x01, 0x01, 0x02, 0x01, 0x01]),
         Data(repeating: 0xFF, count: 64),
     ])
-    func `a signature that is none is refused`(signature: Data) throws {
+    func `a malformed signature is refused`(signature: Data) throws {
         var draft = draft
         draft.signature = { _ in signature }
-        #expect(rejection(verdict(try draft.signed(secret))) == .invalidProviderToken)
+        #expect(refusalReason(verdict(try draft.signed(secret))) == .invalidProviderToken)
     }
 
     @Test func `HMAC with the public key as its secret is refused`() throws {
@@ -249,15 +264,15 @@ struct ProviderTokenTests {
         let text = header + "." + Draft.base64URL(Data(draft.claims.utf8))
         let key = SymmetricKey(data: Data(secret.publicKey.pemRepresentation.utf8))
         let code = HMAC<SHA256>.authenticationCode(for: Data(text.utf8), using: key)
-        #expect(rejection(verdict(text + "." + Draft.base64URL(Data(code)))) == .invalidProviderToken)
+        #expect(refusalReason(verdict(text + "." + Draft.base64URL(Data(code)))) == .invalidProviderToken)
     }
 
-    @Test func `a token is refused that is larger or deeper than any`() throws {
+    @Test func `a token that is too large or too deep is refused`() throws {
         var draft = draft
         draft.claims = #"{"iss":"TEAM000001","iat":1772366400,"x":"\#(String(repeating: "a", count: 1000))"}"#
         #expect(isValid(verdict(try draft.signed(secret))))
         draft.claims = #"{"iss":"TEAM000001","iat":1772366400,"x":"\#(String(repeating: "a", count: 2000))"}"#
-        #expect(rejection(verdict(try draft.signed(secret))) == .invalidProviderToken)
+        #expect(refusalReason(verdict(try draft.signed(secret))) == .invalidProviderToken)
         func nested(_ depth: Int) -> String {
             let open = String(repeating: "[", count: depth)
             return #"{"iss":"TEAM000001","iat":1772366400,"x":"# + open + String(repeating: "]", count: depth) + "}"
@@ -265,46 +280,48 @@ struct ProviderTokenTests {
         draft.claims = nested(31)
         #expect(isValid(verdict(try draft.signed(secret))))
         draft.claims = nested(33)
-        #expect(rejection(verdict(try draft.signed(secret))) == .invalidProviderToken)
+        #expect(refusalReason(verdict(try draft.signed(secret))) == .invalidProviderToken)
         draft.claims = nested(600)
-        #expect(rejection(verdict(try draft.signed(secret))) == .invalidProviderToken)
+        #expect(refusalReason(verdict(try draft.signed(secret))) == .invalidProviderToken)
     }
 
     @Test func `a token lives an hour, and may be a minute ahead`() throws {
         let token = try draft.signed(secret)
-        let verifier = ProviderTokenVerifier(book: book())
-        func rejection(after seconds: Int64) -> Rejection? {
-            self.rejection(verifier.verify(Array(token.utf8), now: now + .seconds(seconds)))
+        let verifier = ProviderTokenVerifier(credentials: table())
+        func refusalReason(after seconds: Int64) -> RefusalReason? {
+            self.refusalReason(verifier.verify(Array(token.utf8), now: now + .seconds(seconds)))
         }
-        // In this order the first is checked and the others are remembered.
-        #expect(rejection(after: 0) == nil)
-        #expect(rejection(after: 3600) == nil)
-        #expect(rejection(after: 3601) == .expiredProviderToken)
-        #expect(rejection(after: -60) == nil)
-        #expect(rejection(after: -61) == .invalidProviderToken)
-        #expect(rejection(after: 100_000_000) == .expiredProviderToken)
-        #expect(rejection(after: 0) == nil)
+        // In this order, the first is checked and the others are cached.
+        #expect(refusalReason(after: 0) == nil)
+        #expect(refusalReason(after: 3600) == nil)
+        #expect(refusalReason(after: 3601) == .expiredProviderToken)
+        #expect(refusalReason(after: -60) == nil)
+        #expect(refusalReason(after: -61) == .invalidProviderToken)
+        #expect(refusalReason(after: 100_000_000) == .expiredProviderToken)
+        #expect(refusalReason(after: 0) == nil)
     }
 
     @Test func `a forged token is invalid before it is expired`() throws {
         let token = try draft.signed(P256.Signing.PrivateKey())
-        #expect(rejection(verdict(token, at: now + .seconds(7200))) == .invalidProviderToken)
+        #expect(refusalReason(verdict(token, at: now + .seconds(7200))) == .invalidProviderToken)
     }
 
-    @Test func `a revoked key verifies nothing, remembered tokens neither`() throws {
+    @Test func `a revoked key verifies no token, not even a cached one`() throws {
         let token = Array(try draft.signed(secret).utf8)
-        let verifier = ProviderTokenVerifier(book: book())
+        let verifier = ProviderTokenVerifier(credentials: table())
         #expect(isValid(verifier.verify(token, now: now)))
         let generation = verifier.generation
-        verifier.replaceBook(book(revoked: now))
-        #expect(rejection(verifier.verify(token, now: now)) == .invalidProviderToken)
+        verifier.replaceCredentials(table(revoked: now))
+        #expect(refusalReason(verifier.verify(token, now: now)) == .invalidProviderToken)
         #expect(verifier.generation > generation)
-        verifier.replaceBook(CredentialBook())
-        #expect(rejection(verifier.verify(token, now: now)) == .invalidProviderToken)
+        verifier.replaceCredentials(CredentialTable())
+        #expect(refusalReason(verifier.verify(token, now: now)) == .invalidProviderToken)
     }
 
-    @Test func `a key made for topics sends to these in all their forms, and to no other`() throws {
-        let verifier = ProviderTokenVerifier(book: book(topics: ["com.example.chat", "com.example.calls.voip"]))
+    @Test func `a key for topics may send to them in all their forms, and to no other`() throws {
+        let verifier = ProviderTokenVerifier(
+            credentials: table(topics: ["com.example.chat", "com.example.calls.voip"])
+        )
         guard case .valid(let identity) = verifier.verify(Array(try draft.signed(secret).utf8), now: now) else {
             Issue.record("refused")
             return
@@ -320,38 +337,54 @@ struct ProviderTokenTests {
         for name in others { #expect(!verifier.mayPush(try #require(Topic(name)), as: identity), "\(name)") }
     }
 
-    @Test func `a key made for its team sends to every topic that no other team's credential names`() throws {
+    private func claim(_ name: String, team: String = Self.team) throws -> TopicClaim {
+        TopicClaim(try #require(Topic(name)), team: team, origin: .use, since: now)
+    }
+
+    private func verified(by verifier: ProviderTokenVerifier) throws -> ProviderTokenIdentity {
+        let verdict = verifier.verify(Array(try draft.signed(secret).utf8), now: now)
+        guard case .valid(let identity) = verdict else { throw TrustError(.unexpected, "\(verdict)") }
+        return identity
+    }
+
+    @Test func `a key of the whole team may send to every topic that no other team owns`() throws {
+        let claims = [try claim("com.example.chat"), try claim("com.other.chat.voip", team: "TEAM000002")]
+        let verifier = ProviderTokenVerifier(credentials: table(claims: claims))
+        let identity = try verified(by: verifier)
+        func permission(_ name: String) throws -> TopicPermission {
+            verifier.permission(for: try #require(Topic(name)), team: identity.team, scope: identity.topics)
+        }
+        for name in ["com.example.chat", "com.example.chat.voip"] {
+            #expect(try permission(name) == .allowed, "\(name)")
+        }
+        for name in ["com.other.chat", "com.other.chat.voip", "com.other.chat.push-type.widgets"] {
+            #expect(try permission(name) == .refused, "\(name)")
+        }
+        let use = TopicUse(topic: try #require(Topic("com.nobody.app")), team: Self.team, isNamed: false)
+        for name in ["com.nobody.app", "com.nobody.app.location-query"] {
+            #expect(try permission(name) == .firstUse(use), "\(name)")
+        }
+    }
+
+    @Test func `a credential that names a topic may send to it, whichever team owns it`() throws {
         let chat = try #require(Topic("com.example.chat"))
-        let other = try #require(Topic("com.other.chat"))
-        let shared = try #require(Topic("com.shared.chat"))
-        let claims = [
-            CredentialBook.Claim(topic: chat, team: Self.team), CredentialBook.Claim(topic: other, team: "TEAM000002"),
-            CredentialBook.Claim(topic: shared, team: Self.team),
-            CredentialBook.Claim(topic: shared, team: "TEAM000002"),
-        ]
-        let verifier = ProviderTokenVerifier(book: book(claims: claims))
-        guard case .valid(let identity) = verifier.verify(Array(try draft.signed(secret).utf8), now: now) else {
-            Issue.record("refused")
-            return
+        func permission(_ owner: String?) throws -> TopicPermission {
+            let claims = try owner.map { [try claim("com.example.chat", team: $0)] } ?? []
+            let verifier = ProviderTokenVerifier(credentials: table(topics: ["com.example.chat"], claims: claims))
+            return verifier.permission(for: chat, team: Self.team, scope: try verified(by: verifier).topics)
         }
-        #expect(verifier.mayPush(chat, as: identity))
-        #expect(verifier.mayPush(try #require(Topic("com.nobody.app")), as: identity))
-        #expect(!verifier.mayPush(other, as: identity))
-        #expect(!verifier.mayPush(try #require(Topic("com.other.chat.voip")), as: identity))
-        #expect(!verifier.mayPush(shared, as: identity))
+        #expect(try permission(Self.team) == .allowed && permission("TEAM000002") == .allowed)
+        #expect(try permission(nil) == .firstUse(TopicUse(topic: chat, team: Self.team, isNamed: true)))
     }
 
-    @Test func `a revoked key's topics are free again`() throws {
-        let topic = try #require(Topic("com.example.chat"))
-        func book(revoked: WallTime?) -> CredentialBook {
-            self.book(topics: ["com.example.chat"], revoked: revoked)
-        }
-        #expect(!book(revoked: nil).mayPush(topic: topic, team: "TEAM000002"))
-        #expect(book(revoked: now).mayPush(topic: topic, team: "TEAM000002"))
+    @Test func `a certificate without a team claims nothing`() throws {
+        let chat = try #require(Topic("com.example.chat"))
+        let verifier = ProviderTokenVerifier(credentials: table())
+        #expect(verifier.permission(for: chat, team: nil, scope: .topics([chat])) == .allowed)
     }
 
-    @Test func `more tokens than are remembered are verified all the same`() throws {
-        let verifier = ProviderTokenVerifier(book: book())
+    @Test func `more tokens than the cache has are verified too`() throws {
+        let verifier = ProviderTokenVerifier(credentials: table())
         for seconds in 0..<200 {
             let token = try ProviderToken.sign(
                 key: secret,

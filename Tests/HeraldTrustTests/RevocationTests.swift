@@ -7,7 +7,7 @@ import SwiftASN1
 import Testing
 import X509
 
-/// A revocation list of which a test says what is odd about it; the rest is as it should be.
+/// A valid revocation list, of which a test changes parts.
 private struct Draft {
     var version: Int? = 1
     var innerAlgorithm: ASN1ObjectIdentifier = [1, 2, 840, 10045, 4, 3, 2]
@@ -75,15 +75,15 @@ struct RevocationTests {
     private let authority: CertificateAuthority
     private let key: Certificate.PrivateKey
 
-    init() throws {
-        trust = try TestTrust(clock: ManualClock(WallTime(seconds: 1_772_366_400)))
+    init() async throws {
+        trust = try await TestTrust(clock: ManualClock(WallTime(seconds: 1_772_366_400)))
         authority = trust.folder.deviceAuthority
         key = try trust.signingKey(of: .device)
     }
 
     private var draft: Draft { Draft(issuer: authority.certificate.subject) }
 
-    private func flaw(_ draft: Draft) throws -> RevocationList.Flaw? {
+    private func parseError(_ draft: Draft) throws -> RevocationList.ParseError? {
         let der = try draft.der(key)
         do {
             _ = try RevocationList(der: der, authority: authority)
@@ -93,7 +93,7 @@ struct RevocationTests {
         }
     }
 
-    @Test func `a list says which serial numbers are revoked, and since when`() throws {
+    @Test func `a list has the revoked serial numbers and their times`() throws {
         var draft = draft
         draft.entries = [([0x42], []), ([0x00, 0xFF, 0x01], []), ([0x01, 0x00], [])]
         let list = try RevocationList(der: try draft.der(key), authority: authority)
@@ -114,17 +114,17 @@ struct RevocationTests {
     @Test func `a list may be empty, of version 1, and without a next update`() throws {
         var draft = draft
         draft.entries = []
-        #expect(try flaw(draft) == nil)
+        #expect(try parseError(draft) == nil)
         draft.version = nil
         draft.extensions = []
         draft.nextUpdate = nil
-        #expect(try flaw(draft) == nil)
+        #expect(try parseError(draft) == nil)
         draft.entries = [([0x01], [])]
         draft.thisUpdate = "20260301120000Z"
-        #expect(try flaw(draft) == nil)
+        #expect(try parseError(draft) == nil)
     }
 
-    @Test func `reasons and dates of invalidity are passed over`() throws {
+    @Test func `reasons and invalidity dates are ignored`() throws {
         var draft = draft
         let reason = Certificate.Extension(oid: [2, 5, 29, 21], critical: false, value: [0x0A, 0x01, 0x01])
         let since = Certificate.Extension(
@@ -135,10 +135,10 @@ struct RevocationTests {
         let foreign = Certificate.Extension(oid: [1, 2, 3, 4], critical: false, value: [0x05, 0x00])
         draft.entries = [([0x42], [reason, since, foreign])]
         draft.extensions.append(foreign)
-        #expect(try flaw(draft) == nil)
+        #expect(try parseError(draft) == nil)
     }
 
-    private static let oddities: [(String, RevocationList.Flaw, @Sendable (inout Draft) throws -> Void)] = [
+    private static let oddities: [(String, RevocationList.ParseError, @Sendable (inout Draft) throws -> Void)] = [
         ("version 3", .malformed, { $0.version = 2 }),
         ("extensions in version 1", .malformed, { $0.version = nil }),
         (
@@ -250,31 +250,33 @@ struct RevocationTests {
     ]
 
     @Test(arguments: oddities.indices)
-    func `an odd list is refused, though it be signed`(index: Int) throws {
+    func `an invalid list is refused, although it is signed`(index: Int) throws {
         let (name, expected, spoil) = Self.oddities[index]
         var draft = draft
         try spoil(&draft)
-        #expect(try flaw(draft) == expected, "\(name)")
+        #expect(try parseError(draft) == expected, "\(name)")
     }
 
     @Test func `a list of another authority is refused, also under this one's name`() throws {
         let forger = Certificate.PrivateKey(P256.Signing.PrivateKey())
-        #expect(throws: RevocationList.Flaw.signature) {
+        #expect(throws: RevocationList.ParseError.signature) {
             try RevocationList(der: try draft.der(forger), authority: authority)
         }
-        #expect(throws: RevocationList.Flaw.issuer) {
+        #expect(throws: RevocationList.ParseError.issuer) {
             try RevocationList(der: try draft.der(key), authority: trust.folder.providerAuthority)
         }
     }
 
-    @Test func `a list cut off anywhere, or with anything behind it, is refused`() throws {
+    @Test func `a truncated list, or one with trailing bytes, is refused`() throws {
         let der = try draft.der(key)
         for length in 0..<der.count {
-            #expect(throws: RevocationList.Flaw.self) {
+            #expect(throws: RevocationList.ParseError.self) {
                 try RevocationList(der: Array(der[..<length]), authority: authority)
             }
         }
-        #expect(throws: RevocationList.Flaw.malformed) { try RevocationList(der: der + [0], authority: authority) }
+        #expect(throws: RevocationList.ParseError.malformed) {
+            try RevocationList(der: der + [0], authority: authority)
+        }
     }
 
     @Test func `a list with any bit changed is refused`() throws {
@@ -282,13 +284,13 @@ struct RevocationTests {
         for index in der.indices {
             var changed = der
             changed[index] ^= 0x10
-            #expect(throws: RevocationList.Flaw.self, "byte \(index)") {
+            #expect(throws: RevocationList.ParseError.self, "byte \(index)") {
                 try RevocationList(der: changed, authority: authority)
             }
         }
     }
 
-    @Test func `numbers of lists are compared as numbers`() {
+    @Test func `list numbers are compared as numbers`() {
         #expect(RevocationListNumber(255) < RevocationListNumber(256))
         #expect(RevocationListNumber(0) < RevocationListNumber(1))
         #expect(!(RevocationListNumber(256) < RevocationListNumber(256)))

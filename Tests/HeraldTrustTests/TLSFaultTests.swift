@@ -20,21 +20,21 @@ struct TLSFaultTests {
         ("SSLV3_ALERT_CERTIFICATE_EXPIRED", .alert(TLSAlert("certificate_expired"))),
         ("BAD_DECRYPT", .other("BAD_DECRYPT")),
     ])
-    func `the reason is read, and nothing else is shown`(reason: String, fault: TLSFault) {
+    func `the reason is extracted, and nothing else is shown`(reason: String, fault: TLSFault) {
         let error = LibraryError(reason)
         #expect(TLSFault(error) == fault)
         let words = TLSFault.words(for: error)
         #expect(!words.contains("/") && !words.contains("Error") && !words.contains("_internal"))
     }
 
-    @Test func `of several reasons the peer's alert counts, and then what is known`() {
+    @Test func `of several reasons, the peer's alert counts first, then a known one`() {
         let text = "OPENSSL_internal:BAD_DECRYPT at /a.cc:1, OPENSSL_internal:TLSV1_ALERT_ACCESS_DENIED at /b.cc:2"
         #expect(TLSFault(text: text) == .alert(TLSAlert("access_denied")))
         let forged = "OPENSSL_internal:BAD_SIGNATURE at /a.cc:1, OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at /b.cc:2"
         #expect(TLSFault(text: forged) == .untrusted)
     }
 
-    @Test func `an end is told from other errors`() {
+    @Test func `a closed connection is distinguished from other errors`() {
         #expect(TLSFault(text: "uncleanShutdown") == .ended)
         #expect(
             TLSFault(text: "handshakeFailed(NIOSSL.BoringSSLError.sslError([Error:  EOF during handshake]))") == .ended
@@ -47,7 +47,7 @@ struct TLSFaultTests {
         ("unknown_ca", true), ("certificate_revoked", true), ("certificate_expired", true), ("bad_certificate", true),
         ("handshake_failure", false), ("protocol_version", false), ("internal_error", false),
     ])
-    func `an alert says whether it is about the certificate`(name: String, isAboutCertificate: Bool) {
+    func `alerts about the certificate are recognized`(name: String, isAboutCertificate: Bool) {
         #expect((TLSAlert(name).certificateFault != nil) == isAboutCertificate)
     }
 }

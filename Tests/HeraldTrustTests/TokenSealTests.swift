@@ -11,7 +11,7 @@ struct TokenSealTests {
     }
 
     @Test(arguments: [UInt64(0), 1, 0x0102_0304_0506_0708, .max])
-    func `a token opens to what was sealed`(device: UInt64) {
+    func `a token decrypts to its contents`(device: UInt64) {
         let seal = TokenSeal(keys: TokenKeyRing(now: now))
         let sealed = contents(device, 0xA1B2_C3D4, 0xFFFF_FFFE)
         let token = seal.seal(sealed)
@@ -19,7 +19,7 @@ struct TokenSealTests {
         #expect(seal.open(token) == sealed, "a second time, from the table")
     }
 
-    @Test func `one registration always has one token`() throws {
+    @Test func `a registration always has the same token`() throws {
         let ring = TokenKeyRing(now: now)
         let token = TokenSeal(keys: ring).seal(contents(7))
         #expect(TokenSeal(keys: ring).seal(contents(7)) == token)
@@ -27,13 +27,13 @@ struct TokenSealTests {
         #expect(TokenSeal(keys: restored).seal(contents(7)) == token, "also after a restart")
     }
 
-    @Test func `device, app and generation each make another token`() {
+    @Test func `a different device, app or generation gives another token`() {
         let seal = TokenSeal(keys: TokenKeyRing(now: now))
         let tokens = [contents(1, 1, 0), contents(2, 1, 0), contents(1, 2, 0), contents(1, 1, 1)].map(seal.seal)
         #expect(Set(tokens).count == 4)
     }
 
-    @Test func `a token with any one bit changed does not open`() {
+    @Test func `a token with any bit changed is invalid`() {
         let seal = TokenSeal(keys: TokenKeyRing(now: now))
         let bytes = seal.seal(contents(42)).bytes
         for bit in 0..<256 {
@@ -43,12 +43,12 @@ struct TokenSealTests {
         }
     }
 
-    @Test func `a token of another service does not open`() {
+    @Test func `a token of another service is invalid`() {
         let token = TokenSeal(keys: TokenKeyRing(now: now)).seal(contents(1))
         #expect(TokenSeal(keys: TokenKeyRing(now: now)).open(token) == nil)
     }
 
-    @Test func `the newest key mints, and older ones open until they are retired`() throws {
+    @Test func `the newest key encrypts, and older ones decrypt until they are retired`() throws {
         var ring = TokenKeyRing(now: now)
         let seal = TokenSeal(keys: ring)
         let old = seal.seal(contents(1))
@@ -64,7 +64,7 @@ struct TokenSealTests {
         #expect(seal.open(new) == contents(1))
     }
 
-    @Test func `use is counted per key, so that a rotation can be finished`() throws {
+    @Test func `use is counted for each key, so that a rotation can be finished`() throws {
         var ring = TokenKeyRing(now: now)
         let seal = TokenSeal(keys: ring)
         let old = seal.seal(contents(1))
@@ -77,7 +77,7 @@ struct TokenSealTests {
         #expect(seal.usage.map(\.opened) == [2, 3])
     }
 
-    @Test func `more tokens than are remembered open all the same`() {
+    @Test func `more tokens than the cache has are decrypted too`() {
         let seal = TokenSeal(keys: TokenKeyRing(now: now), cacheCapacity: 64)
         let tokens = (0..<500).map { seal.seal(contents(UInt64($0))) }
         for round in 0..<2 {
@@ -87,13 +87,13 @@ struct TokenSealTests {
         }
     }
 
-    @Test func `the key that mints cannot be retired`() {
+    @Test func `the newest key cannot be retired`() {
         var ring = TokenKeyRing(now: now)
         #expect(throws: TrustError(.invalidArgument, "")) { try ring.retire(1, now: now) }
         #expect(throws: TrustError(.unknownID, "")) { try ring.retire(9, now: now) }
     }
 
-    @Test func `a key is retired once`() throws {
+    @Test func `a key can be retired only once`() throws {
         var ring = TokenKeyRing(now: now)
         try ring.rotate(now: now)
         try ring.retire(1, now: now)
@@ -101,7 +101,7 @@ struct TokenSealTests {
         #expect(ring.keys[0].retired == now)
     }
 
-    @Test func `no more keys open tokens than the limit says`() throws {
+    @Test func `the number of keys that decrypt is bounded`() throws {
         var ring = TokenKeyRing(now: now)
         for _ in 1..<TokenKeyRing.maximumOpenKeys { try ring.rotate(now: now) }
         #expect(throws: TrustError(.invalidArgument, "")) { try ring.rotate(now: now) }
@@ -110,7 +110,7 @@ struct TokenSealTests {
         #expect(ring.openKeys.map(\.id) == [9, 8, 7, 6, 5, 4, 3, 2])
     }
 
-    @Test func `a ring comes back from its file with retired keys and without their secrets`() throws {
+    @Test func `a ring is read from its file, with retired keys and without their secrets`() throws {
         var ring = TokenKeyRing(now: now)
         try ring.rotate(now: now)
         try ring.retire(1, now: now)

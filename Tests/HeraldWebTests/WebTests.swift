@@ -21,10 +21,10 @@ import Testing
 
     @Test(arguments: [
         (#"{"count":1}"#, 400, "`name` is missing"),
-        (#"{"count":"1","name":"a"}"#, 400, "`count` is of another type than the description says"),
-        (#"{"count":null,"name":"a"}"#, 400, "`count` is of another type than the description says"),
-        ("[]", 400, "`the body` is of another type than the description says"),
-        (#"{"count":"#, 400, "the body is not the JSON that this request takes"),
+        (#"{"count":"1","name":"a"}"#, 400, "`count` has the wrong type: see /openapi.yaml"),
+        (#"{"count":null,"name":"a"}"#, 400, "`count` has the wrong type: see /openapi.yaml"),
+        ("[]", 400, "`the body` has the wrong type: see /openapi.yaml"),
+        (#"{"count":"#, 400, "the body is not valid JSON for this request: see /openapi.yaml"),
         (#"{"count":1,"name":"a long, long name"}"#, 413, "the body is longer than 30 bytes"),
     ])
     func `a body that is not what a request takes is refused in words`(
@@ -73,31 +73,31 @@ import Testing
             "console: not allowed to listen on 127.0.0.1:80; ports below 1024 need root or CAP_NET_BIND_SERVICE"
         ),
     ])
-    func `a door that cannot be opened says why, and what to do`(number: CInt, words: String) {
-        let place = WebPlace(
-            door: "console",
+    func `a listener that cannot be opened says why, and what to do`(number: CInt, words: String) {
+        let place = ListenAddress(
+            listener: "console",
             .port(host: "127.0.0.1", port: 80),
             portOption: "--console-port",
             hostOption: "--console-host"
         )
-        #expect(WebDoorError(place, cause: IOError(errnoCode: number, reason: "bind")).message == words)
+        #expect(WebListenerError(place, cause: IOError(errnoCode: number, reason: "bind")).message == words)
     }
 
-    @Test func `an error becomes words, and the door has the last one`() {
+    @Test func `an error becomes words, and the listener has the last one`() {
         struct Broken: Error {}
         let plain = WebFailures(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let telling = WebFailures(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
             WebRefusal(500, "it failed: \($0)")
         }
-        #expect(plain.explain(Broken()) == WebRefusal(500, "it failed; the log says why"))
+        #expect(plain.explain(Broken()) == WebRefusal(500, "the request failed; the log has the reason"))
         #expect(telling.explain(Broken()) == WebRefusal(500, "it failed: Broken()"))
         #expect(telling.explain(HTTPError(.notFound)) == WebRefusal(404, "there is nothing at this path"))
         #expect(telling.explain(WebRefusal(409, "no")) == WebRefusal(409, "no"))
     }
 
-    @Test func `a door that cannot be opened for another reason says the system's`() {
-        let place = WebPlace(door: "console", .socket(path: "/a/b"), portOption: "", hostOption: "")
-        let error = WebDoorError(place, cause: IOError(errnoCode: ENAMETOOLONG, reason: "bind"))
+    @Test func `a listener that cannot be opened for another reason says the system's`() {
+        let place = ListenAddress(listener: "console", .socket(path: "/a/b"), portOption: "", hostOption: "")
+        let error = WebListenerError(place, cause: IOError(errnoCode: ENAMETOOLONG, reason: "bind"))
         #expect(error.message.hasPrefix("console: cannot listen on /a/b: "))
     }
 }

@@ -49,8 +49,8 @@ class Network:
     def plug(self):
         run(*self.inside, "ip", "link", "set", self.theirs, "up")
 
-    def swallow(self):
-        """Loses every packet in both directions, and nobody is told."""
+    def drop_packets(self):
+        """Drops every packet in both directions silently."""
         run(*self.inside, "ip", "route", "add", "blackhole", f"{self.address}/32")
         run("ip", "route", "add", "blackhole", f"{self.other}/32")
 
@@ -98,14 +98,14 @@ class NetworkedAgent:
     def shown(self):
         """The `apns-id` of every notification that was printed, in order."""
         with self._changed:
-            return [found["apns-id"].lower() for found in self.events if found["event"] == "notification"]
+            return [found["apns_id"].lower() for found in self.events if found["event"] == "notification"]
 
     def tokens(self):
         with self._changed:
             return {found["topic"]: found["token"] for found in self.events if found["event"] == "token"}
 
     def wait(self, condition, what, timeout=45):
-        """Waits until something holds of what was printed."""
+        """Waits until a condition holds for the printed lines."""
         with self._changed:
             if not self._changed.wait_for(condition, timeout):
                 raise AssertionError(f"{what} did not come about within {timeout} s; the last: {self.events[-5:]}")

@@ -1,4 +1,4 @@
-"""`herald agent` as a device with a folder, and what is said to it."""
+"""`herald agent` as a device with a folder, and its local socket."""
 
 import json
 import os
@@ -30,7 +30,7 @@ class Agent:
         self.process = subprocess.Popen(
             [
                 HERALD, "agent", "run", "--identity", self.identity, "--folder", self.folder, "--json",
-                "--service", f"127.0.0.1:{self.service.doors['device']}", "--ca", self.service.ca, *map(str, options),
+                "--service", f"127.0.0.1:{self.service.listeners['device']}", "--ca", self.service.ca, *map(str, options),
             ],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
         )
@@ -72,9 +72,9 @@ class Agent:
     def command(self, *arguments, check=True):
         return herald("agent", *arguments, "--folder", self.folder, check=check)
 
-    def saw(self, id, wait=PATIENCE):
-        """What the user saw, as the command says it."""
-        return json.loads(self.command("saw", id, "--wait", wait, "--json").stdout)
+    def shown(self, id, wait=PATIENCE):
+        """The display record, as the command prints it."""
+        return json.loads(self.command("shown", id, "--wait", wait, "--json").stdout)
 
     def show(self):
         return json.loads(self.command("show", "--json").stdout)

@@ -47,9 +47,9 @@ def framed(identifier, token, payload=PAYLOAD, expiry=None, priority=None):
 class Binary:
     """One connection to the gateway of the binary interface."""
 
-    def __init__(self, service, certificate=None, *, name="localhost", alpn=(), door="binary", timeout=PATIENCE):
+    def __init__(self, service, certificate=None, *, name="localhost", alpn=(), listener="binary", timeout=PATIENCE):
         self.service = service
-        self.socket = connect_tls(service.doors[door], tls_context(service.ca, certificate, alpn), name, timeout)
+        self.socket = connect_tls(service.listeners[listener], tls_context(service.ca, certificate, alpn), name, timeout)
 
     def __enter__(self):
         return self
@@ -98,7 +98,7 @@ class Binary:
 
 def feedback(service, certificate, name="localhost"):
     """All tuples of the feedback service: (seconds, token in hex)."""
-    with Binary(service, certificate, name=name, door="feedback") as reader:
+    with Binary(service, certificate, name=name, listener="feedback") as reader:
         data = reader.rest()
     tuples = []
     while data:

@@ -1,4 +1,4 @@
-"""Certificates that Herald would not make: of its authorities or of others, right or wrong in one point each."""
+"""Certificates that Herald would not issue: of its authorities or of others, valid or with one fault."""
 
 import datetime
 import re
@@ -36,8 +36,8 @@ class Authority:
         return cls(x509.load_pem_x509_certificate(data[data.index(b"-----BEGIN CERTIFICATE") :]), key)
 
     @classmethod
-    def strange(cls, name):
-        """One of nobody's, that may have the name of another."""
+    def foreign(cls, name):
+        """An unknown authority, which may have the name of another."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = name if isinstance(name, x509.Name) else common_name(name)
         now = datetime.datetime.now(datetime.UTC)

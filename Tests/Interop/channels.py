@@ -1,4 +1,4 @@
-"""Broadcast channels as a provider asks for them, and as a device names them."""
+"""Requests for broadcast channels, and their topics."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""How tests look at commands that fail."""
+"""Checks of commands that fail."""
 
 import os
 import signal
@@ -21,8 +21,8 @@ def one_line(result):
     return lines[0]
 
 
-def serve_in_vain(data, *options, **more):
-    """The result of a start that is to fail. One that does not is ended, and its result says so."""
+def failed_start(data, *options, **more):
+    """The result of a start that must fail. A start that succeeds is stopped, and its result says so."""
     process = subprocess.Popen(
         [HERALD, "serve", "--data", data, *PORTS, *map(str, options)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more,

@@ -1,13 +1,20 @@
+import os
+
 import pytest
 
 from service import HERALD, Service
 
-pytest_plugins = ("parties", "mqtt_fixtures", "relay_fixtures", "screen_page")
+pytest_plugins = ("parties", "mqtt_fixtures", "relay_fixtures", "scripted_service", "screen_page", "soak")
 
 
 def pytest_configure(config):
     if not HERALD.exists():
         raise pytest.UsageError(f"{HERALD} is not there; run `make build` first")
+
+
+def pytest_xdist_setupnodes():
+    # The processes in which tests run side by side look for the binary where this one was told that it is.
+    os.environ["HERALD_BINARY"] = str(HERALD)
 
 
 @pytest.fixture(scope="session")

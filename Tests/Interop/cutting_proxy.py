@@ -9,7 +9,7 @@ import threading
 
 @dataclasses.dataclass
 class Cut:
-    """How many more bytes of one direction pass (`down`: from the service) before the connection is cut."""
+    """The number of bytes of one direction (`down`: from the service) that pass before the connection is cut."""
 
     direction: str
     rest: int

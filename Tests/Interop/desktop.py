@@ -17,7 +17,7 @@ PATH = "/org/freedesktop/Notifications"
 CAPABILITIES = "actions body body-markup icon-static sound"
 EXPIRED, DISMISSED, CLOSED_BY_CALL = 1, 2, 3
 
-#: Asks the service what it was called with, or has it say something.
+#: Reads the service's calls, or makes it send a signal.
 REMOTE = f"""
 import json, sys
 import dbus
@@ -111,7 +111,7 @@ class Desktop:
         return json.loads(result.stdout or "[]")
 
     def shown(self):
-        """What it was asked to show, oldest first; dbusmock numbers what is new from 1."""
+        """The shown notifications, oldest first; dbusmock numbers them from 1."""
         return [Shown(arguments) for name, arguments in self._remote({}) if name == "Notify"]
 
     def closed(self):

@@ -1,4 +1,4 @@
-"""A client of Enrollment over Secure Transport made of curl and openssl, as a stranger to Herald has it."""
+"""A client of Enrollment over Secure Transport made of curl and openssl."""
 
 import base64
 import dataclasses
@@ -41,7 +41,7 @@ class Unanswered(Exception):
 
 def curl(service, path, *options, body=None, file="/dev/null"):
     """One request; the service's certificate is verified."""
-    url = f"https://localhost:{service.doors['activation']}/.well-known/{path}"
+    url = f"https://localhost:{service.listeners['activation']}/.well-known/{path}"
     command = ["curl", "-sS", "-i", "--max-time", "50", "--cacert", str(service.ca), *map(str, options), url]
     if body is not None:
         command += ["--data-binary", "@-"]

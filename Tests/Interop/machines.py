@@ -47,7 +47,7 @@ class Machine:
         environment = {**os.environ, "PATH": f"{HERALD.parent}:{os.environ['PATH']}"}
         return subprocess.Popen(
             # A mount namespace is entered at its root.
-            [*self._enter, "sh", "-c", 'cd "$0" && eval "exec $1"', self.folder, command],
+            [*self._enter, "sh", "-c", 'cd "$0" && eval "exec env $1"', self.folder, command],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
         )
 

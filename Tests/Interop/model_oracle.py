@@ -1,4 +1,4 @@
-"""What happened in one history, and whether Herald kept its promises in it.
+"""The events of one history, and the oracle that says whether Herald kept its promises.
 
 `History` is filled by `model_player` (or by hand, in the oracle's own tests) and knows no socket. `faults` is the oracle.
 Places in the history are numbers that only grow; moments are milliseconds of the service's clock.
@@ -8,8 +8,10 @@ import collections
 import dataclasses
 import itertools
 
-#: What a test's own clock readings may be off by, in milliseconds.
+#: The tolerance of a test's own clock readings, in milliseconds.
 TOLERANCE = 2
+#: The answer of the one drill in histories.
+DRILL = (503, "ServiceUnavailable")
 #: Journal states that end a notification's way through the mailbox.
 ENDS = ("delivered", "replaced", "discarded", "refused")
 
@@ -21,7 +23,7 @@ class Post:
     id: str
     device: str
     topic: str
-    #: Which registration of the app its token is of.
+    #: The registration of the app to which its token belongs.
     generation: int
     #: Whether that registration stood when the request began.
     alive: bool
@@ -29,12 +31,14 @@ class Post:
     storable: bool
     #: Whether the user had the app's notifications switched on.
     enabled: bool
-    #: When it need not be delivered any more; None for never (within the history).
+    #: The time after which it need not be delivered; None for never (within the history).
     expires: int = None
     begun: int = 0
     answered: int = None
     status: int = None
     reason: str = None
+    #: Whether a drill may have refused it.
+    drilled: bool = False
     #: Whether the journal may lack lines of it: the service was killed before they were surely written.
     uncertain: bool = False
 
@@ -54,7 +58,7 @@ class Connection:
     number: int
     device: str
     opened: int
-    #: How many notifications may be in flight.
+    #: The maximum of notifications in flight.
     window: int = 65535
     closed: int = None
     #: Topics that it was subscribed to at QoS 0 at some time.
@@ -71,9 +75,27 @@ class Arrival:
     qos: int
     #: The service cannot have sent it before this moment: all that it had sent had been read.
     not_before: int
-    #: When the device sent its PUBACK, and when the service had surely seen it.
+    #: The times when the device sent its PUBACK, and when the service had surely seen it.
     acknowledged: int = None
     settled: int = None
+
+
+@dataclasses.dataclass(eq=False)
+class Broadcast:
+    """One message to a channel; the numbers of a history only grow."""
+
+    number: int
+    channel: str
+    stored: bool
+    status: int = None
+
+
+@dataclasses.dataclass(eq=False)
+class Copy:
+    """One PUBLISH of a broadcast that a device read."""
+
+    broadcast: Broadcast
+    connection: Connection
 
 
 @dataclasses.dataclass(eq=False)
@@ -94,6 +116,10 @@ class History:
         self.posts = {}
         self.connections = []
         self.arrivals = []
+        self.broadcasts = []
+        self.copies = []
+        #: (device, channel) that subscribed at the end.
+        self.listeners = set()
         #: (device, topic, generation) → the place of the UNSUBACK that ended the registration.
         self.ended = {}
         #: (device, topic) → places at which the user switched the app's notifications off.
@@ -102,7 +128,7 @@ class History:
         self.written = []
         self.kills = []
         self.journal = []
-        #: The service's clock at the end, and the text of each step for whoever reads a fault.
+        #: The service's clock at the end, and the text of each step for the readers of a fault.
         self.now = 0
         self.log = []
 
@@ -113,7 +139,7 @@ class History:
         self.log.append(f"{self.place():>5}  {text}")
 
     def killed(self):
-        """What was touched since the journal was last surely written may have left no line in it."""
+        """Marks the posts whose latest journal lines may be lost: those touched since the journal was surely written."""
         now, last = self.place(), self.written[-1] if self.written else 0
         self.kills.append(now)
         done = {arrival.id for arrival in self.arrivals if arrival.settled and arrival.settled < last}
@@ -136,7 +162,7 @@ def surely_before(first, second):
 
 
 class Oracle:
-    """Holds a history against the promises; each check adds sentences to `faults`."""
+    """Checks a history against the promises; each check adds sentences to `faults`."""
 
     def __init__(self, history):
         self.history = history
@@ -147,7 +173,7 @@ class Oracle:
         self.lines = collections.defaultdict(list)
         for line in history.journal:
             self.lines[line.id].append(line)
-        #: Those that take a place in the mailbox, by device, topic and registration.
+        #: The posts that are stored, by device, topic and registration.
         self.stored = collections.defaultdict(list)
         for post in history.posts.values():
             if post.storable and post.enabled and post.alive and post.status in (200, None):
@@ -162,21 +188,24 @@ class Oracle:
                 self.check_journal(post)
         for connection in self.history.connections:
             self.check_connection(connection)
+        self.check_broadcasts()
         return self.faults
 
     def fault(self, *parts):
         self.faults.append(" ".join(map(str, parts)))
 
-    # What the provider was told.
+    # Answers to the provider
 
     def check_answer(self, post):
         if post.status is None:
             return
         wanted = (200, None) if post.alive else (410, "Unregistered")
+        if post.drilled and (post.status, post.reason) == DRILL:
+            return
         if (post.status, post.reason) != wanted:
             self.fault(post, "was answered", post.status, post.reason, "and not", *wanted)
 
-    # What the devices saw.
+    # Arrivals at the devices
 
     def check_arrivals(self, post):
         arrivals = self.arrivals[post.id]
@@ -203,7 +232,7 @@ class Oracle:
                 self.fault(post, "came again although it had been acknowledged")
 
     def is_on_disk(self, settled, later):
-        """Whether what the service knew at the one place was surely written before the other, and before any kill."""
+        """Whether the service's state at the first place was surely written before the other, and before any kill."""
         if settled is None:
             return False
         end = min([kill for kill in self.history.kills if kill > settled] + [later])
@@ -235,10 +264,27 @@ class Oracle:
                     self.fault(post, "came from storage although", later, "had replaced it")
 
     def is_kept(self, later):
-        """Whether `later` must have replaced what was before it: its own acknowledgement alone may be lost by a kill."""
+        """Whether `later` must have replaced earlier posts: a kill may lose only its own acknowledgement."""
         return not later.uncertain or not any(arrival.acknowledged for arrival in self.arrivals[later.id])
 
-    # What became of it.
+    # Broadcasts
+
+    def check_broadcasts(self):
+        newest = {}
+        for copy in self.history.copies:
+            one, place = copy.broadcast, (copy.connection, copy.broadcast.channel)
+            if one.status not in (200, None):
+                self.fault("broadcast", one.number, "was refused, and delivered")
+            if newest.get(place, 0) > one.number:
+                self.fault("broadcast", one.number, "came after the newer", newest[place])
+            newest[place] = max(newest.get(place, 0), one.number)
+        for device, channel in self.history.listeners:
+            stored = [one.number for one in self.history.broadcasts if one.channel == channel and one.stored and one.status == 200]
+            seen = [number for (connection, name), number in newest.items() if (connection.device, name) == (device, channel)]
+            if stored and max(seen, default=0) < stored[-1]:
+                self.fault("broadcast", stored[-1], "was stored, and", device, "did not get it")
+
+    # The fate of each post
 
     def is_seen(self, post):
         return any(arrival.acknowledged or arrival.qos == 0 for arrival in self.arrivals[post.id])
@@ -270,13 +316,13 @@ class Oracle:
         if not any(not surely_before(other, post) for other in ends):
             self.fault(post, "is lost: neither delivered, nor replaced, nor expired")
 
-    # What the journal says.
+    # The journal
 
     def check_journal(self, post):
         lines = self.lines[post.id]
         states = [line.state for line in lines]
         seen = self.arrivals[post.id]
-        # What is acknowledged after the app was removed had its end before.
+        # A post that is acknowledged after its app was removed had ended before.
         removed = self.history.ended.get((*post.slot, post.generation))
         acknowledged = [a for a in seen if a.settled and (removed is None or a.acknowledged < removed)]
         if states.count("received") != 1 and not (post.uncertain and "received" not in states):
@@ -322,5 +368,5 @@ class Oracle:
 
 
 def faults(history):
-    """Every promise that was broken, in words; empty if none was."""
+    """A sentence for every broken promise."""
     return Oracle(history).judge()

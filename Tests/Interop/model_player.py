@@ -13,23 +13,27 @@ import time
 import urllib.request
 import uuid
 
+import channels
 import mqtt_packets as mqtt
 import mqtt_wire
-from model_oracle import Arrival, Connection, History, JournalLine, Post
+from model_oracle import DRILL, Arrival, Broadcast, Connection, Copy, History, JournalLine, Post
 from mqtt_packets import PINGREQ, Kind, Property
 from mqtt_wire import Closed, Silence
 from provider import Disconnected, Provider
 from service import PATIENCE, TOPIC, eventually
 
 TOPICS = (TOPIC, "com.example.mail")
-#: What makes a step, and how often.
+#: The kinds of steps, and their weights.
 WEIGHTS = {
     "post": 34, "acknowledge": 14, "connect": 9, "subscribe": 10, "drop": 6, "leave": 3, "unsubscribe": 4,
     "advance": 7, "power": 3, "settings": 3, "journal": 3, "stop": 2, "kill": 2,
+    "channel": 2, "listen": 4, "broadcast": 6, "drill": 2, "jump": 3,
 }
 #: Connections of one device: the eleventh takeover within a minute is refused.
 CONNECTIONS = 10
 STEPS = 60
+#: Channels of one history.
+CHANNELS = 3
 #: Seconds in which an app gets back one background notification on a device (three an hour), and one more.
 BUDGET_INTERVAL = 1201
 
@@ -67,8 +71,16 @@ def _step(chance, kind):
             return kind, device, topic, chance.random() < 0.5
         case "kill":
             return kind, chance.choice((0, 0, 3, 20)), device, topic
-        case "journal" | "stop":
+        case "journal" | "stop" | "drill":
             return (kind,)
+        case "channel":
+            return kind, topic
+        case "listen":
+            return kind, device, chance.randrange(CHANNELS)
+        case "broadcast":
+            return kind, chance.randrange(CHANNELS), chance.random() < 0.7
+        case "jump":
+            return kind, chance.choice((2 * 3600, 2 * 86_400))
         case _:
             return kind, device
 
@@ -106,8 +118,10 @@ class Device:
         self.filters = {}
         self.unacknowledged = []
         self._packet_id = 0
-        #: What the service cannot have sent before this moment: everything before had been read.
+        #: The moment before which everything that the service had sent was read.
         self.drained = 0
+        #: Whether the service may have closed the connection, since what waited on it looks expired by a jump.
+        self.may_be_closed = False
 
     def connect(self, version, clean, expiry, window):
         if self.connections >= CONNECTIONS:
@@ -115,7 +129,7 @@ class Device:
         self.connections += 1
         former = self.link, self.connection, self.unacknowledged
         context = mqtt_wire.tls_context(self.player.service.ca, self.path)
-        link = Link(self.player.service.doors["device"], context, version=version)
+        link = Link(self.player.service.listeners["device"], context, version=version)
         properties = [(Property.SESSION_EXPIRY, expiry)] if version == 5 and expiry else []
         if version == 5 and window:
             properties.append((Property.RECEIVE_MAXIMUM, window))
@@ -124,7 +138,7 @@ class Device:
         connack = link.expect(Kind.CONNACK)
         assert connack.reason == 0, f"refused: {connack}"
         if former[0]:
-            # It was taken over: what it was sent before the end was sent.
+            # A takeover ended the former connection: its last packets can still be read.
             self.read_rest()
         number = len(self.history.connections) + 1
         limit = (window or 65535) if version == 5 else 20
@@ -134,6 +148,7 @@ class Device:
         self.filters = dict(self.filters) if connack.session_present else {}
         self._note_quality()
         self.drained = 0
+        self.may_be_closed = False
         self.history.note(
             f"{self.name} connects: {number}, version {version}, clean {clean}, present {connack.session_present}, "
             f"expiry {expiry}, window {window}"
@@ -153,7 +168,7 @@ class Device:
         self.connection.closed = self.history.place()
 
     def drop(self):
-        """The network is gone: what was not read is lost."""
+        """Loses the network: unread packets are lost."""
         if self.link:
             self.link.close()
             self.link, self.connection.closed = None, self.history.place()
@@ -168,7 +183,7 @@ class Device:
     # Packets.
 
     def take(self, found):
-        """A PUBLISH has been read."""
+        """Records a PUBLISH."""
         if found.topic.endswith("/token"):
             topic = found.topic.removeprefix("apps/").removesuffix("/token")
             self.player.tokens[self.id, topic] = found.payload.decode()
@@ -176,6 +191,12 @@ class Device:
                 self.link.send(mqtt.puback(found.packet_id, self.link.version))
             return
         body = json.loads(found.payload)
+        if "broadcast" in body:
+            self.history.copies.append(Copy(self.history.broadcasts[body["broadcast"] - 1], self.connection))
+            self.history.note(f"{self.name} reads broadcast {body['broadcast']} on {self.connection.number}")
+            if found.qos and self.link:
+                self.link.send(mqtt.puback(found.packet_id, self.link.version))
+            return
         post = self.history.posts[body["id"]]
         assert found.topic == f"apps/{post.topic}", f"{post} came as {found.topic}"
         if found.version == 5:
@@ -272,6 +293,15 @@ class Device:
         self.player.unregistered(self.id, topic)
         self.history.note(f"{self.name} removes {topic}")
 
+    def listen(self, topic, channel):
+        if not self.link:
+            return False
+        answer = self.request(mqtt.subscribe, (channels.filter_of(channel, topic), 1), answer=Kind.SUBACK)
+        assert answer.reasons == (1,), answer
+        self.history.note(f"{self.name} listens to {channel}")
+        self.drain()
+        return True
+
     def tell(self, topic, message):
         if not self.link:
             return False
@@ -293,14 +323,16 @@ class Device:
 class Player:
     """Plays one history on a service that other histories may have used before."""
 
-    def __init__(self, service, certificate, devices, clock=0):
-        self.service, self.certificate = service, certificate
+    def __init__(self, service, certificate, devices, machine, clock=0):
+        self.service, self.certificate, self.machine = service, certificate, machine
         #: Milliseconds that the service's clock is ahead.
         self.clock = clock
         self.history = History()
         #: (device, topic) → the newest token; the generation of the registration; whether it stands; whether switched on.
         self.tokens, self.generations, self.alive, self.disabled = {}, {}, {}, {}
         self.retired = []
+        #: (topic, identifier) of each channel; whether the drill may be active.
+        self.channels, self.drilled = [], False
         self._quiet = 0
         self.devices = [Device(self, path, id) for path, id in devices]
         self.provider = self.connect_provider()
@@ -309,16 +341,27 @@ class Player:
         return Provider(self.service, certificate=self.certificate)
 
     def now(self):
-        return int(time.time() * 1000) + self.clock
+        return int((time.time() + self.machine.ahead) * 1000) + self.clock
 
     def play(self, steps):
         for kind, *arguments in steps:
             self.history.note(f"[{kind} {arguments}]")
-            getattr(self, kind)(*arguments)
+            self.try_step(getattr(self, kind), *arguments)
             for device in self.devices:
-                device.drain()
+                self.try_step(device.drain)
         self.settle()
         return self.history
+
+    def try_step(self, step, *arguments):
+        """Plays a step, in which the service may close a connection after a jump."""
+        try:
+            step(*arguments)
+        except (Closed, OSError):
+            lost = [device for device in self.devices if device.link and device.may_be_closed]
+            if not lost:
+                raise
+            for device in lost:
+                device.drop()
 
     def close(self):
         self.provider.close()
@@ -376,7 +419,7 @@ class Player:
         for _ in range(size):
             post = Post(
                 str(uuid.uuid4()), *slot, generation, alive, manner not in ("once", "past"),
-                not self.disabled.get(slot), expires and expires * 1000, self.history.place(),
+                not self.disabled.get(slot), expires and expires * 1000, self.history.place(), drilled=self.drilled,
             )
             self.history.posts[post.id] = post
             aps = {"content-available": 1} if manner == "background" else {"alert": "x" * 40}
@@ -419,7 +462,45 @@ class Player:
             if not enabled:
                 self.history.disabled[slot].append(self.history.place())
 
+    # Channels.
+
+    def channel(self, topic):
+        # The drill would refuse it.
+        if len(self.channels) < CHANNELS and not self.drilled:
+            self.channels.append((topic, channels.create(self.provider, 1, topic)))
+
+    def listen(self, device, number):
+        if number < len(self.channels):
+            self.devices[device].listen(*self.channels[number])
+
+    def broadcast(self, number, stored):
+        if number >= len(self.channels) or self.drilled:
+            return
+        topic, channel = self.channels[number]
+        one = Broadcast(len(self.history.broadcasts) + 1, channel, stored)
+        self.history.broadcasts.append(one)
+        expiration = self.now() // 1000 + 20 * 86_400 if stored else 0
+        payload = {**channels.LIVE, "broadcast": one.number}
+        one.status = channels.send(self.provider, channel, payload, topic, expiration=expiration).status
+        self.history.note(f"broadcast {one.number} to {channel}: {one.status}")
+
     # The operator.
+
+    def drill(self):
+        self.drilled = not self.drilled
+        if self.drilled:
+            self.ask("/v1/drills", {"kind": "refuse", "reason": DRILL[1], "share": "50%", "for": "1h"})
+        else:
+            self.ask("/v1/drills/stop", {})
+
+    def jump(self, seconds):
+        """The machine's clock jumps ahead, or returns."""
+        for device in self.devices:
+            device.drain()
+            device.may_be_closed = True
+        self.machine.move(0 if self.machine.ahead else seconds)
+        for device in self.devices:
+            device.drained = min(device.drained, self.now())
 
     def advance(self, seconds):
         for device in self.devices:
@@ -428,7 +509,7 @@ class Player:
         self.clock += int(seconds * 1000)
 
     def journal(self):
-        """Asking for the journal has all of it written."""
+        """Queries the journal, which writes all of it."""
         place = self.history.place()
         self.ask(f"/v1/journal?device={self.devices[0].id}&limit=1")
         self.history.written.append(place)
@@ -462,12 +543,13 @@ class Player:
 
     def begin(self):
         self.service.start("--clock", f"+{self.clock}ms")
+        self.drilled = False
         self.provider = self.connect_provider()
 
     def ask(self, path, body=None):
         token = (self.service.data / "run" / "admin.token").read_text().strip()
         request = urllib.request.Request(
-            f"http://127.0.0.1:{self.service.doors['console']}{path}",
+            f"http://127.0.0.1:{self.service.listeners['console']}{path}",
             data=None if body is None else json.dumps(body).encode(),
             headers={"authorization": f"Bearer {token}", "content-type": "application/json"},
         )
@@ -477,7 +559,11 @@ class Player:
     # The end.
 
     def settle(self):
-        """Every device comes back, takes all that waits for it, and the journal is read."""
+        """Reconnects every device, takes all stored notifications, and reads the journal."""
+        if self.machine.ahead:
+            self.try_step(self.jump, 0)
+        if self.drilled:
+            self.drill()
         for device in self.devices:
             device.drop()
             device.connections = 0
@@ -486,6 +572,9 @@ class Player:
             device.tell("device/power", {"saving": False})
             if topics:
                 device.subscribe(topics, 1, "#")
+            for topic, channel in self.channels:
+                device.listen(topic, channel)
+                self.history.listeners.add((device.id, channel))
         eventually(self.is_settled, what="the end of deliveries")
         if self.waiting():
             # For its app's background budget: of each one waits at most, and what that costs has come back by then.
@@ -501,7 +590,7 @@ class Player:
         return [_line(entry) for entry in itertools.chain(*entries)]
 
     def waiting(self):
-        """What is stored, and has not ended in the journal; what is missing for good, the oracle says."""
+        """The stored posts that have not ended in the journal. The oracle finds those that are missing for good."""
         last = {line.id: line for line in self.read_journal()}
         return [line.id for line in last.values() if line.state == "stored" and self.must_end(line.id)]
 
@@ -511,7 +600,7 @@ class Player:
         return not post.uncertain and not (post.expires and post.expires <= self.now())
 
     def is_settled(self):
-        """Whether nothing came for some while; what is missing then, the oracle says."""
+        """Whether nothing has come for some time. The oracle finds what is missing."""
         before = len(self.history.arrivals)
         for device in self.devices:
             device.drain()

@@ -1,4 +1,4 @@
-"""A device of Herald's, packet by packet: what tests have at hand between `mqtt_packets` and the device contract."""
+"""A device of Herald's, packet by packet, on top of `mqtt_packets`."""
 
 import mqtt_packets as mqtt
 import mqtt_wire
@@ -7,7 +7,7 @@ from service import TOPIC
 
 MAIL = "com.example.mail"
 APPS = tuple(f"com.example.app{number}" for number in range(8))
-#: How long a session is to outlive its connection, where a test wants it to.
+#: The session expiry interval of tests that need one.
 LONG = 3600
 
 
@@ -20,7 +20,7 @@ class Identity:
         self._links = []
 
     def wire(self, **options):
-        """A TLS connection on which nothing has been said."""
+        """A TLS connection before its CONNECT."""
         return self._keep(Wire, **options)
 
     def connect(
@@ -46,7 +46,7 @@ class Identity:
 
     def _keep(self, kind, *, certificate=True, tls=None, **options):
         context = mqtt_wire.tls_context(self.service.ca, self.path if certificate else None, tls)
-        link = kind(self.service.doors["device"], context, **options)
+        link = kind(self.service.listeners["device"], context, **options)
         self._links.append(link)
         return link
 
@@ -57,10 +57,10 @@ class Identity:
 
 
 class Wire(mqtt_wire.Wire):
-    """A connection that may hear a refusal instead of a CONNACK."""
+    """A connection that may be refused at CONNECT."""
 
-    def turned_away(self, *reasons):
-        """The CONNECT was answered with a refusal for one of these reasons, and the connection closed."""
+    def refused_at_connect(self, *reasons):
+        """Asserts that the CONNECT is refused for one of these reasons, and the connection closed."""
         (connack,) = self.refused(*reasons, kind=Kind.CONNACK)
         return connack
 
@@ -73,7 +73,7 @@ class Link(Wire):
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        #: What came before something else that was waited for.
+        #: Packets that came before an awaited one.
         self._held = []
 
     def read(self, timeout=None):
@@ -142,7 +142,7 @@ class Link(Wire):
     def acknowledge(self, *publishes):
         self.send(*(mqtt.puback(found.packet_id, self.version) for found in publishes if found.qos))
 
-    def register_and_hear(self, provider):
+    def register_and_receive(self, provider):
         """Registers and takes a first notification: from then on they go straight to this connection. Returns the token.
 
         Until what waits for the app has been read, they are stored first, and there a newer one replaces an older.
@@ -153,12 +153,12 @@ class Link(Wire):
         return token
 
     def settled(self):
-        """The connection stands, and nothing comes before the answer to a PINGREQ."""
+        """Asserts that the connection is open, and that nothing precedes the answer to a PINGREQ."""
         before = self.ping()
         assert not before, f"nothing was to come, and {before} came"
 
     def caught_up(self):
-        """Waits until the service has done what it was asked before: it does one thing of a device after the other."""
+        """Waits until the service has processed earlier packets: it processes those of a device one by one."""
         self.unsubscribe("foreign/topic")
 
     def leave(self, reason=0, properties=None):

@@ -67,6 +67,7 @@ class Reason(enum.IntEnum):
     NO_SUBSCRIPTION_EXISTED = 0x11
     MALFORMED = 0x81
     PROTOCOL_ERROR = 0x82
+    IMPLEMENTATION_SPECIFIC = 0x83
     VERSION = 0x84
     CLIENT_ID = 0x85
     NOT_AUTHORIZED = 0x87
@@ -92,7 +93,7 @@ class Reason(enum.IntEnum):
 
 P = Property
 
-# How each property's value is written.
+# The encoding of each property's value.
 ONE_BYTE = {
     P.PAYLOAD_FORMAT, P.REQUEST_PROBLEM_INFORMATION, P.REQUEST_RESPONSE_INFORMATION, P.MAXIMUM_QOS,
     P.RETAIN_AVAILABLE, P.WILDCARD_AVAILABLE, P.SUBSCRIPTION_ID_AVAILABLE, P.SHARED_AVAILABLE,
@@ -101,7 +102,7 @@ TWO_BYTES = {P.SERVER_KEEP_ALIVE, P.RECEIVE_MAXIMUM, P.TOPIC_ALIAS_MAXIMUM, P.TO
 FOUR_BYTES = {P.MESSAGE_EXPIRY, P.SESSION_EXPIRY, P.WILL_DELAY, P.MAXIMUM_PACKET_SIZE}
 BINARY = {P.CORRELATION_DATA, P.AUTHENTICATION_DATA}
 
-# What a server may send in which packet (MQTT 5 §2.2.2.2, and the section of each packet).
+# The properties that a server may send in each packet (MQTT 5 §2.2.2.2, and the section of each packet).
 EXPLANATION = {P.REASON_STRING, P.USER}
 FROM_SERVER = {
     Kind.CONNACK: EXPLANATION | {
@@ -123,7 +124,7 @@ FROM_SERVER = {
     Kind.DISCONNECT: EXPLANATION | {P.SERVER_REFERENCE},
 }
 
-# Which reason codes a server may send in which packet (the tables of §3.2.2.2, 3.4.2.1, 3.9.3, 3.11.3, 3.14.2.1).
+# The reason codes that a server may send in each packet (the tables of §3.2.2.2, 3.4.2.1, 3.9.3, 3.11.3, 3.14.2.1).
 REASONS = {
     Kind.CONNACK: {0x00, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8A, 0x8C, 0x90, 0x95, 0x97,
                    0x99, 0x9A, 0x9B, 0x9C, 0x9D, 0x9F},
@@ -139,7 +140,7 @@ REASONS = {
 
 
 class Violation(AssertionError):
-    """The service sent what the standard forbids."""
+    """The service violated the standard."""
 
 
 # Values as bytes.
@@ -195,7 +196,7 @@ def user(name, value):
     return P.USER, (name, value)
 
 
-# Packets as bytes. Each builder writes a correct packet unless it is told otherwise.
+# Packets as bytes. Each builder writes a correct packet by default.
 
 
 def packet(kind, body=b"", flags=0):
@@ -286,12 +287,12 @@ def auth(reason=0x18, *pairs):
 PINGREQ = packet(Kind.PINGREQ)
 
 
-# What the service sends.
+# Packets of the service
 
 
 @dataclasses.dataclass
 class Packet:
-    """One packet from the service, found to be as the standard has it."""
+    """One packet from the service, checked against the standard."""
 
     kind: Kind
     version: int

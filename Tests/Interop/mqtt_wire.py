@@ -1,4 +1,4 @@
-"""One TLS connection to the devices' door, for packets that are right and packets that are wrong.
+"""One TLS connection to the device listener, for valid and invalid packets.
 
 This is no client: it says only what it is told to. All waiting is reading with a deadline.
 """
@@ -12,7 +12,7 @@ from service import PATIENCE
 
 
 class Closed(Exception):
-    """The service ended the connection while something was waited for."""
+    """The service closed the connection while the test waited for a packet."""
 
 
 class Silence(Exception):
@@ -20,7 +20,7 @@ class Silence(Exception):
 
 
 def tls_context(ca, certificate=None, version=None):
-    """What a device trusts and shows; `version` is an ssl.TLSVersion."""
+    """The TLS context of a device; `version` is an ssl.TLSVersion."""
     context = ssl.create_default_context(cafile=str(ca))
     if certificate:
         context.load_cert_chain(str(certificate))
@@ -30,7 +30,7 @@ def tls_context(ca, certificate=None, version=None):
 
 
 class Wire:
-    """One TLS connection to the devices' door."""
+    """One TLS connection to the device listener."""
 
     def __init__(self, port, context, *, version=5, name="localhost", timeout=PATIENCE, session=None):
         self.version = version
@@ -52,15 +52,15 @@ class Wire:
         self.close()
 
     def close(self):
-        """Ends the connection without a word, as a device that loses its network."""
+        """Closes the connection without DISCONNECT, like a device that loses its network."""
         self.socket.close()
 
     def send(self, *packets):
-        """Sends bytes as they are; what the service does about them is learnt by reading."""
+        """Sends bytes unchanged; later reads show the service's reaction."""
         try:
             self.socket.sendall(b"".join(packets))
         except (ssl.SSLError, ConnectionError):
-            # What the service said before it closed can still be read.
+            # The last bytes of the service can still be read after its close.
             pass
 
     def read(self, timeout=None):
@@ -158,7 +158,7 @@ class Wire:
         return packets
 
     def quiet(self, seconds=0.15):
-        """Nothing comes for so long."""
+        """Asserts that nothing comes for some seconds."""
         try:
             found = self.read(seconds)
         except Silence:

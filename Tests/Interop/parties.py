@@ -23,7 +23,7 @@ LOWER_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-
 
 @dataclasses.dataclass
 class Parties:
-    """Everybody who plays a part on the shared service."""
+    """The providers, devices and credentials on the shared service."""
 
     service: object
     #: A certificate for TOPIC alone, and one for TOPIC, its voice calls, and OTHER.
@@ -81,7 +81,7 @@ def remove_app(device, topic=TOPIC):
     client.on_connect = lambda *_: client.unsubscribe(f"apps/{topic}/#")
     client.on_unsubscribe = lambda *_: done.set()
     before = int(time.time() * 1000)
-    client.connect("127.0.0.1", device.service.doors["device"])
+    client.connect("127.0.0.1", device.service.listeners["device"])
     client.loop_start()
     assert done.wait(timeout=PATIENCE), "the device could not unsubscribe"
     after = int(time.time() * 1000)
@@ -94,7 +94,7 @@ def advance(service, seconds):
     """Moves the clock of a service that was started with `--clock adjustable`."""
     token = (service.data / "run" / "admin.token").read_text().strip()
     request = urllib.request.Request(
-        f"http://127.0.0.1:{service.doors['console']}/v1/clock/advance",
+        f"http://127.0.0.1:{service.listeners['console']}/v1/clock/advance",
         data=json.dumps({"seconds": seconds}).encode(),
         headers={"authorization": f"Bearer {token}", "content-type": "application/json"},
     )
@@ -107,7 +107,7 @@ def new_id():
 
 
 def assert_accepted(answer, id=None):
-    """A 200 as APNs gives it: headers alone, `apns-id`, nothing else that a client could trip over."""
+    """Asserts a 200 like APNs': headers only, with `apns-id`."""
     assert (answer.status, answer.body) == (200, b"")
     assert answer.headers_only and answer.frames == []
     assert answer.id == id if id else UPPER_UUID.fullmatch(answer.id)

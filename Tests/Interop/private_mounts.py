@@ -1,4 +1,4 @@
-"""Mounts that nobody else sees and that leave nothing behind."""
+"""Private mounts, which end with the test."""
 
 import ctypes
 import functools

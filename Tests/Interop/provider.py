@@ -1,4 +1,4 @@
-"""A provider on the `h2` package, and devices on mosquitto_sub: the two ends between which Herald stands.
+"""A provider on the `h2` package, and devices on mosquitto_sub.
 
     with Provider(service, certificate=service.provider_certificate()) as provider:
         answer = provider.push(token, {"aps": {"alert": "hi"}}, priority=5)
@@ -48,12 +48,12 @@ SHORT_NAMES = {
 
 
 class Disconnected(Exception):
-    """The service ended the connection while something was waited for."""
+    """The service closed the connection while the test waited for a frame."""
 
 
 @dataclasses.dataclass
 class Answer:
-    """What came back on one stream."""
+    """The answer on one stream."""
 
     stream: int
     status: int = 0
@@ -142,7 +142,7 @@ def provider_token(key, age=0, header=None, claims=None, encode=base64url, der=F
 
 
 def tls_context(ca, certificate=None, alpn=("h2",), version=None):
-    """What a client trusts, shows and offers; `version` is an ssl.TLSVersion, `alpn` may be empty."""
+    """The TLS context of a client; `version` is an ssl.TLSVersion, `alpn` may be empty."""
     context = ssl.create_default_context(cafile=str(ca))
     if certificate:
         context.load_cert_chain(str(certificate))
@@ -153,11 +153,15 @@ def tls_context(ca, certificate=None, alpn=("h2",), version=None):
     return context
 
 
-def connect_tls(port, context, name="localhost", timeout=PATIENCE):
-    """A TLS connection to a door on the loopback; the name is what the client asks for."""
-    plain = socket.create_connection(("127.0.0.1", port), timeout=timeout)
+def connect_tls(port, context, name="localhost", timeout=PATIENCE, source=None, first=b""):
+    """A TLS connection to a listener on the loopback; `name` is the server name that the client sends.
+
+    `source` is the client's address; `first` is sent before TLS.
+    """
+    plain = socket.create_connection(("127.0.0.1", port), timeout=timeout, source_address=source and (source, 0))
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
+        plain.sendall(first)
         return context.wrap_socket(plain, server_hostname=name)
     except BaseException:
         plain.close()
@@ -173,11 +177,11 @@ class Provider:
 
     def __init__(
         self, service, certificate=None, key=None, *, name="localhost", alpn=("h2",), version=None, settings=None,
-        topic=TOPIC, timeout=PATIENCE,
+        topic=TOPIC, timeout=PATIENCE, source=None, first=b"", port=None,
     ):
         self.timeout = timeout
         self.topic = topic
-        self.authority = f"{name}:{service.doors['api']}"
+        self.authority = f"{name}:{service.listeners['api']}"
         self.authorization = f"bearer {provider_token(key)}" if key else None
         self.answers = {}
         self.goaways = []
@@ -189,7 +193,7 @@ class Provider:
         context = certificate
         if not isinstance(context, ssl.SSLContext):
             context = tls_context(service.ca, certificate, alpn, version)
-        self.socket = connect_tls(service.doors["api"], context, name, timeout)
+        self.socket = connect_tls(port or service.listeners["api"], context, name, timeout, source, first)
         self.h2 = h2.connection.H2Connection(
             h2.config.H2Configuration(
                 client_side=True,
@@ -290,11 +294,11 @@ class Provider:
         self.flush()
         self.pump(lambda: len(self.pongs) > count, what="the acknowledgement of a PING")
 
-    # What the service said.
+    # Events of the service
 
     @property
     def concurrency(self):
-        """How many streams the service welcomes, as far as is known."""
+        """The service's stream limit, as far as it is known."""
         return self.h2.remote_settings.max_concurrent_streams
 
     def wait_for_settings(self, count=1):
@@ -319,7 +323,7 @@ class Provider:
         try:
             self.socket.sendall(data)
         except (ssl.SSLError, ConnectionError) as error:
-            # What the service said before it closed may still be there to be read.
+            # The last frames of the service may still be unread.
             self._read_rest()
             raise Disconnected(f"while sending: {error}") from error
 
@@ -446,7 +450,7 @@ class Device:
         """Connects, subscribes, and waits for the tokens."""
         filters = [part for topic in self.topics for part in ("-t", f"apps/{topic}/#")]
         command = [
-            *self.prefix, "mosquitto_sub", "-h", "127.0.0.1", "-p", str(self.service.doors["device"]),
+            *self.prefix, "mosquitto_sub", "-h", "127.0.0.1", "-p", str(self.service.listeners["device"]),
             "--cafile", str(self.service.ca), "--cert", str(self.path), "--key", str(self.path),
             "-i", self.id, "-V", self.version, "-q", str(qos), "-F", self.FORMAT, *filters, *options,
         ]
@@ -500,7 +504,7 @@ class Device:
         """Disconnects as a client does that will be back, and waits until the service has seen it."""
         if self.process is None:
             return self
-        port = _local_port(self.process.pid, self.service.doors["device"])
+        port = _local_port(self.process.pid, self.service.listeners["device"])
         self.process.send_signal(signal.SIGTERM)
         try:
             self.process.wait(timeout=10)
@@ -533,18 +537,19 @@ def away_device(service, *topics, **options):
     return listening_device(service, *topics, **options).stop()
 
 
-def _tcp_rows(pid):
-    """Local port, remote port, state and inode of each TCP connection over IPv4 in a process's network."""
+def tcp_rows(pid):
+    """Local port, remote port, state, inode and local address of each TCP socket over IPv4 in a process's network."""
     with open(f"/proc/{pid}/net/tcp", encoding="ascii") as table:
         next(table)
         for line in table:
             columns = line.split()
             local, remote = (int(columns[index].split(":")[1], 16) for index in (1, 2))
-            yield local, remote, columns[3], columns[9]
+            address = socket.inet_ntoa(bytes.fromhex(columns[1].split(":")[0])[::-1])
+            yield local, remote, columns[3], columns[9], address
 
 
-def _local_port(pid, remote_port):
-    """The local port of a process's connection to a port."""
+def _socket_inodes(pid):
+    """The inodes of a process's sockets."""
     inodes = set()
     with contextlib.suppress(OSError):
         for entry in os.listdir(f"/proc/{pid}/fd"):
@@ -552,15 +557,27 @@ def _local_port(pid, remote_port):
                 link = os.readlink(f"/proc/{pid}/fd/{entry}")
                 if link.startswith("socket:["):
                     inodes.add(link[8:-1])
-    rows = _tcp_rows(pid) if inodes else ()
-    return next((local for local, remote, _, inode in rows if remote == remote_port and inode in inodes), None)
+    return inodes
+
+
+def _local_port(pid, remote_port):
+    """The local port of a process's connection to a port."""
+    inodes = _socket_inodes(pid)
+    rows = tcp_rows(pid) if inodes else ()
+    return next((local for local, remote, _, inode, _ in rows if remote == remote_port and inode in inodes), None)
+
+
+def listening_sockets(pid):
+    """The addresses and ports on which a process itself listens, whatever other processes do."""
+    inodes = _socket_inodes(pid)
+    return {(address, local) for local, _, state, inode, address in tcp_rows(pid) if state == "0A" and inode in inodes}
 
 
 def _is_open(service, port):
     """Whether the service still holds a device's connection: established, or closed by the other side only."""
     with contextlib.suppress(OSError):
         return any(
-            local == service.doors["device"] and remote == port and state in ("01", "08")
-            for local, remote, state, _ in _tcp_rows(service.pid)
+            local == service.listeners["device"] and remote == port and state in ("01", "08")
+            for local, remote, state, _, _ in tcp_rows(service.pid)
         )
     return False

@@ -19,7 +19,7 @@ from service import ROOT, eventually
 
 APP = "com.example.pushchat"
 BUNDLE = ROOT / "Examples" / "PushChat" / "PushChat.app"
-PUSHCHAT = pathlib.Path(os.environ.get("PUSHCHAT_BINARY", ROOT / ".build" / "pushchat" / "debug" / "PushChat"))
+PUSHCHAT = pathlib.Path(os.environ.get("PUSHCHAT_BINARY", ROOT / ".build" / "debug" / "PushChat"))
 
 
 class Server:
@@ -99,7 +99,7 @@ class Person(Agent):
 
     @property
     def on_screen(self):
-        """What the device knows of the app."""
+        """The app's state on the device."""
         (app,) = self.snapshot["apps"]
         return app
 
@@ -136,7 +136,7 @@ class Person(Agent):
     def say(self, *texts):
         page = self.app()
         for text in texts:
-            # Typing thousands of letters takes minutes.
+            # Typing thousands of characters takes minutes.
             page.run("document.getElementById('text').value = arguments[0]", text)
             page.one("#text").send_keys(Keys.ENTER)
             page.until(lambda text=text: text in self.texts(page), f"{text[:40]!r} was not sent")
@@ -166,7 +166,7 @@ class Room:
         self.queue = SQLiteQueue(folder / "relay.db")
         self.relay = Relay(
             self.queue.url, "--topic", APP, "--certificate", service.provider_certificate(APP),
-            "--service", f"localhost:{service.doors['api']}", "--ca", service.ca, *asking(service),
+            "--service", f"localhost:{service.listeners['api']}", "--ca", service.ca, *asking(service),
         ).start()
         self.chat = Server(folder, self.queue.path).start()
         self.home = browser.driver.current_window_handle

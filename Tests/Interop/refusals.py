@@ -1,4 +1,4 @@
-"""What a service says of connections that it did not take."""
+"""Log lines and counts of refused connections."""
 
 import re
 import urllib.request
@@ -6,12 +6,12 @@ import urllib.request
 from service import eventually
 
 
-def refused(service, door, reason):
-    """How often a door has refused a connection for this reason."""
-    url = f"http://127.0.0.1:{service.doors['console']}/metrics"
+def refused(service, listener, reason):
+    """The number of connections that a listener refused for this reason."""
+    url = f"http://127.0.0.1:{service.listeners['console']}/metrics"
     with urllib.request.urlopen(url, timeout=10) as answer:
         lines = re.findall(r"^herald_connections_refused_total\{(.*)\} ([\d.]+)$", answer.read().decode(), re.M)
-    return sum(float(value) for labels, value in lines if f'reason="{reason}"' in labels and f'door="{door}"' in labels)
+    return sum(float(value) for labels, value in lines if f'reason="{reason}"' in labels and f'listener="{listener}"' in labels)
 
 
 def told(service, count=0):

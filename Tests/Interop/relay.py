@@ -1,4 +1,4 @@
-"""Runs `herald relay run` on a queue, and looks into the queue as the programs of others do."""
+"""Runs `herald relay run` on a queue, and reads the queue like other programs."""
 
 import concurrent.futures
 import http.client
@@ -15,7 +15,7 @@ from service import HERALD, PATIENCE, ROOT, TOPIC, eventually, herald
 
 PAYLOAD = json.dumps({"aps": {"alert": "hello"}})
 DONE = ("sent", "refused", "expired", "failed")
-#: What every row has become, in the order in which it did.
+#: The statements that record each change of a row's state, in order.
 TRACE = {
     "sqlite": [
         "CREATE TABLE trace (id INTEGER, status TEXT)",
@@ -94,7 +94,7 @@ class Relay:
             self.process.wait(timeout=10)
 
     def get(self, path, token=None):
-        """The status and the body of an answer of its door."""
+        """The status and the body of an answer of its API."""
         return self.ask("GET", path, token=token)
 
     def ask(self, method, path, body=None, token=None):
@@ -119,7 +119,7 @@ class Relay:
         return None
 
     def command(self, name, *arguments):
-        """What a command of `herald relay` says in JSON."""
+        """The JSON output of a command of `herald relay`."""
         result = herald("relay", name, "--database", self.database, *arguments, "--json")
         return json.loads(result.stdout)
 
@@ -184,20 +184,20 @@ class SQLiteQueue:
 def sending(service, *options):
     """The options with which a relay sends to a Herald, and asks its journal."""
     return [
-        "--certificate", service.provider_certificate(), "--service", f"localhost:{service.doors['api']}",
+        "--certificate", service.provider_certificate(), "--service", f"localhost:{service.listeners['api']}",
         "--ca", service.ca, *asking(service), *options,
     ]
 
 
 def asking(service):
     return [
-        "--console", f"http://127.0.0.1:{service.doors['console']}",
+        "--console", f"http://127.0.0.1:{service.listeners['console']}",
         "--console-token", service.data / "run" / "admin.token",
     ]
 
 
 def fill(queue, token, count):
-    """Queues rows for a device, and traces what becomes of them."""
+    """Queues rows for a device, and traces their states."""
     for statement in TRACE["sqlite" if "sqlite" in queue.url else "postgresql"]:
         queue.run(statement)
     queue.many(
@@ -206,7 +206,7 @@ def fill(queue, token, count):
 
 
 def check(queue, count):
-    """Every row was sent, and became so once."""
+    """Asserts that every row became `sent` once."""
     assert queue.run("SELECT status, count(*) AS n FROM push_queue GROUP BY status") == [{"status": "sent", "n": count}]
     (row,) = queue.run("SELECT count(*) AS lines, count(DISTINCT id) AS rows FROM trace")
     assert row == {"lines": count, "rows": count}
@@ -214,11 +214,11 @@ def check(queue, count):
 
 
 def received(service, ids):
-    """How often the service took each `apns-id`, by its journal."""
+    """The number of times that the service accepted each `apns-id`, by its journal."""
     token = (service.data / "run" / "admin.token").read_text().strip()
 
     def count(ids):
-        connection = http.client.HTTPConnection("127.0.0.1", service.doors["console"], timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", service.listeners["console"], timeout=20)
         found = {}
         for id in ids:
             connection.request("GET", f"/v1/journal?notification={id}", headers={"authorization": f"Bearer {token}"})

@@ -1,4 +1,4 @@
-"""The screen's page in a real browser, on a made-up device: what it shows is what a test says, what is done is on record.
+"""The screen's page in a real browser, on a simulated device whose content the test sets and whose actions it records.
 
 The page's files are those that the agent serves, with its policy for contents, so that what a browser refuses is refused here.
 """
@@ -24,7 +24,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 RESOURCES = pathlib.Path(__file__).resolve().parents[2] / "Sources/HeraldScreen/Resources"
-# How long what should come soon may take on a machine that has much to do.
+# The time limit for expected changes, long enough for a busy machine.
 PATIENCE = 20
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html; charset=utf-8"}
 POLICY = "; ".join((RESOURCES / "content-security-policy.txt").read_text().split("\n")).strip("; ")
@@ -81,8 +81,8 @@ def device(**changes):
     }
 
 
-class MadeUpAgent:
-    """Serves the page and a device that is what was last shown."""
+class FakeAgent:
+    """Serves the page and a device with the state that the test last set."""
 
     def __init__(self):
         self.snapshot = device()
@@ -107,7 +107,7 @@ class MadeUpAgent:
             daemon_threads = True
 
             def handle_error(self, request, client_address):
-                """A browser that leaves breaks its connections, which is nothing to tell."""
+                """Ignores connections that a closing browser breaks."""
 
         self._server = Server(("127.0.0.1", port), Handler)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -135,7 +135,7 @@ class MadeUpAgent:
             self._watchers.discard(watcher)
 
     def stop(self):
-        """The agent goes away, and whoever watched it is cut off."""
+        """Stops the agent, and disconnects its watchers."""
         self.is_up = False
         self._server.shutdown()
         self._server.server_close()
@@ -208,7 +208,7 @@ class Request(BaseHTTPRequestHandler):
 
 
 class Page:
-    """A browser that shows a page, and what tests ask of it."""
+    """A browser that shows a page."""
 
     def __init__(self):
         options = webdriver.ChromeOptions()
@@ -219,12 +219,12 @@ class Page:
             "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
             "--disable-features=OptimizationHints,MediaRouter,Translate", "--mute-audio",
             f"--user-data-dir={self._profile.name}",
-            # What a page fetches from elsewhere does not come, and its console says so.
+            # Requests of a page to other hosts fail, and the console reports them.
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
         ):
             options.add_argument(argument)
         if os.geteuid() == 0:
-            # Its sandbox does not work for root, who is who runs in containers.
+            # Chromium's sandbox does not work for root, the usual user in containers.
             options.add_argument("--no-sandbox")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         # The path keeps selenium from looking for a driver elsewhere.
@@ -246,7 +246,7 @@ class Page:
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 720},
         )
-        # What the page before complains of in its last moments is not this one's.
+        # Late complaints of the previous page do not count for this one.
         self.driver.get("about:blank")
         self.complaints()
         self.driver.get(url)
@@ -268,7 +268,7 @@ class Page:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def until(self, condition, words="it did not come"):
-        """Waits for what a function says."""
+        """Waits until a function returns a true value."""
         return WebDriverWait(self.driver, PATIENCE, 0.05, [StaleElementReferenceException]).until(lambda _: condition(), words)
 
     def gone(self, selector):
@@ -282,7 +282,7 @@ class Page:
         return self.driver.execute_script(script, *arguments)
 
     def complaints(self):
-        """What the browser's console complains of since it was last asked: errors, and what the policy refused."""
+        """The new complaints of the browser's console: errors, and violations of the policy."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
 
 
@@ -296,15 +296,15 @@ def chromium():
 
 @pytest.fixture
 def agent():
-    """A made-up device."""
-    agent = MadeUpAgent()
+    """A simulated device."""
+    agent = FakeAgent()
     yield agent
     agent.stop()
 
 
 @pytest.fixture
 def page(chromium, agent):
-    """The page of the made-up device on a laptop, in which nothing may go wrong unseen."""
+    """The page of the simulated device; the test fails on any complaint of the console."""
     chromium.open(agent.url)
     yield chromium
     assert chromium.complaints() == []

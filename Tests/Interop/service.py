@@ -12,9 +12,6 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Taken out of the environment: Herald warns of variables that look like its own and are not.
 HERALD = pathlib.Path(os.environ.pop("HERALD_BINARY", ROOT / ".build" / "debug" / "herald"))
-CRASH_CYCLES = int(os.environ.pop("HERALD_CRASH_CYCLES", "25"))
-RELAY_CRASH_CYCLES = int(os.environ.pop("HERALD_RELAY_CRASH_CYCLES", "20"))
-RELAY_CRASH_ROWS = int(os.environ.pop("HERALD_RELAY_CRASH_ROWS", str(40 * RELAY_CRASH_CYCLES)))
 TOPIC = "com.example.chat"
 #: Seconds that anything may take which is bound to come: a machine may stall, and its disk take a third of a second to sync.
 PATIENCE = 30
@@ -39,7 +36,7 @@ class Service:
         self.options = list(options)
         self.prefix = list(prefix)
         self.process = None
-        self.doors = {}
+        self.listeners = {}
         self.lines = []
         self._serial = 0
 
@@ -72,12 +69,12 @@ class Service:
         if not ready.get(timeout=60):
             code = self.wait(timeout=10)
             raise AssertionError(f"herald serve ended ({code}) before it was ready:\n" + "\n".join(self.lines))
-        self.doors = json.loads((self.data / "run" / "doors.json").read_text())
+        self.listeners = json.loads((self.data / "run" / "listeners.json").read_text())
         return self
 
     @property
     def pid(self):
-        return self.doors["pid"]
+        return self.listeners["pid"]
 
     def stop(self, timeout=30):
         """Asks it to stop, as an operator does, and returns its exit code."""
@@ -139,11 +136,11 @@ class Service:
 
     def journal(self, *query):
         """The journal's answer, as the command gives it."""
-        return json.loads(herald("journal", "--data", self.data, *query, "--json").stdout)
+        return json.loads(herald("journal", "--data", self.data, *query, "--json", check=False).stdout)
 
 
 def eventually(condition, timeout=PATIENCE, what="the condition"):
-    """Waits until a condition of another process holds; for what announces itself in no other way."""
+    """Waits until a condition of another process holds, where no event announces it."""
     end = time.monotonic() + timeout
     while time.monotonic() < end:
         value = condition()

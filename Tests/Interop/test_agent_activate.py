@@ -1,4 +1,4 @@
-"""`herald agent activate` and `renew`: a device that becomes one by itself, and tells nothing to a false service."""
+"""`herald agent activate` and `renew`, also against false services."""
 
 import datetime
 import json
@@ -21,9 +21,9 @@ from service import HERALD, TOPIC, herald
 
 
 def activate(service, folder, code, *options, check=True, port=None, **more):
-    door = f"https://localhost:{port or service.doors['activation']}"
+    listener = f"https://localhost:{port or service.listeners['activation']}"
     return herald(
-        "agent", "activate", "--service", door, "--code", code, "--folder", folder, *options, check=check, **more
+        "agent", "activate", "--service", listener, "--code", code, "--folder", folder, *options, check=check, **more
     )
 
 
@@ -36,18 +36,18 @@ def devices(service):
 
 
 class TestActivation:
-    def test_a_code_is_all_that_it_takes(self, shared, tmp_path):
+    def test_a_code_activates_a_device(self, shared, tmp_path):
         folder = tmp_path / "lamp"
         result = activate(shared, folder, invite(shared)["code"], "--name", "Lamp", "--json")
         told = json.loads(result.stdout)
         assert devices(shared)[told["id"]]["name"] == "Lamp"
-        assert told["service"] == f"localhost:{shared.doors['device']}"
+        assert told["service"] == f"localhost:{shared.listeners['device']}"
         assert sorted(os.listdir(folder)) == ["ca.pem", "identity.pem", "service.json"]
         assert folder.stat().st_mode & 0o777 == 0o700
         assert (folder / "identity.pem").stat().st_mode & 0o777 == 0o600
         assert json.loads((folder / "service.json").read_text()) == {
-            "host": "localhost", "port": shared.doors["device"],
-            "activation": f"https://localhost:{shared.doors['activation']}",
+            "host": "localhost", "port": shared.listeners["device"],
+            "activation": f"https://localhost:{shared.listeners['activation']}",
         }
         root = x509.load_pem_x509_certificate(shared.ca.read_bytes())
         assert x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes()) == root
@@ -69,7 +69,22 @@ class TestActivation:
             process.terminate()
             process.wait(timeout=20)
 
-    def test_the_next_step_is_printed_and_no_secret(self, shared, tmp_path):
+    def test_the_environment_is_an_option_of_its_agent_too(self, shared, tmp_path):
+        folder = tmp_path / "lamp"
+        activate(shared, folder, invite(shared)["code"])
+        process = subprocess.Popen(
+            [HERALD, "agent", "run", "--folder", folder, "--app", TOPIC, "--allow", "alert", "--environment", "sandbox",
+             "--json"],
+            stdout=subprocess.PIPE, text=True, cwd=tmp_path,
+        )
+        try:
+            token = next(json.loads(line)["token"] for line in process.stdout if '"token"' in line)
+            assert "sandbox" in herald("token", "inspect", token, "--data", shared.data, "--json").stdout
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+    def test_the_next_step_is_printed_without_secrets(self, shared, tmp_path):
         code = invite(shared)["code"]
         result = activate(shared, tmp_path / "lamp", code)
         assert f"herald agent run --folder {tmp_path / 'lamp'}" in result.stdout
@@ -78,67 +93,67 @@ class TestActivation:
     def test_code_and_service_may_come_from_the_environment(self, shared, tmp_path):
         environment = {
             **os.environ, "HERALD_CODE": invite(shared)["code"], "HERALD_FOLDER": str(tmp_path / "lamp"),
-            "HERALD_SERVICE": f"localhost:{shared.doors['activation']}",
+            "HERALD_SERVICE": f"localhost:{shared.listeners['activation']}",
         }
         herald("agent", "activate", env=environment)
         assert (tmp_path / "lamp" / "identity.pem").exists()
 
-    def test_without_code_or_service_the_usage_is_told(self, shared):
+    def test_missing_code_or_service_prints_the_usage(self, shared):
         assert herald("agent", "activate", "--service", "localhost", check=False).returncode == 64
         assert herald("agent", "activate", "--code", "x", check=False).returncode == 64
 
 
 class TestRefusals:
-    def nothing_kept(self, folder):
+    def assert_nothing_kept(self, folder):
         assert not folder.exists()
 
-    def test_a_mistyped_code_is_found_before_anybody_is_asked(self, shared, tmp_path):
+    def test_a_mistyped_code_is_found_before_connecting(self, shared, tmp_path):
         code = invite(shared)["code"]
         wrong = code[:-1] + ("0" if code[-1] != "0" else "1")
         line = one_line(activate(shared, tmp_path / "lamp", wrong, check=False, port=1))
-        assert "mistyped" in line and code[:20] not in line
+        assert "typing error" in line and code[:20] not in line
         assert "copy all of it" in one_line(activate(shared, tmp_path / "lamp", code[:-6], check=False, port=1))
-        self.nothing_kept(tmp_path / "lamp")
+        self.assert_nothing_kept(tmp_path / "lamp")
 
-    def test_a_used_code_is_told(self, shared, tmp_path):
+    def test_a_used_code_is_reported(self, shared, tmp_path):
         code = invite(shared)["code"]
         activate(shared, tmp_path / "one", code)
         assert "used" in one_line(activate(shared, tmp_path / "two", code, check=False))
         assert not (tmp_path / "two").exists()
-        self.nothing_kept(tmp_path / "two")
+        self.assert_nothing_kept(tmp_path / "two")
 
-    @pytest.mark.parametrize("door", ["device", "api", "console"])
-    def test_another_door_of_the_service_is_told(self, shared, tmp_path, door):
+    @pytest.mark.parametrize("listener", ["device", "api", "console"])
+    def test_the_port_of_another_listener_is_reported(self, shared, tmp_path, listener):
         code = invite(shared)["code"]
-        line = one_line(activate(shared, tmp_path / "lamp", code, check=False, port=shared.doors[door]))
+        line = one_line(activate(shared, tmp_path / "lamp", code, check=False, port=shared.listeners[listener]))
         assert "activation port" in line
         # The code is still good.
         activate(shared, tmp_path / "lamp", code)
 
-    def test_nobody_there_is_told(self, shared, tmp_path):
+    def test_an_unreachable_service_is_reported(self, shared, tmp_path):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
         line = one_line(activate(shared, tmp_path / "lamp", invite(shared)["code"], check=False, port=port))
         assert "no service answers" in line
 
     @pytest.mark.parametrize("address", ["http://localhost", "https://localhost/path", "mqtts://localhost", ""])
-    def test_an_address_that_is_none_is_told(self, shared, tmp_path, address):
+    def test_an_invalid_address_is_reported(self, shared, tmp_path, address):
         line = one_line(
             herald("agent", "activate", "--service", address, "--code", invite(shared)["code"], "--folder",
                    tmp_path / "lamp", check=False)
         )
         assert "https://push.example.com:2191" in line
 
-    def test_a_name_that_the_certificate_does_not_have_is_told(self, shared, tmp_path):
+    def test_a_name_missing_in_the_certificate_is_reported(self, shared, tmp_path):
         code = invite(shared)["code"]
         line = one_line(
-            herald("agent", "activate", "--service", f"https://127.0.0.2:{shared.doors['activation']}", "--code", code,
+            herald("agent", "activate", "--service", f"https://127.0.0.2:{shared.listeners['activation']}", "--code", code,
                    "--folder", tmp_path / "lamp", check=False)
         )
-        # On Linux all of 127/8 is this machine, and the door listens on 127.0.0.1 alone.
+        # On Linux all of 127/8 is this machine, and the listener is on 127.0.0.1 alone.
         assert "no service answers" in line
 
-    def test_an_identity_is_not_lost_unless_it_is_said(self, shared, tmp_path):
+    def test_an_identity_is_replaced_only_on_request(self, shared, tmp_path):
         folder = tmp_path / "lamp"
         activate(shared, folder, invite(shared)["code"])
         first, code = own_certificate(folder), invite(shared)["code"]
@@ -148,7 +163,7 @@ class TestRefusals:
         activate(shared, folder, code, "--replace")
         assert own_certificate(folder) != first
 
-    def test_a_folder_that_is_open_to_others_is_refused_first(self, shared, tmp_path):
+    def test_a_folder_open_to_others_is_refused_first(self, shared, tmp_path):
         folder, code = tmp_path / "lamp", invite(shared)["code"]
         folder.mkdir(mode=0o755)
         assert f"chmod 700 {folder}" in one_line(activate(shared, folder, code, check=False))
@@ -160,7 +175,7 @@ class FalseService:
     """Speaks TLS with certificates of an authority of its own, and notes every byte that comes after the handshake."""
 
     def __init__(self, folder, *, chain=(), authority=None):
-        self.authority = authority or Authority.strange("Herald Root")
+        self.authority = authority or Authority.foreign("Herald Root")
         pem = self.authority.issue(
             folder / "false.pem", subject="localhost", names=[x509.DNSName("localhost")], usages=(), chain=chain
         )
@@ -193,7 +208,7 @@ class FalseService:
 
 
 class TestFalseServices:
-    def told_nothing(self, shared, tmp_path, false, words):
+    def assert_learns_nothing(self, shared, tmp_path, false, words):
         one = invite(shared)
         try:
             line = one_line(activate(shared, tmp_path / "lamp", one["code"], check=False, port=false.port))
@@ -205,26 +220,26 @@ class TestFalseServices:
         # The code is still good.
         activate(shared, tmp_path / "lamp", one["code"])
 
-    def test_another_authority_is_told_nothing(self, shared, tmp_path):
-        self.told_nothing(shared, tmp_path, FalseService(tmp_path), "told nothing")
+    def test_a_service_of_another_authority_learns_nothing(self, shared, tmp_path):
+        self.assert_learns_nothing(shared, tmp_path, FalseService(tmp_path), "nothing was sent to it")
 
-    def test_the_right_authority_shown_beside_a_false_certificate_is_told_nothing(self, shared, tmp_path):
+    def test_a_false_certificate_beside_the_right_authority_learns_nothing(self, shared, tmp_path):
         # The fingerprint is found in the chain, but nothing in it was signed by that authority.
         root = x509.load_pem_x509_certificate(shared.ca.read_bytes())
-        false = FalseService(tmp_path, chain=[root], authority=Authority.strange(root.subject))
-        self.told_nothing(shared, tmp_path, false, "not of the authority")
+        false = FalseService(tmp_path, chain=[root], authority=Authority.foreign(root.subject))
+        self.assert_learns_nothing(shared, tmp_path, false, "not signed by the authority")
 
-    def test_another_real_service_is_told_nothing(self, shared, fresh, tmp_path):
+    def test_another_real_service_learns_nothing(self, shared, fresh, tmp_path):
         other = fresh("--log-level", "debug").start()
         code = invite(shared)["code"]
         line = one_line(activate(other, tmp_path / "lamp", code, check=False))
-        assert "told nothing" in line
+        assert "nothing was sent to it" in line
         assert not any("refused" in line and "code" in line for line in other.lines)
         activate(shared, tmp_path / "lamp", code)
 
 
 class TestRenewal:
-    def test_a_device_gets_its_next_certificate(self, shared, tmp_path):
+    def test_a_device_renews_its_certificate(self, shared, tmp_path):
         folder = tmp_path / "lamp"
         activate(shared, folder, invite(shared)["code"])
         before = own_certificate(folder)
@@ -238,7 +253,7 @@ class TestRenewal:
         assert (folder / "identity.pem").stat().st_mode & 0o777 == 0o600
         herald("agent", "renew", "--folder", folder)
 
-    def test_a_revoked_one_does_not_and_keeps_what_it_has(self, shared, tmp_path):
+    def test_a_revoked_device_keeps_its_old_certificate(self, shared, tmp_path):
         folder = tmp_path / "lamp"
         told = json.loads(activate(shared, folder, invite(shared)["code"], "--json").stdout)
         herald("device", "revoke", "--data", shared.data, told["id"])
@@ -246,11 +261,12 @@ class TestRenewal:
         assert "revoked" in one_line(herald("agent", "renew", "--folder", folder, check=False))
         assert (folder / "identity.pem").read_bytes() == before
 
-    def test_a_folder_without_a_device_says_what_to_do(self, tmp_path):
+    def test_a_folder_without_a_device_is_reported_with_the_remedy(self, tmp_path):
         line = one_line(herald("agent", "renew", "--folder", tmp_path / "nothing", check=False))
         assert "herald agent activate" in line
 
-    def test_an_agent_that_runs_renews_and_connects_with_the_new_one(self, fresh, tmp_path):
+    @pytest.mark.parametrize("is_away", [True, False], ids=["the service is away", "the service disconnects it"])
+    def test_a_running_agent_renews_and_reconnects(self, fresh, tmp_path, is_away):
         service = fresh("--device-certificate-days", "30").start()
         folder = tmp_path / "lamp"
         told = json.loads(activate(service, folder, invite(service)["code"], "--json").stdout)
@@ -262,27 +278,30 @@ class TestRenewal:
         old.chmod(0o600)
         before, over = own_certificate(folder), time.monotonic() + 25
         process = subprocess.Popen(
-            [HERALD, "agent", "run", "--folder", folder, "--app", TOPIC, "--allow", "alert", "--json"],
+            [HERALD, "agent", "run", "--folder", folder, "--app", TOPIC, "--allow", "alert", "--json",
+             "--longest-pause", "500ms"],
             stdout=subprocess.PIPE, text=True, cwd=tmp_path,
         )
         try:
             seen = set()
             for line in process.stdout:
                 seen.add(json.loads(line)["event"])
-                if {"certificate renewed", "connected"} <= seen:
+                if {"certificate_renewed", "connected"} <= seen:
                     break
             assert own_certificate(folder).serial_number != before.serial_number
-            time.sleep(max(0, over + 2 - time.monotonic()))
-            # By now the old one opens no door: who connects again has the new one.
-            service.options += ["--device-port", str(service.doors["device"])]
-            service.stop()
-            service.start()
+            # The old one ends while the connection is open, or while the service is away.
+            if is_away:
+                service.options += ["--device-port", str(service.listeners["device"])]
+                service.stop()
+                time.sleep(max(0, over + 2 - time.monotonic()))
+                service.start()
+            assert any(json.loads(line)["event"] == "disconnected" for line in process.stdout)
             assert any(json.loads(line)["event"] == "connected" for line in process.stdout)
         finally:
             process.terminate()
             process.wait(timeout=20)
 
-    def test_a_false_service_does_not_renew(self, shared, tmp_path):
+    def test_a_false_service_cannot_renew(self, shared, tmp_path):
         folder = tmp_path / "lamp"
         activate(shared, folder, invite(shared)["code"])
         false = FalseService(tmp_path)
@@ -290,7 +309,7 @@ class TestRenewal:
         place["activation"] = f"https://localhost:{false.port}"
         (folder / "service.json").write_text(json.dumps(place))
         try:
-            assert "not of the authority" in one_line(herald("agent", "renew", "--folder", folder, check=False))
+            assert "not signed by the authority" in one_line(herald("agent", "renew", "--folder", folder, check=False))
         finally:
             false.close()
         assert false.connections >= 1 and false.heard == b""

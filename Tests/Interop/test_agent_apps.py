@@ -1,4 +1,4 @@
-"""Apps on a device: shell scripts that react, permission, removal, and what survives a crash of the agent."""
+"""Apps on a device: shell scripts, permissions, removal, and crashes of the agent."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def test_a_shell_script_reacts_to_a_push(shared, parties, device, tmp_path):
     # ls has one more descriptor: the folder that it lists.
     assert len(read(container / "descriptors").split()) <= 4
     silent = push(shared, parties, token, {"aps": {"content-available": 1}}, push_type="background", priority=5)
-    record = eventually(lambda: (r := device.saw(silent)) and r["background"] and r, what="the run in the background")
+    record = eventually(lambda: (r := device.shown(silent)) and r["background"] and r, what="the run in the background")
     assert record["background"] == "new data" and record["background_launch"] and not record["shown"]
 
 
@@ -65,16 +65,16 @@ def read(path):
     return path.read_text() if path.exists() else ""
 
 
-def test_an_extension_changes_what_is_shown_or_does_not(shared, parties, device, tmp_path):
+def test_an_extension_may_change_a_notification(shared, parties, device, tmp_path):
     change = """read line; case "$line" in *secret*) echo '{"aps":{"alert":"plain"}}';; *) echo nonsense;; esac"""
     bundle = make_bundle(tmp_path / "app", TOPIC, {"service": change})
     token = device.start("--app", bundle, "--allow", "alert").token(TOPIC)
     id = push(shared, parties, token, {"aps": {"alert": "secret", "mutable-content": 1}})
-    saw = device.saw(id)
-    assert (saw["body"], saw["extension"]) == ("plain", "changed")
+    record = device.shown(id)
+    assert (record["body"], record["extension"]) == ("plain", "changed")
     id = push(shared, parties, token, {"aps": {"alert": "other", "mutable-content": 1}})
-    saw = device.saw(id)
-    assert (saw["body"], saw["extension"]) == ("other", "failed")
+    record = device.shown(id)
+    assert (record["body"], record["extension"]) == ("other", "failed")
 
 
 def test_an_app_is_registered_once_the_user_agrees(shared, parties, device):
@@ -89,12 +89,12 @@ def test_an_app_is_registered_once_the_user_agrees(shared, parties, device):
     assert app["permission"] == {"alerts": True, "badges": True, "sounds": False} and not device.show()["questions"]
 
 
-def test_the_question_is_asked_on_the_terminal_and_what_is_shown_is_told(shared, parties, device):
+def test_permission_is_asked_and_notifications_are_printed_on_the_terminal(shared, parties, device):
     terminal, side = pty.openpty()
     process = subprocess.Popen(
         [
             HERALD, "agent", "run", "--identity", device.identity, "--folder", device.folder, "--app", TOPIC,
-            "--service", f"127.0.0.1:{shared.doors['device']}", "--ca", shared.ca,
+            "--service", f"127.0.0.1:{shared.listeners['device']}", "--ca", shared.ca,
         ],
         stdin=side, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )
@@ -113,9 +113,9 @@ def test_the_question_is_asked_on_the_terminal_and_what_is_shown_is_told(shared,
         token = line("token for").split()[-1]
         assert device.show()["apps"][0]["permission"] == {"alerts": True, "badges": True, "sounds": False}
         device.command("set", "--locked", "on")
-        push(shared, parties, token, {"aps": {"alert": {"title": "Door", "body": "It rang"}, "badge": 2}})
+        push(shared, parties, token, {"aps": {"alert": {"title": "Bell", "body": "It rang"}, "badge": 2}})
         line("notification for")
-        assert line("shown") == "  shown on the lock screen: Door: It rang\n"
+        assert line("shown") == "  shown on the lock screen: Bell: It rang\n"
         assert line("badge") == "  the badge is 2\n"
         push(shared, parties, token, {"aps": {"sound": "default"}})
         assert line("nothing is shown") == "  nothing is shown\n"
@@ -126,12 +126,12 @@ def test_the_question_is_asked_on_the_terminal_and_what_is_shown_is_told(shared,
         os.close(side)
 
 
-def test_a_device_that_keeps_nothing_leaves_nothing(shared, tmp_path):
+def test_an_ephemeral_device_leaves_no_files(shared, tmp_path):
     identity, _ = shared.device("agent")
     process = subprocess.Popen(
         [
             HERALD, "agent", "run", "--identity", identity, "--app", MONOPOLY,
-            "--service", f"127.0.0.1:{shared.doors['device']}", "--ca", shared.ca,
+            "--service", f"127.0.0.1:{shared.listeners['device']}", "--ca", shared.ca,
         ],
         stdout=subprocess.PIPE, text=True, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)},
     )
@@ -143,7 +143,7 @@ def test_a_device_that_keeps_nothing_leaves_nothing(shared, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_an_app_may_do_is_shown_and_how_its_question_is_answered(device):
+def test_permissions_are_listed_and_their_prompt_is_answered(device):
     device.start("--app", TOPIC)
     device.next("question")
     answer = f"herald agent allow {TOPIC} alert,badge,sound --folder {device.folder}"
@@ -154,7 +154,7 @@ def test_what_an_app_may_do_is_shown_and_how_its_question_is_answered(device):
     assert "may do nothing" in device.command("show").stdout
 
 
-def test_notifications_turned_off_reach_the_service(shared, parties, device):
+def test_turning_notifications_off_reaches_the_service(shared, parties, device):
     token = device.start("--app", TOPIC, "--allow", "alert").token(TOPIC)
     device.command("allow", TOPIC, "none")
     device.next("settings_taken", topic=TOPIC)
@@ -162,10 +162,10 @@ def test_notifications_turned_off_reach_the_service(shared, parties, device):
     eventually(
         lambda: any("disabled" in json.dumps(line) for line in shared.journal(id)), what="the journal's line"
     )
-    assert device.command("saw", id, check=False).returncode == 1
+    assert device.command("shown", id, check=False).returncode == 1
     device.command("allow", TOPIC, "alert")
     device.next("settings_taken", topic=TOPIC)
-    assert device.saw(push(shared, parties, token, {"aps": {"alert": "heard"}}))["body"] == "heard"
+    assert device.shown(push(shared, parties, token, {"aps": {"alert": "heard"}}))["body"] == "heard"
 
 
 def test_removing_an_app_kills_its_token(shared, parties, device, tmp_path):
@@ -184,7 +184,7 @@ def test_removing_an_app_kills_its_token(shared, parties, device, tmp_path):
     assert device.token(TOPIC) != token
 
 
-def test_an_app_that_is_removed_while_nothing_runs_is_removed_at_the_service(shared, parties, device):
+def test_an_app_removed_offline_is_removed_at_the_service(shared, parties, device):
     token = device.start("--app", TOPIC, "--allow", "alert").token(TOPIC)
     assert device.stop() == 0
     device.command("remove", TOPIC)
@@ -194,7 +194,7 @@ def test_an_app_that_is_removed_while_nothing_runs_is_removed_at_the_service(sha
         assert provider.push(token).status == 410
 
 
-def test_what_was_promised_is_shown_once_though_the_agent_is_killed(shared, parties, device, tmp_path):
+def test_an_accepted_notification_is_shown_once_despite_kills(shared, parties, device, tmp_path):
     bundle = make_bundle(tmp_path / "app", TOPIC, {"receive": "cat > /dev/null; echo x >> runs"})
     token = device.start("--app", bundle, "--allow", "alert,badge").token(TOPIC)
     sent = []
@@ -207,21 +207,21 @@ def test_what_was_promised_is_shown_once_though_the_agent_is_killed(shared, part
                 device.start().next("connected")
             assert provider.answer(stream).status == 200
             # The service keeps the newest of a device that is away: each is seen before the next is sent.
-            assert device.saw(sent[-1])["body"] == f"number {number}"
+            assert device.shown(sent[-1])["body"] == f"number {number}"
     shown = device.show()["notifications"]
     assert [notification["apns_id"] for notification in reversed(shown)] == sent
     assert device.show()["apps"][0]["badge"] == 11
-    records = [json.loads(line) for line in (device.folder / "saw.jsonl").read_text().splitlines()]
+    records = [json.loads(line) for line in (device.folder / "shown.jsonl").read_text().splitlines()]
     assert {record["apns_id"] for record in records} == set(sent)
 
 
-def test_a_second_agent_is_kept_out(shared, device):
+def test_a_second_agent_is_refused(shared, device):
     device.start()
     eventually(lambda: (device.folder / "run" / "agent.sock").exists(), what="the socket")
     second = herald(
         "agent", "run", "--identity", device.identity, "--folder", device.folder, "--ca", shared.ca, check=False
     )
-    assert "another agent is working on" in one_line(second)
+    assert "another agent uses" in one_line(second)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_a_second_agent_is_kept_out(shared, device):
     ],
     ids=["no-plist", "bad-identifier", "link", "file"],
 )
-def test_what_is_no_bundle_is_not_installed(device, tmp_path, make, words):
+def test_an_invalid_bundle_is_not_installed(device, tmp_path, make, words):
     make(tmp_path / "app")
     device.folder.mkdir()
     assert words in one_line(device.command("install", tmp_path / "app", check=False))

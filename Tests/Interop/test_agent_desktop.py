@@ -1,4 +1,4 @@
-"""`herald agent run --desktop`: notifications on a freedesktop session bus, and what the user does with them there."""
+"""`herald agent run --desktop`: notifications on a freedesktop session bus, and the user's responses."""
 
 import json
 import plistlib
@@ -33,7 +33,7 @@ def bundle(tmp_path_factory):
     categories = {
         "INVITATION": {
             "actions": [
-                {"identifier": "reply", "title": "Reply…", "text-input": True},
+                {"identifier": "reply", "title": "Reply…", "text_input": True},
                 {"identifier": "accept", "title": "Accept"},
                 {"identifier": "decline", "title": "Decline", "destructive": True},
             ]
@@ -62,11 +62,11 @@ class Agent:
         self.service = service
         self.folder = folder
         self.certificate = certificate
-        identity, _ = service.device("desk")
+        identity, _ = service.device("desktop")
         self.process = subprocess.Popen(
             [
                 HERALD, "agent", "run", "--identity", identity, "--folder", folder, "--app", bundle,
-                "--allow", "alert,badge,sound", "--ca", service.ca, "--service", f"localhost:{service.doors['device']}",
+                "--allow", "alert,badge,sound", "--ca", service.ca, "--service", f"localhost:{service.listeners['device']}",
                 "--desktop",
             ],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
@@ -98,12 +98,12 @@ class Agent:
         id = new_id()
         with Provider(self.service, certificate=self.certificate) as provider:
             assert provider.push(self.token, payload, id=id, **named).status == 200
-        herald("agent", "saw", id, "--wait", "20", "--folder", self.folder)
+        herald("agent", "shown", id, "--wait", "20", "--folder", self.folder)
         return id
 
-    def answer(self, id):
-        """What the user did with a notification."""
-        return json.loads(herald("agent", "saw", id, "--folder", self.folder, "--json").stdout)["answer"]
+    def response(self, id):
+        """The user's response to a notification."""
+        return json.loads(herald("agent", "shown", id, "--folder", self.folder, "--json").stdout)["response"]
 
     def device(self):
         return json.loads(herald("agent", "show", "--folder", self.folder, "--json").stdout)
@@ -134,7 +134,7 @@ def agent(shared, certificate, tmp_path, bundle, desktop):
 
 @pytest.fixture
 def device(agent, desktop):
-    """An agent whose desktop is there."""
+    """An agent with a running desktop."""
     desktop.start()
     device = agent()
     device.wait_complaint("notifications are shown on the desktop")
@@ -164,7 +164,7 @@ def test_texts_icon_sound_and_buttons_are_shown(device, desktop):
     ],
     ids=["passive", "active", "time-sensitive", "critical"],
 )
-def test_urgency_and_sound_are_what_the_payload_says(device, desktop, aps, urgency, sound):
+def test_urgency_and_sound_follow_the_payload(device, desktop, aps, urgency, sound):
     device.push({"aps": {"alert": "Dinner is ready"} | aps})
     (shown,) = desktop.wait_shown(1)
     assert (shown.summary, shown.body) == ("Chat & Friends", "Dinner is ready")
@@ -172,7 +172,7 @@ def test_urgency_and_sound_are_what_the_payload_says(device, desktop, aps, urgen
     assert shown.hints.get(sound[0]) == sound[1]
 
 
-def test_what_looks_like_an_option_is_a_text(device, desktop):
+def test_text_that_looks_like_an_option_is_shown(device, desktop):
     device.push({"aps": {"alert": {"title": "--help", "body": "-h string:a:b"}}})
     (shown,) = desktop.wait_shown(1)
     assert (shown.summary, shown.body) == ("--help", "-h string:a:b")
@@ -195,41 +195,41 @@ def test_a_click_opens_the_app(device, desktop, alone):
     desktop.wait_shown(1)
     to = desktop.connection_of(device.process.pid) if alone else None
     desktop.click(1, to=to)
-    answer = eventually(lambda: device.answer(id), what="the answer")
-    assert answer["did"] == "opened"
+    response = eventually(lambda: device.response(id), what="the response")
+    assert response["kind"] == "opened"
     assert device.device()["foreground"] == TOPIC
     desktop.wait_closed(1)
 
 
-def test_a_button_acts(device, desktop):
+def test_a_button_runs_its_action(device, desktop):
     id = device.push({"aps": {"alert": "Dinner?", "category": "INVITATION"}})
     (shown,) = desktop.wait_shown(1)
     desktop.click(1, dict((label, key) for key, label in shown.actions)["Decline"])
-    assert eventually(lambda: device.answer(id), what="the answer") == {"did": "acted", "action": "decline", "text": None}
+    assert eventually(lambda: device.response(id), what="the response") == {"kind": "acted", "action": "decline", "text": None}
     desktop.wait_closed(1)
 
 
-def test_dismissing_closes_on_the_device_and_expiring_does_not(device, desktop):
+def test_dismissing_closes_on_the_device_but_expiring_does_not(device, desktop):
     expired = device.push({"aps": {"alert": "one"}})
     dismissed = device.push({"aps": {"alert": "two"}})
     desktop.wait_shown(2)
     desktop.close_notification(1, EXPIRED)
     desktop.close_notification(2, DISMISSED)
-    assert eventually(lambda: device.answer(dismissed), what="the answer")["did"] == "closed"
-    assert device.answer(expired) is None
+    assert eventually(lambda: device.response(dismissed), what="the response")["kind"] == "closed"
+    assert device.response(expired) is None
     assert [shown["apns_id"] for shown in device.device()["notifications"]] == [expired]
 
 
-def test_what_another_process_says_is_not_believed(device, desktop):
+def test_signals_of_other_processes_are_ignored(device, desktop):
     id = device.push({"aps": {"alert": "Dinner is ready"}})
     desktop.wait_shown(1)
     desktop.pretend("ActionInvoked", 1, to=desktop.connection_of(device.process.pid))
-    # What the service says after it comes after it.
+    # The service's own signal follows the pretended one.
     desktop.close_notification(1, DISMISSED)
-    assert eventually(lambda: device.answer(id), what="the answer")["did"] == "closed"
+    assert eventually(lambda: device.response(id), what="the response")["kind"] == "closed"
 
 
-def test_what_goes_elsewhere_goes_on_the_desktop_too(device, desktop):
+def test_removing_an_app_closes_its_desktop_notifications(device, desktop):
     device.push({"aps": {"alert": "Dinner is ready"}})
     desktop.wait_shown(1)
     herald("agent", "remove", TOPIC, "--folder", device.folder)
@@ -245,7 +245,7 @@ def test_a_flood_shows_twenty(device, desktop):
     assert [one.body for one in shown] == [f"number {number}" for number in range(25)]
 
 
-def test_the_end_of_the_agent_takes_all_away(device, desktop):
+def test_stopping_the_agent_closes_its_notifications(device, desktop):
     device.push({"aps": {"alert": "one"}})
     device.push({"aps": {"alert": "two"}})
     desktop.wait_shown(2)
@@ -255,7 +255,7 @@ def test_the_end_of_the_agent_takes_all_away(device, desktop):
     assert list(desktop.runtime.glob("herald-desktop.*")) == []
 
 
-def test_what_the_device_already_showed_is_not_shown_again(agent, desktop):
+def test_a_shown_notification_is_not_shown_again(agent, desktop):
     desktop.start()
     first = agent()
     first.wait_complaint("notifications are shown on the desktop")
@@ -271,14 +271,14 @@ def test_what_the_device_already_showed_is_not_shown_again(agent, desktop):
 
 def test_a_notification_service_may_come_and_go(agent, desktop):
     device = agent()
-    device.wait_complaint("nothing on the session bus shows them")
+    device.wait_complaint("the session bus has no notification service")
     device.push({"aps": {"alert": "one"}})
     desktop.start()
     device.wait_complaint("notifications are shown on the desktop")
     device.push({"aps": {"alert": "two"}})
     assert [shown.body for shown in desktop.wait_shown(1)] == ["two"]
     desktop.stop()
-    device.wait_complaint("went away")
+    device.wait_complaint("has disappeared")
     device.push({"aps": {"alert": "three"}})
     desktop.start("body")
     eventually(lambda: sum("are shown on the desktop" in line for line in device.complaints) == 2, what="the second coming")
@@ -286,16 +286,16 @@ def test_a_notification_service_may_come_and_go(agent, desktop):
     assert [(shown.body, shown.actions) for shown in desktop.wait_shown(1)] == [("four & more", [])]
 
 
-def test_without_a_session_bus_the_agent_says_so_and_goes_on(agent, desktop):
+def test_a_missing_session_bus_is_reported_and_the_agent_runs(agent, desktop):
     nowhere = {name: value for name, value in desktop.environment.items() if name != "DBUS_SESSION_BUS_ADDRESS"}
     device = agent(nowhere)
-    device.wait_complaint("no session bus is there")
+    device.wait_complaint("there is no session bus")
     assert len(device.complaints) == 1
     device.push({"aps": {"alert": "one"}})
     assert device.stop() == 0
 
 
-def test_a_session_bus_that_ends_does_not_end_the_agent(device, desktop):
+def test_the_agent_survives_the_end_of_the_session_bus(device, desktop):
     device.push({"aps": {"alert": "one"}})
     desktop.wait_shown(1)
     desktop.bus.kill()

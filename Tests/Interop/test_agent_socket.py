@@ -1,4 +1,4 @@
-"""The agent's local socket, from a language that Herald is not written in."""
+"""The agent's local socket, used from Python and from a shell."""
 
 import json
 import socket
@@ -64,12 +64,12 @@ def test_an_app_registers_and_receives(device, local, push):
     token = registered(local)
     # In the background it is shown, and the app hears when the user opens it.
     id = push(token, {"aps": {"alert": "hello"}, "n": 1})
-    assert local.ask("saw", apns_id=id, wait=30)["saw"]["body"] == "hello"
+    assert local.ask("shown", apns_id=id, wait=30)["shown"]["body"] == "hello"
     (shown,) = local.ask("device")["device"]["notifications"]
     assert local.ask("tap", notification=shown["id"])["ok"]
     opened = local.event("notification")
     assert (opened["why"], opened["payload"]["n"], opened["apns_id"]) == ("opened", 1, id)
-    assert local.ask("saw", apns_id=id)["saw"]["answer"]["did"] == "opened"
+    assert local.ask("shown", apns_id=id)["shown"]["response"]["kind"] == "opened"
     # Now it is in the foreground, and gets the payload itself.
     id = push(token, {"aps": {"alert": "again"}})
     event = local.event("notification")
@@ -79,11 +79,11 @@ def test_an_app_registers_and_receives(device, local, push):
     id = push(token, {"aps": {"content-available": 1}}, push_type="background", priority=5)
     assert local.event("notification")["why"] == "background"
     assert local.ask("done", topic=TOPIC, apns_id=id, result="no data")["ok"]
-    assert local.ask("saw", apns_id=id)["saw"]["background"] == "no data"
+    assert local.ask("shown", apns_id=id)["shown"]["background"] == "no data"
     assert "not working on" in local.ask("done", topic=TOPIC, apns_id=id, result="failed")["error"]
 
 
-def test_languages_and_settings_are_told(device, local):
+def test_languages_and_settings_are_reported(device, local):
     registered(local)
     assert local.ask("languages")["languages"] == ["de"]
     device.command("set", "--language", "fr", "--language", "de")
@@ -92,7 +92,7 @@ def test_languages_and_settings_are_told(device, local):
     assert local.event("settings")["granted"] == []
 
 
-def test_an_app_that_goes_is_not_running_and_finds_its_token_again(device, local):
+def test_a_disconnected_app_is_not_running_and_keeps_its_token(device, local):
     token = registered(local)
     local.ask("state", topic=TOPIC, state="foreground")
     local.close()
@@ -103,7 +103,7 @@ def test_an_app_that_goes_is_not_running_and_finds_its_token_again(device, local
     again.close()
 
 
-def test_who_registers_last_is_the_app(device, local):
+def test_the_last_registration_replaces_earlier_ones(device, local):
     token = registered(local)
     second = Local(device.folder)
     second.ask("register", topic=TOPIC)
@@ -113,7 +113,7 @@ def test_who_registers_last_is_the_app(device, local):
     second.close()
 
 
-def test_changes_are_watched(device, local):
+def test_a_watcher_gets_changes(device, local):
     watcher = Local(device.folder)
     assert watcher.ask("watch")["ok"]
     assert watcher.event("device")["device"]["locked"] is False
@@ -123,7 +123,7 @@ def test_changes_are_watched(device, local):
     watcher.close()
 
 
-def test_a_shell_script_talks_to_it_too(device, local, tmp_path):
+def test_a_shell_script_can_use_the_socket(device, local, tmp_path):
     pipe = tmp_path / "pipe.py"
     pipe.write_text(PIPE)
     # A pipeline: it says all, closes its half, and reads to the end.
@@ -138,7 +138,7 @@ def test_a_shell_script_talks_to_it_too(device, local, tmp_path):
     assert app["state"] == "foreground"
 
 
-def test_what_was_asked_is_answered_to_one_who_says_no_more(device, local):
+def test_requests_are_answered_after_a_half_close(device, local):
     for _ in range(20):
         asking = Local(device.folder)
         asking.file.write('{"id":1,"do":"languages"}\n' * 100)
@@ -148,10 +148,10 @@ def test_what_was_asked_is_answered_to_one_who_says_no_more(device, local):
         asking.close()
 
 
-def test_an_app_that_says_no_more_is_gone_and_so_is_its_wait(device, local):
+def test_a_half_close_ends_an_app_and_its_wait(device, local):
     leaving = Local(device.folder)
     leaving.ask("register", topic=TOPIC)
-    leaving.file.write(json.dumps({"id": 9, "do": "saw", "apns_id": new_id(), "wait": 600}) + "\n")
+    leaving.file.write(json.dumps({"id": 9, "do": "shown", "apns_id": new_id(), "wait": 600}) + "\n")
     leaving.file.flush()
     leaving.socket.shutdown(socket.SHUT_WR)
     assert leaving.file.readline() == "", "no answer is better than a wrong one"
@@ -164,12 +164,12 @@ def test_an_app_that_says_no_more_is_gone_and_so_is_its_wait(device, local):
     [
         ("nonsense", "must be an object"), ("[]", "must be an object"), ('{"id":7}', "must be one of"),
         ('{"id":7,"do":"fly"}', "must be one of"), ('{"id":7,"do":"permit","topic":"a.b"}', "list of"),
-        ('{"id":7,"do":"open","topic":"a b"}', "must be an app"), ('{"id":7,"do":"saw"}', "UUID"),
+        ('{"id":7,"do":"open","topic":"a b"}', "must be an app"), ('{"id":7,"do":"shown"}', "UUID"),
         ('{"id":7,"do":"state","topic":"a.b","state":"background"}', "register"),
         ('{"id":7,"do":"register","topic":"a.b","wants":["x"]}', "list of"),
     ],
 )
-def test_what_is_wrong_is_told_in_words(local, line, words):
+def test_a_wrong_request_is_explained(local, line, words):
     local.file.write(line + "\n")
     local.file.flush()
     answer = json.loads(local.file.readline())
@@ -177,14 +177,14 @@ def test_what_is_wrong_is_told_in_words(local, line, words):
     assert local.ask("languages")["ok"], "the connection goes on"
 
 
-def test_what_is_too_long_is_refused(device, local):
+def test_a_too_long_request_is_refused(device, local):
     local.file.write("x" * 70_000)
     local.file.flush()
     assert "longer than" in json.loads(local.file.readline())["error"]
     assert local.file.readline() == ""
 
 
-def test_one_who_does_not_read_is_let_go(device, local):
+def test_a_client_that_does_not_read_is_disconnected(device, local):
     flood = Local(device.folder)
     flood.socket.settimeout(30)
     with pytest.raises(OSError):

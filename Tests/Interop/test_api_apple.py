@@ -1,4 +1,4 @@
-"""Clients that cannot be told another address than Apple's, unmodified: led here by a hosts file, and by what they trust.
+"""Unmodified clients with Apple's addresses built in: a hosts file and their trusted roots lead them to Herald.
 
 That is the recipe that `herald init --as-apple` prints.
 """
@@ -130,7 +130,7 @@ class TestAioapns:
             assert result == [request["notification_id"], "200", None, None]
             assert device.next().id == request["notification_id"]
 
-    def test_many_at_once_on_a_new_connection_by_token_all_arrive(self, apple):
+    def test_many_requests_on_a_new_token_connection_all_arrive(self, apple):
         devices = [away_device(apple, prefix=apple.inside) for _ in range(3)]
         requests = [
             {"device_token": devices[n % 3].token, "message": {"aps": {"alert": f"número {n} 👋"}}, "notification_id": new_id()}
@@ -142,7 +142,7 @@ class TestAioapns:
             with device.start():
                 device.next()
 
-    def test_more_at_once_than_streams_are_served_too(self, apple):
+    def test_more_requests_than_streams_are_served(self, apple):
         device = away_device(apple, prefix=apple.inside)
         requests = [{"device_token": device.token, "message": HELLO} for _ in range(1200)]
         results = run(apple, AIOAPNS, self.by_key(apple, max_connections=1), requests)
@@ -167,7 +167,7 @@ class TestAioapns:
             held = [r for r in requests if "background budget" in str(apple.journal(r["notification_id"]))]
             assert len(held) == 2
 
-    def test_refusals_find_their_requests(self, apple):
+    def test_refusals_match_their_requests(self, apple):
         device = away_device(apple, prefix=apple.inside)
         requests = [
             {"device_token": device.token if n % 2 else f"{n:064x}", "message": HELLO, "notification_id": new_id()}
@@ -178,7 +178,7 @@ class TestAioapns:
             wanted = ["200", None] if n % 2 else ["400", "BadDeviceToken"]
             assert result[:3] == [request["notification_id"], *wanted]
 
-    def test_the_name_of_the_sandbox_leads_to_the_sandbox(self, apple):
+    def test_the_sandbox_name_selects_the_sandbox(self, apple):
         device = away_device(apple, prefix=apple.inside)
         request = {"device_token": device.token, "message": HELLO}
         (result,) = run(apple, AIOAPNS, self.by_key(apple, use_sandbox=True), [request])
@@ -193,7 +193,7 @@ class TestKalyke:
         path, kid, team = service.provider_key()
         return {"use_sandbox": False, "team_id": team, "auth_key_id": kid, "auth_key_filepath": str(path)} | more
 
-    def test_notifications_arrive_and_refusals_are_known(self, apple):
+    def test_notifications_arrive_and_refusals_are_recognized(self, apple):
         with listening_device(apple, prefix=apple.inside) as device:
             id = new_id()
             requests = [
@@ -205,7 +205,7 @@ class TestKalyke:
             assert (first, refused) == (id, "BadDeviceToken")
             assert [device.next().id, device.next().id] == [id, second.lower()]
 
-    def test_the_sandbox_is_another_world(self, apple):
+    def test_the_sandbox_is_separate(self, apple):
         device = away_device(apple, prefix=apple.inside)
         requests = [{"topic": TOPIC, "token": device.token}]
         assert run(apple, KALYKE, self.client(apple, use_sandbox=True), requests) == ["BadDeviceToken"]
@@ -222,7 +222,7 @@ class TestPyapnsClient:
             "team_id": team,
         }
 
-    def test_notifications_arrive_and_refusals_are_known(self, apple):
+    def test_notifications_arrive_and_refusals_are_recognized(self, apple):
         with listening_device(apple, prefix=apple.inside) as device:
             requests = [{"topic": TOPIC, "token": token} for token in (device.token, "0" * 64, device.token)]
             found = run(apple, PYAPNS_CLIENT, self.client(apple), requests)

@@ -1,4 +1,4 @@
-"""Provider certificates: what Apple's look like is understood, and one that is wrong in a single point gets nothing."""
+"""Provider certificates: Apple's forms are accepted, and certificates with one fault are refused."""
 
 import ssl
 
@@ -52,7 +52,7 @@ def connect(parties, pem, version=None, **options):
 
 
 def refusal(parties, pem, version=None):
-    """What a client hears whose certificate is not taken: the GOAWAY's data, or nothing where there is no connection."""
+    """The answer to a refused certificate: the GOAWAY's data, or nothing where there is no connection."""
     try:
         with connect(parties, pem, version) as provider:
             provider.send(parties.token)
@@ -63,7 +63,7 @@ def refusal(parties, pem, version=None):
         return b""
 
 
-class TestRightOnes:
+class TestValidCertificates:
     def test_the_subject_names_the_topic(self, parties, authority, tmp_path):
         with connect(parties, authority.issue(tmp_path / "x.pem", **RIGHT)) as provider:
             assert_accepted(provider.push(parties.token, topic=None))
@@ -78,7 +78,7 @@ class TestRightOnes:
             assert_accepted(provider.push(parties.other_token, topic=OTHER))
             assert_refused(provider.push(parties.token, topic=f"{TOPIC}.voip"), 400, "TopicDisallowed")
 
-    def test_a_mark_opens_its_environment(self, parties, authority, tmp_path):
+    def test_a_marker_extension_allows_its_environment(self, parties, authority, tmp_path):
         for number, good, bad in ((1, "sandbox.localhost", "localhost"), (2, "localhost", "sandbox.localhost")):
             pem = authority.issue(tmp_path / f"{number}.pem", subject=subject(TOPIC), extensions=[apple(number)])
             with connect(parties, pem, name=good) as provider:
@@ -86,13 +86,13 @@ class TestRightOnes:
             with connect(parties, pem, name=bad) as provider:
                 assert provider.wait_for_goaway().additional_data == b'{"reason":"BadCertificateEnvironment"}'
 
-    def test_a_certificate_without_a_mark_opens_neither(self, parties, authority, tmp_path):
+    def test_a_certificate_without_a_marker_allows_no_environment(self, parties, authority, tmp_path):
         pem = authority.issue(tmp_path / "x.pem", subject=subject(TOPIC))
         for name in ("localhost", "sandbox.localhost"):
             with connect(parties, pem, name=name) as provider:
                 assert provider.wait_for_goaway().additional_data == b'{"reason":"BadCertificateEnvironment"}'
 
-    def test_kinds_that_need_a_provider_token_are_refused(self, parties, authority, tmp_path):
+    def test_token_only_push_types_are_refused(self, parties, authority, tmp_path):
         topics = {"liveactivity": f"{TOPIC}.push-type.liveactivity", "location": f"{TOPIC}.location-query"}
         extensions = [*BOTH, apple(6, topic_list(topics["liveactivity"])), apple(4, topic_list(topics["location"]))]
         pem = authority.issue(tmp_path / "x.pem", subject=subject(TOPIC), extensions=extensions)
@@ -101,7 +101,7 @@ class TestRightOnes:
                 answer = provider.push(parties.token, topic=topic, push_type=push_type)
                 assert_refused(answer, 400, "TopicDisallowed")
 
-    def test_a_strong_key_of_another_kind_is_taken(self, parties, authority, tmp_path):
+    def test_other_strong_key_types_are_accepted(self, parties, authority, tmp_path):
         for n, key in enumerate((rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP384R1()))):
             with connect(parties, authority.issue(tmp_path / f"{n}.pem", key=key, **RIGHT)) as provider:
                 assert_accepted(provider.push(parties.token))
@@ -137,24 +137,24 @@ WRONG = {
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
 @pytest.mark.parametrize("fault", WRONG)
-def test_a_certificate_with_one_fault_is_not_taken(parties, authority, tmp_path, fault, version):
+def test_a_certificate_with_one_fault_is_refused(parties, authority, tmp_path, fault, version):
     pem = authority.issue(tmp_path / "x.pem", **(RIGHT | WRONG[fault]))
     assert refusal(parties, pem, version) in (b"", b'{"reason":"BadCertificate"}')
 
 
-class TestOtherIssuers:
+class TestForeignIssuers:
     def check(self, parties, pem):
         assert refusal(parties, pem) in (b"", b'{"reason":"BadCertificate"}')
 
-    def test_nobody(self, parties, tmp_path):
-        self.check(parties, Authority.strange("Herald").issue(tmp_path / "x.pem", **RIGHT))
+    def test_an_unknown_authority(self, parties, tmp_path):
+        self.check(parties, Authority.foreign("Herald").issue(tmp_path / "x.pem", **RIGHT))
 
-    def test_somebody_of_the_same_name(self, parties, authority, tmp_path):
-        impostor = Authority.strange(authority.certificate.subject)
+    def test_an_impostor_with_the_same_name(self, parties, authority, tmp_path):
+        impostor = Authority.foreign(authority.certificate.subject)
         self.check(parties, impostor.issue(tmp_path / "x.pem", **RIGHT))
         self.check(parties, impostor.issue(tmp_path / "y.pem", chain=[authority.certificate], **RIGHT))
 
-    def test_the_authority_of_devices(self, parties, tmp_path):
+    def test_the_device_authority(self, parties, tmp_path):
         devices = Authority.of_service(parties.service, "device")
         self.check(parties, devices.issue(tmp_path / "x.pem", **RIGHT))
 
@@ -173,11 +173,11 @@ class TestOtherIssuers:
     def test_another_service(self, parties, fresh):
         self.check(parties, fresh().start().provider_certificate())
 
-    def test_the_servers_own(self, parties):
+    def test_the_server_authority(self, parties):
         self.check(parties, parties.service.data / "trust" / "server.pem")
 
 
-def test_a_weak_key_is_not_taken(parties, authority, tmp_path):
+def test_a_weak_key_is_refused(parties, authority, tmp_path):
     pem = authority.issue(tmp_path / "x.pem", key=rsa.generate_private_key(65537, 1024), **RIGHT)
     context = tls_context(parties.service.ca)
     context.set_ciphers("DEFAULT@SECLEVEL=0")

@@ -1,4 +1,4 @@
-"""Clients that others wrote, unmodified: curl, nghttp, h2load; TLS 1.2 and 1.3, with and without ALPN."""
+"""Unmodified clients of others: curl, nghttp, h2load; TLS 1.2 and 1.3, with and without ALPN."""
 
 import json
 import re
@@ -9,7 +9,8 @@ import pytest
 
 from parties import UPPER_UUID, assert_accepted, new_id
 from provider import HELLO, listening_device, provider_token
-from service import TOPIC
+from refusals import refused, told
+from service import TOPIC, eventually
 
 PAYLOAD = json.dumps(HELLO)
 
@@ -27,7 +28,7 @@ def curl(service, token, *options, payload=PAYLOAD):
             "curl", "--silent", "--show-error", "--max-time", "20", "--cacert", str(service.ca), "--include",
             "--header", f"apns-topic: {TOPIC}", "--header", "apns-push-type: alert", "--data", payload,
             "--write-out", "\n%{http_version} %{http_code}", *map(str, options),
-            f"https://127.0.0.1:{service.doors['api']}/3/device/{token}",
+            f"https://127.0.0.1:{service.listeners['api']}/3/device/{token}",
         ],
         capture_output=True, text=True, timeout=60,
     )
@@ -64,7 +65,7 @@ class TestCurl:
             [
                 "curl", "--silent", "--http2", "--cacert", str(shared.ca), "--cert", str(parties.certificate),
                 "--data", PAYLOAD, "--write-out", "%{http_code} %{num_connects}\n",
-                *[f"https://127.0.0.1:{shared.doors['api']}/3/device/{device.token}"] * 2,
+                *[f"https://127.0.0.1:{shared.listeners['api']}/3/device/{device.token}"] * 2,
             ],
             capture_output=True, text=True, timeout=60,
         )
@@ -82,12 +83,20 @@ class TestCurl:
         assert status != "200"
         assert code not in (0, 28) or status.startswith(("4", "5"))
 
-    def test_a_service_under_a_foreign_name_is_not_spoken_to(self, shared):
+    def test_http_1_is_logged_and_counted(self, fresh):
+        service = fresh("--log-level", "info").start()
+        url = f"https://localhost:{service.listeners['api']}/3/device/00"
+        subprocess.run(["curl", "--silent", "--http1.1", "--cacert", str(service.ca), url], timeout=60)
+        eventually(lambda: refused(service, "provider API", "http1") == 1, what="the count")
+        (line,) = told(service, 1)
+        assert "HTTP/2 only" in line
+
+    def test_a_service_with_a_foreign_name_is_rejected_by_the_client(self, shared):
         """The name in the server's certificate is checked by the client."""
         result = subprocess.run(
             [
                 "curl", "--silent", "--http2", "--cacert", str(shared.ca), "--data", PAYLOAD,
-                "--connect-to", f"::127.0.0.1:{shared.doors['api']}", "https://api.push.apple.com/3/device/00",
+                "--connect-to", f"::127.0.0.1:{shared.listeners['api']}", "https://api.push.apple.com/3/device/00",
             ],
             capture_output=True, timeout=60,
         )
@@ -98,7 +107,7 @@ class TestHandshakes:
     @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
     @pytest.mark.parametrize("alpn", [("h2",), (), ("http/1.1", "h2"), ("spdy/3",)], ids=str)
     @pytest.mark.parametrize("kind", ["certificate", "key"])
-    def test_http_2_is_spoken_whatever_was_negotiated(self, parties, version, alpn, kind):
+    def test_http_2_is_spoken_whatever_alpn_negotiated(self, parties, version, alpn, kind):
         with parties.provider(kind, version=version, alpn=alpn) as provider:
             assert provider.socket.version() == {771: "TLSv1.2", 772: "TLSv1.3"}[version]
             assert provider.socket.selected_alpn_protocol() == ("h2" if "h2" in alpn else None)
@@ -107,7 +116,7 @@ class TestHandshakes:
     def test_older_versions_of_tls_are_refused(self, shared):
         result = subprocess.run(
             [
-                "openssl", "s_client", "-connect", f"127.0.0.1:{shared.doors['api']}", "-tls1_1",
+                "openssl", "s_client", "-connect", f"127.0.0.1:{shared.listeners['api']}", "-tls1_1",
                 "-cipher", "DEFAULT@SECLEVEL=0",
             ],
             capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30,
@@ -120,7 +129,7 @@ class TestHandshakes:
             assert_accepted(provider.push(parties.token, authority=False, headers=[("host", "api.push.apple.com")]))
             assert_accepted(provider.push(parties.token, headers=[("host", "api.push.apple.com")]))
 
-    def test_a_request_with_neither_is_a_stream_error(self, parties):
+    def test_a_request_without_authority_and_host_is_a_stream_error(self, parties):
         with parties.provider() as provider:
             answer = provider.push(parties.token, authority=False)
             assert (answer.reset, answer.status) == (1, 0)
@@ -135,7 +144,7 @@ class TestNghttp2:
             [
                 "nghttp", "--verbose", "--no-verify-peer", "--timeout=20", f"--cert={parties.certificate}",
                 f"--key={parties.certificate}", f"--data={body}", f"--header=apns-topic: {TOPIC}",
-                f"https://127.0.0.1:{shared.doors['api']}/3/device/{device.token}",
+                f"https://127.0.0.1:{shared.listeners['api']}/3/device/{device.token}",
             ],
             capture_output=True, text=True, timeout=60,
         )
@@ -150,7 +159,7 @@ class TestNghttp2:
             [
                 "h2load", "--requests=1000", "--clients=4", "--max-concurrent-streams=50", f"--data={body}",
                 f"--header=apns-topic: {TOPIC}", f"--header=authorization: bearer {provider_token(parties.key)}",
-                f"https://127.0.0.1:{shared.doors['api']}/3/device/{parties.token}",
+                f"https://127.0.0.1:{shared.listeners['api']}/3/device/{parties.token}",
             ],
             capture_output=True, text=True, timeout=110,
         )

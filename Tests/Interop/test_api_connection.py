@@ -1,4 +1,4 @@
-"""The HTTP/2 connection of a provider: how many streams, how it ends, and what is between."""
+"""The HTTP/2 connection of a provider: streams, frames, and its end."""
 
 import h2.settings
 import hpack
@@ -19,7 +19,7 @@ class TestStreams:
             assert settings[h2.settings.SettingCodes.HEADER_TABLE_SIZE] == 4096
             assert settings[h2.settings.SettingCodes.MAX_FRAME_SIZE] == 16384
 
-    def test_a_provider_without_certificate_gets_one_until_its_token_is_seen_to_be_valid(self, parties):
+    def test_a_token_connection_gets_one_stream_until_its_token_is_valid(self, parties):
         with parties.provider("key") as provider:
             assert provider.wait_for_settings()[STREAMS] == 1
             assert provider.push(parties.token, authorization="bearer x.y.z").status == 403
@@ -28,7 +28,7 @@ class TestStreams:
             assert_accepted(provider.push(parties.token))
             assert 100 <= provider.wait_for_settings(2)[STREAMS] <= 1500
 
-    def test_a_valid_token_counts_whatever_else_is_wrong(self, parties):
+    def test_a_valid_token_raises_the_stream_limit_even_if_the_request_fails(self, parties):
         with parties.provider("key") as provider:
             assert provider.push("00").status == 400
             assert provider.wait_for_settings(2)[STREAMS] >= 100
@@ -40,7 +40,7 @@ class TestStreams:
             streams = [provider.send(parties.token) for _ in range(400)]
             assert [provider.answer(stream).status for stream in streams] == [200] * 400
 
-    def test_all_the_welcome_streams_may_be_open_together(self, parties):
+    def test_all_early_streams_may_be_open_together(self, parties):
         with parties.provider() as provider:
             count = provider.wait_for_settings()[STREAMS]
             streams = [provider.send(parties.token, b'{"aps":', end=False) for _ in range(count)]
@@ -50,7 +50,7 @@ class TestStreams:
                 provider.send_body(stream, b"{}}")
             assert {provider.answer(stream).status for stream in streams} == {200}
 
-    def test_a_stream_too_many_is_refused_alone(self, parties):
+    def test_only_the_excess_stream_is_refused(self, parties):
         with parties.provider() as provider:
             count = provider.wait_for_settings()[STREAMS]
             streams = [provider.send(parties.token, b'{"aps":', end=False) for _ in range(count)]
@@ -81,7 +81,7 @@ class TestStreams:
 
 
 class TestFrames:
-    def test_pings_are_answered_as_often_as_clients_send_them(self, parties):
+    def test_every_ping_is_answered(self, parties):
         with parties.provider() as provider:
             # Five minutes of the most eager client known, which pings each second.
             for count in range(300):
@@ -89,13 +89,13 @@ class TestFrames:
             assert provider.pongs == [count.to_bytes(8, "big") for count in range(300)]
             assert_accepted(provider.push(parties.token))
 
-    def test_a_ping_is_answered_while_requests_are_under_way(self, parties):
+    def test_a_ping_is_answered_while_requests_are_in_flight(self, parties):
         with parties.provider() as provider:
             streams = [provider.send(parties.token) for _ in range(100)]
             provider.ping()
             assert {provider.answer(stream).status for stream in streams} == {200}
 
-    def test_header_compression_in_all_its_forms_is_understood(self, parties):
+    def test_every_form_of_header_compression_is_decoded(self, parties):
         with parties.provider() as provider:
             for size in (4096, 0, 100, 4096):
                 provider.h2.encoder.header_table_size = size
@@ -109,7 +109,7 @@ class TestFrames:
             provider.request([hpack.NeverIndexedHeaderTuple(*field) for field in fields], b"{}")
             assert_accepted(provider.answer(stream), id)
 
-    def test_padding_priorities_and_trailers_are_no_obstacle(self, parties):
+    def test_padding_priorities_and_trailers_are_accepted(self, parties):
         with parties.provider() as provider:
             provider.h2.prioritize(1, weight=17, depends_on=0)
             id = new_id()
@@ -120,13 +120,13 @@ class TestFrames:
             provider.flush()
             assert_accepted(provider.answer(stream), id)
 
-    def test_headers_in_pieces_are_put_together(self, parties):
+    def test_continuation_frames_are_joined(self, parties):
         with parties.provider() as provider:
             headers = [(f"x-filler-{n}", "y" * 3000) for n in range(2)]
             provider.h2.max_outbound_frame_size = 2048
             assert_accepted(provider.push(parties.token, headers=headers))
 
-    def test_a_request_taken_back_disturbs_no_other(self, parties):
+    def test_a_cancelled_request_disturbs_no_other(self, parties):
         with parties.provider() as provider:
             for _ in range(50):
                 stream = provider.send(parties.token, b"{", end=False)
@@ -134,15 +134,15 @@ class TestFrames:
                 provider.answers[stream].ended = True
             assert_accepted(provider.push(parties.token))
 
-    def test_an_upper_case_header_name_ends_its_stream_alone(self, parties):
+    def test_an_upper_case_header_name_ends_only_its_stream(self, parties):
         with parties.provider() as provider:
             answer = provider.push(parties.token, headers=[("Apns-Priority", "10")])
             assert answer.status == 400 or answer.reset == 1
             assert_accepted(provider.push(parties.token))
 
 
-class TestTheEnd:
-    def test_a_stop_answers_what_was_sent_and_says_goodbye(self, fresh):
+class TestConnectionEnd:
+    def test_a_stop_answers_open_requests_and_sends_goaway(self, fresh):
         service = fresh().start()
         device = away_device(service)
         certificate = service.provider_certificate()
@@ -169,7 +169,7 @@ class TestTheEnd:
             busy.wait_for_close()
         assert service.process.wait(timeout=20) == 0
 
-    def test_a_request_that_never_ends_does_not_hold_a_stop(self, fresh):
+    def test_an_endless_request_does_not_delay_a_stop(self, fresh):
         service = fresh("--grace-period", "1s").start()
         device = away_device(service)
         with Provider(service, service.provider_certificate()) as provider:
@@ -177,7 +177,7 @@ class TestTheEnd:
             provider.ping()
             assert service.stop(timeout=8) == 0
 
-    def test_a_stop_loses_nothing_that_was_accepted(self, fresh):
+    def test_a_stop_loses_no_accepted_notification(self, fresh):
         service = fresh().start()
         devices = [away_device(service) for _ in range(4)]
         certificate = service.provider_certificate()
@@ -210,14 +210,14 @@ class TestTheEnd:
             assert int(goaway.error_code) == 1
             provider.wait_for_close()
 
-    def test_a_device_stays_connected_when_its_provider_goes(self, shared, parties):
+    def test_a_device_stays_connected_when_its_provider_disconnects(self, shared, parties):
         with listening_device(shared) as device:
             for _ in range(3):
                 with parties.provider("key") as provider:
                     assert_accepted(provider.push(device.token))
                 device.next()
 
-    def test_a_provider_revoked_is_served_no_more(self, shared):
+    def test_a_revoked_provider_is_disconnected(self, shared):
         key = shared.provider_key("com.example.revoked", team="REVOKED001")
         token = away_device(shared, "com.example.revoked").token
         with Provider(shared, key=key, topic="com.example.revoked") as provider:

@@ -27,9 +27,9 @@ class Attacker:
     """A connection that sends frames as fast as they are taken."""
 
     def __init__(self, service, certificate, settings=None):
-        self.socket = connect_tls(service.doors["api"], tls_context(service.ca, certificate))
+        self.socket = connect_tls(service.listeners["api"], tls_context(service.ca, certificate))
         self.received = b""
-        #: How long it took until the service closed the connection.
+        #: The time until the service closed the connection.
         self.took = None
         hello = frames.SettingsFrame(0, settings=settings or {})
         self.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + hello.serialize())
@@ -232,7 +232,7 @@ def serve_while(parties, attack):
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
-def test_a_flood_is_cut_off(parties, attack):
+def test_a_flood_closes_the_connection(parties, attack):
     attacker = Attacker(parties.service, parties.certificate)
     assert serve_while(parties, lambda: attacker.flood(attack(), seconds=20)), "the attacker was not cut off"
     print(f"{attack.__name__}: closed after {attacker.took:.2f} s")
@@ -242,25 +242,25 @@ def test_a_flood_is_cut_off(parties, attack):
 
 
 @pytest.mark.parametrize("attack", [pings, settings, rapid_resets], ids=lambda attack: attack.__name__)
-def test_a_flood_is_cut_off_although_nothing_is_read(parties, attack):
+def test_a_flood_without_reading_closes_the_connection(parties, attack):
     attacker = Attacker(parties.service, parties.certificate)
     assert serve_while(parties, lambda: attacker.flood(attack(), seconds=40, reads=False)), "the attacker was not cut off"
 
 
 @pytest.mark.parametrize("attack", [pings, rapid_resets, hpack_bombs], ids=lambda attack: attack.__name__)
-def test_a_flood_of_somebody_unknown_is_cut_off(parties, attack):
+def test_a_flood_of_an_unknown_provider_closes_the_connection(parties, attack):
     attacker = Attacker(parties.service, None)
     assert serve_while(parties, lambda: attacker.flood(attack(), seconds=20)), "the attacker was not cut off"
 
 
-def test_large_headers_are_read_and_forgotten(parties):
+def test_large_headers_are_discarded_after_reading(parties):
     attacker = Attacker(parties.service, parties.certificate)
     serve_while(parties, lambda: attacker.flood(itertools.islice(large_headers(), 2000), seconds=5))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("certificate", [True, False])
-def test_answers_that_nobody_takes_are_not_kept(parties, certificate):
+def test_unread_answers_are_not_buffered_without_limit(parties, certificate):
     """A window of zero for every stream: the answers' bodies cannot be sent."""
 
     def requests():

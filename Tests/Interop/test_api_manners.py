@@ -1,4 +1,4 @@
-"""The manners of a good HTTP/2 server, a test for each, by clients from elsewhere: h2, nghttp, curl.
+"""The conventions of HTTP/2 servers, with clients of others: h2, nghttp, curl.
 
 What `test_api_connection.py` shows already (stream limits, PING, HPACK, padding, stopping) is not shown again here.
 """
@@ -25,7 +25,7 @@ def device(shared):
 
 
 class TestSettings:
-    def test_they_are_those_of_apns(self, parties):
+    def test_the_settings_are_those_of_apns(self, parties):
         with parties.provider() as provider:
             settings = provider.wait_for_settings()
             assert settings[SettingCodes.HEADER_TABLE_SIZE] == 4096
@@ -34,12 +34,12 @@ class TestSettings:
             assert settings[SettingCodes.MAX_FRAME_SIZE] == 16_384
             assert settings[SettingCodes.MAX_HEADER_LIST_SIZE] == 8000
 
-    def test_they_come_before_the_client_has_said_a_word(self, parties):
+    def test_the_settings_come_before_any_request(self, parties):
         with parties.provider() as provider:
             # `Provider` says its preface and waits; nothing else was sent when these came.
             assert provider.wait_for_settings()
 
-    def test_the_clients_own_may_change_at_any_time(self, parties):
+    def test_client_settings_may_change_at_any_time(self, parties):
         with parties.provider() as provider:
             for table in (0, 4096, 65_536, 1):
                 provider.h2.update_settings({SettingCodes.HEADER_TABLE_SIZE: table})
@@ -48,12 +48,12 @@ class TestSettings:
                 assert_accepted(provider.push(parties.token))
 
 
-class TestIdleness:
+class TestIdleTimeout:
     @pytest.fixture
     def service(self, fresh):
         return fresh("--provider-idle", "5s").start()
 
-    def test_a_silent_connection_is_told_idle_timeout_and_closed(self, service):
+    def test_a_silent_connection_is_closed_with_idle_timeout(self, service):
         certificate, begin = service.provider_certificate(), time.monotonic()
         with Provider(service, certificate) as provider:
             provider.wait_for_settings()
@@ -62,7 +62,7 @@ class TestIdleness:
             assert time.monotonic() - begin >= 5
             provider.wait_for_close()
 
-    def test_one_that_pings_is_not_silent(self, service):
+    def test_a_pinging_connection_is_not_idle(self, service):
         with Provider(service, service.provider_certificate()) as provider:
             for _ in range(8):
                 provider.ping()
@@ -70,7 +70,7 @@ class TestIdleness:
             assert provider.goaways == []
             assert provider.push("00").status == 400
 
-    def test_one_that_waits_for_an_answer_is_not_idle(self, fresh):
+    def test_a_connection_with_an_open_request_is_not_idle(self, fresh):
         service = fresh("--provider-idle", "5s", "--drill", "latency --latency 9s --for 1m").start()
         device = away_device(service)
         with Provider(service, service.provider_certificate(), timeout=20) as provider:
@@ -78,7 +78,7 @@ class TestIdleness:
 
 
 class TestCertificates:
-    def test_a_wrong_one_is_told_after_settings_and_nothing_was_done_for_it(self, parties, fresh):
+    def test_a_wrong_certificate_gets_goaway_after_settings(self, parties, fresh):
         """APNs shakes hands, exchanges SETTINGS, and says in GOAWAY what is wrong with the certificate."""
         sandbox = parties.service.provider_certificate(environment="sandbox")
         with Provider(parties.service, sandbox) as provider:
@@ -90,7 +90,7 @@ class TestCertificates:
         with Provider(parties.service, sandbox, name="sandbox.localhost") as provider:
             assert provider.push("00").status == 400
 
-    def test_a_request_that_came_with_it_is_not_answered(self, parties):
+    def test_a_request_with_a_wrong_certificate_is_not_answered(self, parties):
         certificate = parties.service.provider_certificate(environment="sandbox")
         with Provider(parties.service, certificate) as provider:
             stream = provider.send(parties.token)
@@ -100,28 +100,28 @@ class TestCertificates:
 
 
 class TestRequests:
-    def test_one_without_a_length_is_served(self, parties):
+    def test_a_request_without_content_length_is_served(self, parties):
         with parties.provider() as provider:
             assert_accepted(provider.push(parties.token))
 
-    def test_one_with_its_length_is_served(self, parties):
+    def test_a_request_with_content_length_is_served(self, parties):
         with parties.provider() as provider:
             body = json.dumps(HELLO).encode()
             assert_accepted(provider.push(parties.token, body, content_length=len(body)))
 
     @pytest.mark.parametrize("length", [1, 10_000])
-    def test_one_with_a_wrong_length_fails_alone(self, parties, length):
+    def test_a_wrong_content_length_fails_only_its_request(self, parties, length):
         with parties.provider() as provider:
             answer = provider.push(parties.token, b"{\"aps\":{}}", content_length=length)
             assert answer.reset == 1
             assert_accepted(provider.push(parties.token))
 
-    def test_an_expectation_is_no_obstacle(self, parties):
+    def test_an_expect_header_is_accepted(self, parties):
         """Java's client sends it; the body follows whether it is told to continue or not."""
         with parties.provider() as provider:
             assert_accepted(provider.push(parties.token, expect="100-continue"))
 
-    def test_header_fields_never_to_be_indexed_among_others(self, parties):
+    def test_never_indexed_header_fields_are_accepted(self, parties):
         with parties.provider() as provider:
             id = new_id()
             fields = [
@@ -151,14 +151,14 @@ class TestNghttp:
         ],
         ids=lambda options: " ".join(options),
     )
-    def test_it_sends_a_notification_in_every_form(self, shared, parties, device, tmp_path, options):
+    def test_nghttp_sends_a_notification_in_every_form(self, shared, parties, device, tmp_path, options):
         body = tmp_path / "payload.json"
         body.write_text(PAYLOAD)
         result = subprocess.run(
             [
                 "nghttp", "--verbose", "--no-verify-peer", "--timeout=20", f"--cert={parties.certificate}",
                 f"--key={parties.certificate}", f"--data={body}", f"--header=apns-topic: {TOPIC}", *options,
-                f"https://127.0.0.1:{shared.doors['api']}/3/device/{device.token}",
+                f"https://127.0.0.1:{shared.listeners['api']}/3/device/{device.token}",
             ],
             capture_output=True, text=True, timeout=60, errors="replace",
         )
@@ -166,12 +166,12 @@ class TestNghttp:
         assert ":status: 200" in result.stdout
         assert device.next().payload.decode() == PAYLOAD
 
-    def test_header_fields_without_end_are_not_read(self, shared, parties, device):
+    def test_endless_header_fields_are_not_read(self, shared, parties, device):
         """nghttp's --continuation adds fields of more than 64 KiB: four times what is read."""
         result = subprocess.run(
             [
                 "nghttp", "--verbose", "--no-verify-peer", "--timeout=20", "--continuation", f"--cert={parties.certificate}",
-                f"--key={parties.certificate}", f"https://127.0.0.1:{shared.doors['api']}/3/device/{device.token}",
+                f"--key={parties.certificate}", f"https://127.0.0.1:{shared.listeners['api']}/3/device/{device.token}",
             ],
             capture_output=True, text=True, timeout=60, errors="replace",
         )
@@ -184,7 +184,7 @@ class TestNghttp:
             [
                 "nghttp", "--verbose", "--no-verify-peer", "--timeout=20", f"--cert={parties.certificate}", "--multiply=100",
                 f"--key={parties.certificate}", f"--data={body}", f"--header=apns-topic: {TOPIC}",
-                f"https://127.0.0.1:{shared.doors['api']}/3/device/{parties.token}",
+                f"https://127.0.0.1:{shared.listeners['api']}/3/device/{parties.token}",
             ],
             capture_output=True, text=True, timeout=60,
         )
@@ -192,13 +192,13 @@ class TestNghttp:
 
 
 class TestCurl:
-    def test_an_expectation_and_an_unknown_length(self, shared, parties, device):
+    def test_an_expect_header_and_an_unknown_length(self, shared, parties, device):
         result = subprocess.run(
             [
                 "curl", "--silent", "--show-error", "--max-time", "20", "--cacert", str(shared.ca), "--http2", "--cert",
                 str(parties.certificate), "--header", "Expect: 100-continue", "--header", "Content-Length:", "--data", "@-",
                 "--header", f"apns-topic: {TOPIC}", "--write-out", "%{http_code}",
-                f"https://localhost:{shared.doors['api']}/3/device/{device.token}",
+                f"https://localhost:{shared.listeners['api']}/3/device/{device.token}",
             ],
             input=PAYLOAD, capture_output=True, text=True, timeout=60,
         )
@@ -207,7 +207,7 @@ class TestCurl:
 
 
 class TestStopping:
-    def test_what_comes_while_it_stops_is_told_shutdown(self, fresh):
+    def test_requests_during_a_stop_get_shutdown(self, fresh):
         # An answer that waits keeps the connection open while the service stops.
         service = fresh("--grace-period", "10s").start()
         device = away_device(service)

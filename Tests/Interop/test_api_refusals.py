@@ -1,4 +1,4 @@
-"""Every refusal that one request can provoke, and which of two faults a provider is told of."""
+"""Every refusal of a single request, and the order of the checks."""
 
 import itertools
 
@@ -65,7 +65,7 @@ def stranger(parties):
     return f"bearer {provider_token((path, 'ZZZZZZZZZZ', team))}"
 
 
-#: In the order of validation: the earlier of two faults is the one that the provider is told of.
+#: In the order of validation: the refusal names the earlier of two faults.
 FAULTS = {
     "MethodNotAllowed": fault("method", 405, method="GET"),
     "BadPath": fault("path", 404, path="/3/devices/" + UNKNOWN_TOKEN),
@@ -140,7 +140,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("earlier", FAULTS)
-def test_of_two_faults_the_earlier_is_told(parties, earlier):
+def test_the_first_of_two_faults_is_reported(parties, earlier):
     for later in [later for first, later in PAIRS if first == earlier]:
         request, answer = faulty(parties, "key", earlier, later)
         named = FAULTS[earlier][1], earlier
@@ -150,13 +150,13 @@ def test_of_two_faults_the_earlier_is_told(parties, earlier):
 
 
 @pytest.mark.parametrize("earlier", [name for name in FAULTS if name not in OF_TOKENS])
-def test_of_two_faults_the_earlier_is_told_to_a_provider_with_a_certificate(parties, earlier):
+def test_the_first_of_two_faults_is_reported_with_a_certificate(parties, earlier):
     for later in [later for first, later in PAIRS if first == earlier and later not in OF_TOKENS]:
         _, answer = faulty(parties, "certificate", earlier, later)
         assert (answer.status, answer.reason) == (FAULTS[earlier][1], earlier), f"{earlier} together with {later}"
 
 
-def test_the_second_change_of_provider_token_is_one_too_many(parties):
+def test_the_second_change_of_provider_token_is_refused(parties):
     tokens = [f"bearer {provider_token(parties.key, age=age)}" for age in (30, 20, 10)]
     with Provider(parties.service) as provider:
         assert_accepted(provider.push(parties.token, authorization=tokens[0]))
@@ -168,7 +168,7 @@ def test_the_second_change_of_provider_token_is_one_too_many(parties):
         assert_accepted(provider.push(parties.token, authorization=tokens[1]))
 
 
-def test_a_removed_app_is_told_with_the_time_of_its_death(parties):
+def test_a_removed_app_is_reported_with_its_removal_time(parties):
     before, after = parties.died
     for kind in KINDS:
         with parties.provider(kind) as provider:
@@ -179,7 +179,7 @@ def test_a_removed_app_is_told_with_the_time_of_its_death(parties):
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "post"])
-def test_only_posts_are_taken(parties, method):
+def test_only_post_is_allowed(parties, method):
     with Provider(parties.service) as provider:
         answer = provider.push("", None, method=method, topic=None)
     assert answer.status == 405
@@ -203,19 +203,19 @@ def test_a_very_long_path_is_refused_and_the_connection_lives(parties):
     "token",
     ["0", "zz" * 32, UNKNOWN_TOKEN[:-1], UNKNOWN_TOKEN[:-2], UNKNOWN_TOKEN + "00", "00" * 100, "%20", "é", "0" * 500],
 )
-def test_what_is_no_token_is_a_bad_one(parties, token):
+def test_a_malformed_device_token_is_bad(parties, token):
     with parties.provider() as provider:
         assert_refused(provider.push(token), 400, "BadDeviceToken")
 
 
-def test_a_token_with_one_bit_changed_does_not_open(parties):
+def test_a_device_token_with_one_bit_changed_is_bad(parties):
     with parties.provider() as provider:
         for position in range(0, 256, 5):
             changed = f"{int(parties.token, 16) ^ 1 << position:064x}"
             assert_refused(provider.push(changed), 400, "BadDeviceToken")
 
 
-def test_a_token_may_be_written_in_capitals(parties):
+def test_a_device_token_may_be_in_capitals(parties):
     with parties.provider() as provider:
         assert_accepted(provider.push(parties.token.upper()))
 
@@ -240,33 +240,33 @@ def test_a_doubled_header_is_refused(parties, name, same):
     assert (answer.status, answer.reason) == (400, "DuplicateHeaders")
 
 
-def test_headers_that_apns_does_not_know_may_be_doubled(parties):
+def test_unknown_headers_may_be_doubled(parties):
     headers = [("user-agent", "a"), ("user-agent", "b"), ("x-custom", "1"), ("x-custom", "1"), ("content-length", "25")]
     with parties.provider() as provider:
         assert_accepted(provider.push(parties.token, headers=headers))
 
 
 @pytest.mark.parametrize("value", ["", "x", "7b" * 16, "{%s}", "%s ", "%s0", "urn:uuid:%s", "é", "\x01"])
-def test_what_is_no_uuid_is_a_bad_message_id(parties, value):
+def test_a_malformed_uuid_is_a_bad_message_id(parties, value):
     with parties.provider() as provider:
         answer = provider.push(parties.token, id=value % new_id() if "%s" in value else value)
         assert_refused(answer, 400, "BadMessageId")
 
 
 @pytest.mark.parametrize("value", ["", "x", "-1", "1.5", "+1", "0x10", " ", "1e9", "9" * 30, "1\x7f", "é"])
-def test_what_is_no_time_is_a_bad_expiration(parties, value):
+def test_a_malformed_time_is_a_bad_expiration(parties, value):
     with parties.provider() as provider:
         assert_refused(provider.push(parties.token, expiration=value), 400, "BadExpirationDate")
 
 
 @pytest.mark.parametrize("value", ["", "0", "2", "9", "11", "-5", "10.0", "high", "1\x00"])
-def test_a_priority_that_does_not_exist_is_a_bad_one(parties, value):
+def test_an_unknown_priority_is_bad(parties, value):
     with parties.provider() as provider:
         assert_refused(provider.push(parties.token, priority=value), 400, "BadPriority")
 
 
 @pytest.mark.parametrize("value", ["", "telegram", "alert,background", "alert\t!"])
-def test_a_push_type_that_does_not_exist_is_invalid(parties, value):
+def test_an_unknown_push_type_is_invalid(parties, value):
     with parties.provider() as provider:
         assert_refused(provider.push(parties.token, push_type=value), 400, "InvalidPushType")
 
@@ -275,12 +275,12 @@ def test_a_push_type_that_does_not_exist_is_invalid(parties, value):
     "value",
     ["com.example.chat/x", "com.example..chat", ".com.example", "com.example.", "+", "#", "com/#", "a b", "ü", "x" * 201],
 )
-def test_what_can_be_no_topic_is_a_bad_one(parties, value):
+def test_a_malformed_topic_is_bad(parties, value):
     with parties.provider("key") as provider:
         assert_refused(provider.push(parties.token, topic=value), 400, "BadTopic")
 
 
-def test_an_empty_body_is_told_from_an_empty_object(parties):
+def test_an_empty_body_is_distinguished_from_an_empty_object(parties):
     with parties.provider() as provider:
         assert_refused(provider.push(parties.token, None), 400, "PayloadEmpty")
         assert_refused(provider.push(parties.token, b""), 400, "PayloadEmpty")
@@ -288,7 +288,7 @@ def test_an_empty_body_is_told_from_an_empty_object(parties):
 
 
 class TestTopicsOfCredentials:
-    def test_a_certificate_of_one_topic_stands_for_it(self, parties):
+    def test_a_certificate_of_one_topic_implies_it(self, parties):
         with parties.provider() as provider:
             assert_accepted(provider.push(parties.token, topic=None))
 
@@ -298,17 +298,17 @@ class TestTopicsOfCredentials:
             assert_accepted(provider.push(parties.token))
             assert_accepted(provider.push(parties.other_token, topic=OTHER))
 
-    def test_a_certificate_serves_its_topics_only(self, parties):
+    def test_a_certificate_serves_only_its_topics(self, parties):
         with parties.provider() as provider:
             assert_refused(provider.push(parties.other_token, topic=OTHER), 400, "TopicDisallowed")
             assert_refused(provider.push(parties.token, topic=f"{TOPIC}.voip"), 400, "TopicDisallowed")
 
-    def test_a_key_of_a_topic_serves_it_only(self, parties):
+    def test_a_key_of_one_topic_serves_only_it(self, parties):
         with Provider(parties.service, key=parties.key_for_other) as provider:
             assert_accepted(provider.push(parties.other_token, topic=OTHER))
             assert_refused(provider.push(parties.token, topic=TOPIC), 400, "TopicDisallowed")
 
-    def test_a_key_of_a_team_serves_what_no_other_team_names(self, parties):
+    def test_a_team_key_serves_all_but_topics_of_other_teams(self, parties):
         with parties.provider("key") as provider:
             assert_accepted(provider.push(parties.token))
             assert_accepted(provider.push(parties.other_token, topic=OTHER))
@@ -325,11 +325,11 @@ class TestTopicsOfCredentials:
 
 
 class TestEnvironments:
-    def test_a_token_means_nothing_in_the_other_environment(self, parties):
+    def test_a_device_token_is_bad_in_the_other_environment(self, parties):
         with parties.provider("key", name="sandbox.localhost") as provider:
             assert_refused(provider.push(parties.token), 400, "BadDeviceToken")
 
-    def test_the_authority_decides_where_the_handshake_named_nobody(self, parties):
+    def test_the_authority_header_selects_the_environment_without_sni(self, parties):
         with parties.provider("key", name="127.0.0.1") as provider:
             assert_accepted(provider.push(parties.token))
             sandbox = provider.push(parties.token, authority="api.development.push.apple.com")
@@ -344,7 +344,7 @@ class TestEnvironments:
         with Provider(parties.service, key=parties.key_for_sandbox, name="sandbox.localhost") as provider:
             assert_refused(provider.push(UNKNOWN_TOKEN), 400, "BadDeviceToken")
 
-    def test_a_certificate_of_the_other_environment_is_sent_away(self, parties):
+    def test_a_certificate_of_the_other_environment_is_disconnected(self, parties):
         certificate = parties.service.provider_certificate(TOPIC, environment="sandbox")
         with Provider(parties.service, certificate) as provider:
             goaway = provider.wait_for_goaway()
@@ -356,7 +356,7 @@ class TestEnvironments:
 class TestExplanations:
     """`herald-explain: 1` asks for the reason in words."""
 
-    def test_a_refusal_says_why_in_a_second_field(self, parties):
+    def test_a_refusal_has_an_explanation_field(self, parties):
         with parties.provider() as provider:
             answer = provider.push(UNKNOWN_TOKEN, explain=1)
         assert (answer.status, answer.reason) == (400, "BadDeviceToken")
@@ -365,7 +365,7 @@ class TestExplanations:
         assert isinstance(words, str) and " " in words
         assert answer.frames == [(len(answer.body), True)] and len(answer.body) < 1024
 
-    def test_a_success_says_why_in_a_header(self, parties):
+    def test_a_success_has_an_explanation_header(self, parties):
         with parties.provider() as provider:
             explained = provider.push(parties.token, explain=1)
             plain = provider.push(parties.token)

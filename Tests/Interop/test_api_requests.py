@@ -1,4 +1,4 @@
-"""What a request may say: sizes, kinds, times, priorities, identifiers, and what each of them does."""
+"""The fields of a request and their effects: sizes, push types, expirations, priorities, identifiers."""
 
 import json
 import time
@@ -39,7 +39,7 @@ def payload_of(size):
 
 
 def received(device, id):
-    """What the device received of one notification; everything before it is passed over."""
+    """The message that the device received for a notification; earlier messages are skipped."""
     while True:
         message = device.next()
         if message.id == id.lower():
@@ -65,18 +65,18 @@ class TestSizes:
         assert_refused(refused, 413, "PayloadTooLarge")
 
     @pytest.mark.parametrize("size", [5121, 16384, 60_000])
-    def test_a_body_far_too_large_is_refused_without_a_reset(self, provider, device, size):
+    def test_a_far_too_large_body_is_refused_without_a_reset(self, provider, device, size):
         answer = provider.push(device.token, payload_of(size))
         assert_refused(answer, 413, "PayloadTooLarge")
         assert answer.reset is None
         assert_accepted(provider.push(device.token))
 
-    def test_a_body_without_end_is_cut_off_and_the_connection_lives(self, provider, device):
+    def test_an_endless_body_is_reset_and_the_connection_stays(self, provider, device):
         answer = provider.push(device.token, payload_of(3_000_000))
         assert (answer.status, answer.reason) == (413, "PayloadTooLarge")
         assert_accepted(provider.push(device.token))
 
-    def test_a_payload_in_many_frames_is_one(self, provider, device):
+    def test_a_payload_in_many_frames_is_joined(self, provider, device):
         id = new_id()
         stream = provider.send(device.token, None, id=id, end=False)
         body = payload_of(500)
@@ -110,10 +110,10 @@ class TestPayloads:
     ]
 
     @pytest.mark.parametrize("payload", NOT_OBJECTS)
-    def test_what_is_no_json_object_is_refused(self, provider, device, payload):
+    def test_a_payload_without_a_json_object_is_refused(self, provider, device, payload):
         assert_refused(provider.push(device.token, payload), 400, "BadPayload")
 
-    def test_a_setting_accepts_it_and_the_journal_says_what_became_of_it(self, fresh):
+    def test_a_setting_accepts_any_payload_and_the_journal_records_it(self, fresh):
         service = fresh("--accept-non-json").start()
         key = service.provider_key()
         with listening_device(service) as device, Provider(service, key=key) as provider:
@@ -130,7 +130,7 @@ class TestPayloads:
 
 class TestPushTypes:
     @pytest.mark.parametrize("push_type", SUFFIXES)
-    def test_each_kind_arrives_under_its_topic(self, provider, device, push_type):
+    def test_each_push_type_arrives_under_its_topic(self, provider, device, push_type):
         topic = TOPIC + SUFFIXES[push_type]
         message = deliver(provider, device, topic=topic, push_type=push_type, priority=5)
         assert message.topic == f"apps/{topic}"
@@ -138,11 +138,11 @@ class TestPushTypes:
         assert message.json == HELLO
 
     @pytest.mark.parametrize("push_type", [kind for kind, suffix in SUFFIXES.items() if suffix])
-    def test_a_kind_with_a_suffix_is_not_sent_to_a_topic_without_it(self, provider, device, push_type):
+    def test_a_push_type_with_a_suffix_needs_the_suffixed_topic(self, provider, device, push_type):
         answer = provider.push(device.token, push_type=push_type)
         assert_refused(answer, 400, "TopicDisallowed")
 
-    def test_a_request_need_not_say_its_kind(self, provider, device):
+    def test_the_push_type_header_is_optional(self, provider, device):
         assert deliver(provider, device).property("apns-push-type") == "alert"
 
     def test_each_topic_has_a_token_of_its_own(self, device):
@@ -154,10 +154,10 @@ class TestPriorities:
     def test_a_priority_reaches_the_device(self, provider, device, priority):
         assert deliver(provider, device, priority=priority).property("apns-priority") == str(priority)
 
-    def test_without_one_it_is_ten(self, provider, device):
+    def test_the_default_priority_is_ten(self, provider, device):
         assert deliver(provider, device).property("apns-priority") == "10"
 
-    def test_a_background_notification_has_not_ten(self, shared, provider):
+    def test_a_background_notification_with_priority_ten_is_refused(self, shared, provider):
         background = {"payload": {"aps": {"content-available": 1}}, "push_type": "background"}
         # A device of its own: more than three of the kind would wait.
         with listening_device(shared) as device:
@@ -170,17 +170,17 @@ class TestPriorities:
 
 
 class TestExpiration:
-    def test_a_connected_device_gets_it_whatever_the_time(self, provider, device):
+    def test_a_connected_device_gets_a_notification_with_any_expiration(self, provider, device):
         now = int(time.time())
         kept = {None: THIRTY_DAYS, now + 3600: 3600, now + 365 * 86400: THIRTY_DAYS, 253402300799: THIRTY_DAYS}
         for expiration in (0, 1, 300, now - 1, *kept):
             message = deliver(provider, device, expiration=expiration)
             longest = kept.get(expiration, 0)
-            # What is not stored has no expiry; of the others it is what is left.
+            # An unstored message has no expiry; for others it is the remaining time.
             assert longest - 10 <= message.expiry <= longest, expiration
 
     @pytest.mark.parametrize("offset", [None, 3600, 365 * 86400])
-    def test_one_with_a_future_waits_for_an_absent_device(self, parties, provider, offset):
+    def test_an_unexpired_notification_waits_for_an_absent_device(self, parties, provider, offset):
         device = away_device(parties.service)
         expiration = None if offset is None else int(time.time()) + offset
         id = new_id()
@@ -190,7 +190,7 @@ class TestExpiration:
             longest = min(offset or THIRTY_DAYS, THIRTY_DAYS)
             assert longest - 30 <= message.expiry <= longest
 
-    def test_one_without_a_future_is_not_stored_and_replaces_nothing(self, parties, provider):
+    def test_an_expired_notification_is_not_stored_and_replaces_nothing(self, parties, provider):
         device = away_device(parties.service)
         stored = new_id()
         assert_accepted(provider.push(device.token, id=stored), stored)
@@ -202,7 +202,7 @@ class TestExpiration:
         assert len(device.messages) == 2
 
     @pytest.mark.parametrize("offset", [60, None], ids=["after its time", "after thirty days"])
-    def test_one_that_expires_while_it_waits_is_not_delivered(self, fresh, offset):
+    def test_a_notification_that_expires_in_storage_is_not_delivered(self, fresh, offset):
         service = fresh("--clock", "adjustable").start()
         device = away_device(service)
         id = new_id()
@@ -223,13 +223,13 @@ class TestCollapseIdentifiers:
         assert f"apns-collapse-id:{value}" in message.properties
 
     @pytest.mark.parametrize("value", ["x" * 65, "ü" * 33, "ü" * 32 + "x", "👋" * 17, "x" * 5000], ids=ascii)
-    def test_more_than_64_bytes_are_too_many(self, provider, device, value):
+    def test_more_than_64_bytes_are_refused(self, provider, device, value):
         assert_refused(provider.push(device.token, collapse_id=value), 400, "BadCollapseId")
 
-    def test_without_one_none_arrives(self, provider, device):
+    def test_no_collapse_identifier_is_invented(self, provider, device):
         assert "apns-collapse-id" not in deliver(provider, device).properties
 
-    def test_a_connected_device_gets_all_of_one_identifier(self, provider, device):
+    def test_a_connected_device_gets_all_notifications_of_one_identifier(self, provider, device):
         first, second = (deliver(provider, device, {"n": n}, collapse_id="same").json for n in (1, 2))
         assert (first, second) == ({"n": 1}, {"n": 2})
 
@@ -247,25 +247,25 @@ class TestIdentifiers:
         assert_accepted(provider.push(device.token, id=id), id)
         assert_refused(provider.push("00", id=id), 400, "BadDeviceToken", id)
 
-    def test_one_that_the_service_makes_is_new_and_in_capitals(self, provider, device):
+    def test_a_generated_identifier_is_new_and_in_capitals(self, provider, device):
         ids = [provider.push(device.token).id for _ in range(5)] + [provider.push("00").id]
         assert all(UPPER_UUID.fullmatch(id) for id in ids)
         assert len(set(ids)) == 6
 
-    def test_it_reaches_the_device_and_the_journal(self, parties, provider, device):
+    def test_an_identifier_reaches_the_device_and_the_journal(self, parties, provider, device):
         answer = provider.push(device.token)
         message = received(device, answer.id)
         assert message.id == answer.id.lower()
         assert eventually(lambda: "delivered" in json.dumps(parties.service.journal(answer.id)))
 
-    def test_in_production_there_is_no_second_identifier(self, provider, device):
+    def test_production_answers_have_no_unique_identifier(self, provider, device):
         assert provider.push(device.token).unique_id is None
 
-    def test_in_the_sandbox_a_success_has_a_unique_one(self, fresh):
+    def test_sandbox_successes_have_a_unique_identifier(self, fresh):
         service = fresh("--environment", "sandbox").start()
         self.check_unique_identifiers(service)
 
-    def test_a_setting_adds_it_always(self, fresh):
+    def test_a_setting_adds_the_unique_identifier_always(self, fresh):
         service = fresh("--unique-id", "always").start()
         self.check_unique_identifiers(service)
 

@@ -1,4 +1,4 @@
-"""Provider tokens: what real clients send and must work, and what nobody may get in with."""
+"""Provider tokens: those of real clients are accepted, and invalid ones are refused."""
 
 import base64
 import hashlib
@@ -79,7 +79,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_what_clients_send_is_taken(parties, name):
+def test_tokens_of_common_libraries_are_accepted(parties, name):
     assert_accepted(push(parties, f"bearer {GOOD[name](parties.key)}"))
 
 
@@ -89,7 +89,7 @@ def test_the_scheme_is_compared_without_case(parties, scheme):
 
 
 @pytest.mark.parametrize("authorization", [None, "", "bearer", "bearer "])
-def test_no_token_is_a_missing_one(parties, authorization):
+def test_a_request_without_token_is_a_missing_token(parties, authorization):
     with Provider(parties.service) as provider:
         headers = [] if authorization is None else [("authorization", authorization)]
         assert_refused(provider.push(parties.token, headers=headers), 403, "MissingProviderToken")
@@ -225,7 +225,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_no_valid_token_is_refused(parties, name):
+def test_an_invalid_token_is_refused(parties, name):
     assert_refused(push(parties, f"bearer {BAD[name](parties.key)}"), 403, "InvalidProviderToken")
 
 
@@ -240,7 +240,7 @@ def test_an_old_token_with_a_bad_signature_is_invalid_before_it_is_old(parties):
     assert_refused(push(parties, f"bearer {head}.{base64url(bytes(range(64)))}"), 403, "InvalidProviderToken")
 
 
-def test_a_bad_token_spoils_neither_the_connection_nor_the_next_token(parties):
+def test_a_bad_token_affects_neither_the_connection_nor_the_next_token(parties):
     good = f"bearer {provider_token(parties.key)}"
     with Provider(parties.service) as provider:
         assert_refused(provider.push(parties.token, authorization="bearer x.y.z"), 403, "InvalidProviderToken")
@@ -263,7 +263,7 @@ def adjustable(fresh):
     return service, service.provider_key(), away_device(service).token
 
 
-def test_a_token_grows_old_on_an_open_connection(adjustable):
+def test_a_token_expires_on_an_open_connection(adjustable):
     service, key, token = adjustable
     with Provider(service, key=key) as provider:
         assert_accepted(provider.push(token))

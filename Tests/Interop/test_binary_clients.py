@@ -1,4 +1,4 @@
-"""Clients of the binary interface that others wrote while it was Apple's: pushjack, and PyAPNs (as apns3).
+"""Clients of the binary interface, written for Apple's: pushjack, and PyAPNs (as apns3).
 
 Both call `ssl.wrap_socket`, which Python has dropped since; a few lines put it back as it was: no verification, no name.
 """
@@ -40,11 +40,11 @@ class TestPushjack:
         pushjack = importlib.import_module("pushjack")
         client = pushjack.APNSClient(certificate=str(service.provider_certificate()), default_error_timeout=5)
         client.host = client.feedback_host = "127.0.0.1"
-        client.port, client.feedback_port = service.doors["binary"], service.doors["feedback"]
+        client.port, client.feedback_port = service.listeners["binary"], service.listeners["feedback"]
         yield client
         client.close()
 
-    def test_it_sends_and_goes_on_behind_each_bad_token(self, service, client):
+    def test_a_batch_is_resumed_after_each_bad_token(self, service, client):
         with listening_device(service) as device:
             answer = client.send(
                 [device.token, BAD_TOKEN, device.token, device.token, BAD_TOKEN], "hello", extra={"k": "v"}
@@ -69,7 +69,7 @@ class TestPushjack:
             assert message.property("apns-priority") == "5"
             assert 90 <= message.expiry <= 100
 
-    def test_it_reads_the_feedback_list(self, service, client):
+    def test_the_feedback_list_is_read(self, service, client):
         device = away_device(service)
         remove_app(device)
         (expired,) = client.get_expired_tokens()
@@ -84,8 +84,8 @@ class TestPyAPNs:
         apns3.wrap_socket = wrap_socket
         certificate = str(service.provider_certificate())
         apns = apns3.APNs(cert_file=certificate, key_file=certificate, **options)
-        for connection, door in (apns.gateway_server, "binary"), (apns.feedback_server, "feedback"):
-            connection.server, connection.port = "127.0.0.1", service.doors[door]
+        for connection, listener in (apns.gateway_server, "binary"), (apns.feedback_server, "feedback"):
+            connection.server, connection.port = "127.0.0.1", service.listeners[listener]
         return apns3, apns
 
     def test_the_simple_command(self, service):
@@ -124,7 +124,7 @@ class TestPyAPNs:
             # It means to send again what was behind the bad one, and fails at that by itself.
             gateway.force_close()
 
-    def test_it_reads_the_feedback_list(self, service):
+    def test_the_feedback_list_is_read(self, service):
         _, apns = self.connect(service)
         device = away_device(service)
         remove_app(device)

@@ -29,7 +29,7 @@ def device(shared):
 
 class TestNotifications:
     @pytest.mark.parametrize("form", ["simple", "enhanced", "framed"])
-    def test_every_command_reaches_the_device_and_is_answered_by_silence(self, binary, device, form):
+    def test_every_command_reaches_the_device_and_success_is_silent(self, binary, device, form):
         payload = json.dumps({"aps": {"alert": form}}).encode()
         binary.send(
             {
@@ -53,7 +53,7 @@ class TestNotifications:
         binary.send(frame(*items[shift:], *items[:shift]))
         assert device.next().property("apns-priority") == "5"
 
-    def test_an_unknown_item_is_passed_over(self, binary, device):
+    def test_an_unknown_item_is_ignored(self, binary, device):
         binary.send(frame((77, b"?"), (1, bytes.fromhex(device.token)), (2, PAYLOAD)))
         assert device.next().payload == PAYLOAD
 
@@ -63,7 +63,7 @@ class TestNotifications:
         assert device.next().payload == PAYLOAD
         assert binary.is_silent()
 
-    def test_a_payload_of_2048_bytes_is_taken(self, binary, device):
+    def test_a_payload_of_2048_bytes_is_accepted(self, binary, device):
         payload = b'{"x":"' + b"y" * 2040 + b'"}'
         assert len(payload) == 2048
         for notification in simple(device.token, payload), enhanced(1, device.token, payload), framed(2, device.token, payload):
@@ -84,7 +84,7 @@ class TestNotifications:
         assert len(device.messages) == 1
 
     @pytest.mark.parametrize("notification", [lambda t: simple(t), lambda t: framed(1, t)], ids=["simple", "framed"])
-    def test_one_without_expiration_is_stored_for_thirty_days(self, shared, binary, notification):
+    def test_a_notification_without_expiration_is_stored_for_thirty_days(self, shared, binary, notification):
         device = away_device(shared)
         binary.send(notification(device.token))
         lines = lambda: [line["state"] for line in shared.journal("--device", device.id)]
@@ -92,13 +92,13 @@ class TestNotifications:
         with device.start():
             assert device.next().expiry > 29 * 86_400
 
-    def test_the_name_decides_the_environment(self, shared, parties):
+    def test_the_server_name_selects_the_environment(self, shared, parties):
         production, sandbox = away_device(shared), Binary(shared, parties.certificate, name="sandbox.localhost")
         with sandbox:
             sandbox.send(framed(1, production.token))
             assert sandbox.answer() == (8, 1)
 
-    def test_of_several_topics_the_subjects_counts(self, shared, parties):
+    def test_the_topic_of_the_subject_counts(self, shared, parties):
         with Binary(shared, parties.certificate_of_many) as first:
             first.send(framed(1, parties.token))
             assert first.is_silent()
@@ -147,20 +147,20 @@ class TestErrors:
             frame((1, b"x" * 32), (2, PAYLOAD), (3, b"short")), struct.pack(">BI", 2, 3) + b"\1\xff\xff",
         ],
     )
-    def test_what_cannot_be_parsed_is_a_protocol_error_of_no_notification(self, binary, data):
+    def test_an_unparsable_frame_is_a_protocol_error_without_identifier(self, binary, data):
         binary.send(data)
         assert binary.answer() == (128, 0)
 
-    def test_a_frame_without_identifier_is_answered_with_0(self, binary):
+    def test_a_frame_without_identifier_is_answered_with_identifier_0(self, binary):
         binary.send(framed(None, BAD_TOKEN))
         assert binary.answer() == (8, 0)
 
     @pytest.mark.parametrize("token", ["", "00", BAD_TOKEN])
-    def test_the_simple_command_is_closed_without_a_word(self, binary, token):
+    def test_the_simple_command_is_closed_without_an_answer(self, binary, token):
         binary.send(simple(token))
         assert binary.answer() is None
 
-    def test_the_simple_command_with_a_long_payload_is_closed_without_a_word(self, binary, parties):
+    def test_the_simple_command_with_a_long_payload_is_closed_without_an_answer(self, binary, parties):
         binary.send(simple(parties.token, b" " * 2049))
         assert binary.answer() is None
 
@@ -170,7 +170,7 @@ class TestErrors:
                 connection.send(framed(9, token))
                 assert connection.answer() == (8, 9)
 
-    def test_a_certificate_without_a_topic_for_it(self, shared):
+    def test_a_certificate_without_a_matching_topic(self, shared):
         with Binary(shared, shared.provider_certificate(f"{TOPIC}.push-type.liveactivity")) as connection:
             connection.send(framed(9, BAD_TOKEN))
             assert connection.answer() == (3, 9)
@@ -190,7 +190,7 @@ class TestErrors:
 
 
 class TestOrder:
-    def test_of_ten_thousand_in_one_write_exactly_those_before_the_bad_one_are_accepted(self, fresh):
+    def test_exactly_the_notifications_before_a_bad_one_are_accepted(self, fresh):
         service = fresh().start()
         device = away_device(service)
         bad = 3200
@@ -200,7 +200,7 @@ class TestOrder:
             assert connection.answer() == (8, bad)
         assert accepted(service, TOPIC) == list(range(bad))
 
-    def test_what_is_still_sent_after_the_error_does_not_destroy_it(self, shared, parties):
+    def test_data_sent_after_the_error_does_not_destroy_the_answer(self, shared, parties):
         """A client that reads only once it has written everything, much more than any buffer holds."""
         with Binary(shared, parties.certificate, timeout=30) as connection:
             connection.send(framed(1, BAD_TOKEN))
@@ -208,7 +208,7 @@ class TestOrder:
                 connection.send(framed(2, BAD_TOKEN, b" " * 2048) * 10)
             assert connection.answer() == (8, 1)
 
-    def test_what_was_written_before_a_careless_end_is_accepted(self, fresh):
+    def test_notifications_before_an_abrupt_end_are_accepted(self, fresh):
         """No answer read, no end of TLS, right after the last byte."""
         service = fresh().start()
         device = away_device(service)
@@ -217,7 +217,7 @@ class TestOrder:
         connection.socket.close()
         eventually(lambda: accepted(service, TOPIC) == list(range(3000)))
 
-    def test_a_client_that_ends_its_side_still_gets_the_answer(self, shared, parties):
+    def test_a_half_closed_client_still_gets_the_answer(self, shared, parties):
         with Binary(shared, parties.certificate) as connection:
             connection.send(framed(1, parties.token) * 1000 + framed(2, BAD_TOKEN))
             connection.socket.shutdown(socket.SHUT_WR)
@@ -230,7 +230,7 @@ class TestOrder:
             plain.close()
             assert data[0] == 23 and len(data) > 6
 
-    def test_a_provider_that_reads_nothing_holds_nobody_up(self, shared, parties, device):
+    def test_a_provider_that_reads_nothing_delays_nobody(self, shared, parties, device):
         with Binary(shared, parties.certificate) as slow, Binary(shared, parties.certificate) as other:
             slow.send(framed(1, BAD_TOKEN))
             other.send(framed(2, device.token))
@@ -238,7 +238,7 @@ class TestOrder:
             assert slow.answer() == (8, 1)
 
 
-class TestEnds:
+class TestConnectionEnd:
     def test_a_stop_names_the_last_accepted_notification(self, fresh):
         service = fresh().start()
         device = away_device(service)
@@ -256,7 +256,7 @@ class TestEnds:
             assert unused.answer() is None
             assert simple_only.answer() is None
 
-    def test_a_stop_under_load_loses_nothing_behind_the_identifier(self, fresh):
+    def test_a_stop_under_load_loses_nothing_up_to_the_identifier(self, fresh):
         service = fresh().start()
         device = away_device(service)
         with Binary(service, service.provider_certificate(), timeout=30) as connection:
@@ -271,7 +271,7 @@ class TestEnds:
         assert accepted(service, TOPIC) == list(range(last + 1))
 
     @pytest.mark.slow
-    def test_half_a_frame_and_silence(self, shared, parties, binary):
+    def test_half_a_frame_is_timed_out(self, shared, parties, binary):
         binary.send(framed(5, parties.token) + framed(6, parties.token)[:-1])
         begun = time.monotonic()
         assert binary.answer() == (10, 5)
@@ -280,7 +280,7 @@ class TestEnds:
     def test_a_revoked_certificate_ends_the_connection(self, fresh):
         service = fresh().start()
         certificate = service.provider_certificate()
-        with Binary(service, certificate) as connection, Binary(service, certificate, door="binary") as second:
+        with Binary(service, certificate) as connection, Binary(service, certificate, listener="binary") as second:
             assert connection.is_silent()
             (entry,) = json.loads(herald("provider", "list", "--data", service.data, "--json").stdout)
             herald("provider", "revoke", entry["id"], "--data", service.data)
@@ -296,27 +296,27 @@ class TestEnds:
             advance(service, 400 * 86_400)
             wait_for_end(connection)
 
-    def test_a_certificate_of_the_other_environment_is_turned_away(self, shared):
+    def test_a_certificate_of_the_other_environment_is_refused(self, shared):
         certificate = shared.provider_certificate(environment="sandbox")
         with Binary(shared, certificate) as connection:
             assert connection.answer() is None
         with Binary(shared, certificate, name="sandbox.localhost") as connection:
             assert connection.is_silent()
 
-    def test_a_devices_certificate_is_no_providers(self, shared):
+    def test_a_device_certificate_is_refused(self, shared):
         path, _ = shared.device()
         with pytest.raises((ssl.SSLError, ConnectionError)):
             Binary(shared, path).rest()
 
-    @pytest.mark.parametrize("door", ["binary", "feedback"])
-    def test_without_certificate_the_connection_is_closed_in_order(self, shared, door):
-        with Binary(shared, door=door) as connection:
+    @pytest.mark.parametrize("listener", ["binary", "feedback"])
+    def test_a_connection_without_certificate_is_closed_cleanly(self, shared, listener):
+        with Binary(shared, listener=listener) as connection:
             connection.send(simple(BAD_TOKEN))
             assert connection.rest() == b""
 
 
 class TestApplesNames:
-    def test_the_doors_answer_to_them_each_in_its_environment(self, tmp_path):
+    def test_each_of_apples_names_selects_its_environment(self, tmp_path):
         data = tmp_path / "data"
         herald("init", "--as-apple", "--data", data)
         service = Service(data).start()
@@ -337,26 +337,26 @@ class TestApplesNames:
 
 
 class TestHTTP2:
-    """As at Apple since: who speaks HTTP/2 at these ports gets the provider API."""
+    """HTTP/2 on these ports is the provider API, as at Apple."""
 
-    @pytest.mark.parametrize("door", ["binary", "feedback"])
+    @pytest.mark.parametrize("listener", ["binary", "feedback"])
     @pytest.mark.parametrize("alpn", [("h2",), ()], ids=["alpn", "preface"])
     @pytest.mark.parametrize("kind", ["certificate", "key"])
-    def test_the_provider_api_is_here_too(self, shared, parties, door, alpn, kind):
+    def test_the_provider_api_is_served_on_these_ports(self, shared, parties, listener, alpn, kind):
         class Elsewhere:
-            ca, doors = shared.ca, {"api": shared.doors[door]}
+            ca, listeners = shared.ca, {"api": shared.listeners[listener]}
 
         credential = {"certificate": parties.certificate} if kind == "certificate" else {"key": parties.key}
         with Provider(Elsewhere, alpn=alpn, **credential) as provider:
             assert provider.push(parties.token).status == 200
             assert provider.push(BAD_TOKEN).reason == "BadDeviceToken"
 
-    def test_its_connections_stop_gracefully(self, fresh):
+    def test_http_2_connections_stop_gracefully(self, fresh):
         service = fresh().start()
         token = away_device(service).token
 
         class Elsewhere:
-            ca, doors = service.ca, {"api": service.doors["binary"]}
+            ca, listeners = service.ca, {"api": service.listeners["binary"]}
 
         with Provider(Elsewhere, certificate=service.provider_certificate()) as provider:
             assert provider.push(token).status == 200
@@ -366,9 +366,9 @@ class TestHTTP2:
 
 
 class TestWithOpenSSL:
-    def s_client(self, service, certificate, data, door="binary"):
+    def s_client(self, service, certificate, data, listener="binary"):
         command = [
-            "openssl", "s_client", "-connect", f"127.0.0.1:{service.doors[door]}", "-servername", "localhost",
+            "openssl", "s_client", "-connect", f"127.0.0.1:{service.listeners[listener]}", "-servername", "localhost",
             "-CAfile", str(service.ca), "-cert", str(certificate), "-key", str(certificate), "-quiet", "-no_ign_eof",
             "-verify_return_error",
         ]
@@ -384,13 +384,13 @@ class TestWithOpenSSL:
             process.wait(timeout=15)
         return answer
 
-    def test_the_error_response_comes_to_the_byte(self, shared, parties):
+    def test_the_error_response_is_exact(self, shared, parties):
         data = framed(0x01020304, parties.other_token)
         assert self.s_client(shared, parties.certificate, data).hex() == "080801020304"
 
     def test_an_empty_feedback_list_ends_at_once(self, shared, parties):
         certificate = shared.provider_certificate("com.example.nobody")
-        assert self.s_client(shared, certificate, b"", door="feedback") == b""
+        assert self.s_client(shared, certificate, b"", listener="feedback") == b""
 
     def test_the_handshake_is_tls_1_2(self, shared, parties):
         """With TLS 1.3 a client that never reads would have its last bytes destroyed by the tickets it did not read."""
@@ -398,7 +398,7 @@ class TestWithOpenSSL:
             assert connection.socket.version() == "TLSv1.2"
 
 
-def test_metrics_count(fresh):
+def test_metrics_count_notifications(fresh):
     import urllib.request
 
     service = fresh().start()
@@ -408,19 +408,19 @@ def test_metrics_count(fresh):
         connection.send(framed(1, device.token) + framed(2, BAD_TOKEN))
         assert connection.answer() == (8, 2)
     remove_app(device)
-    herald("feedback", "--certificate", certificate, "--service", f"localhost:{service.doors['feedback']}", "--ca", service.ca)
-    text = urllib.request.urlopen(f"http://127.0.0.1:{service.doors['console']}/metrics", timeout=10).read().decode()
+    herald("feedback", "--certificate", certificate, "--service", f"localhost:{service.listeners['feedback']}", "--ca", service.ca)
+    text = urllib.request.urlopen(f"http://127.0.0.1:{service.listeners['console']}/metrics", timeout=10).read().decode()
     assert "herald_binary_connections_total 1" in text
     assert 'herald_binary_notifications_total{status="0"} 1' in text
     assert 'herald_binary_notifications_total{status="8"} 1' in text
     assert "herald_feedback_connections_total 1" in text
     eventually(
         lambda: "herald_feedback_tuples_total 1"
-        in urllib.request.urlopen(f"http://127.0.0.1:{service.doors['console']}/metrics", timeout=10).read().decode()
+        in urllib.request.urlopen(f"http://127.0.0.1:{service.listeners['console']}/metrics", timeout=10).read().decode()
     )
 
 
-def test_other_topics_are_other_apps(shared, parties):
+def test_other_topics_reach_other_apps(shared, parties):
     with Binary(shared, shared.provider_certificate(OTHER)) as connection:
         connection.send(framed(1, parties.other_token))
         assert connection.is_silent()

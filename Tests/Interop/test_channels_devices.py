@@ -1,4 +1,4 @@
-"""Devices that subscribe to channels: what they are granted, what they get, and what a slow one keeps from others."""
+"""Devices that subscribe to channels: grants, broadcasts, and slow devices."""
 
 import json
 import queue
@@ -27,12 +27,12 @@ def channel(sender):
 
 
 class TestSubscribing:
-    def test_a_channel_that_there_is(self, device, channel, version):
+    def test_an_existing_channel_is_granted(self, device, channel, version):
         link = device.connect(version)
         for qos, granted in [(0, 0), (1, 1), (2, 1)]:
             assert link.subscribe(filter_of(channel), qos=qos).reasons == (granted,)
 
-    def test_channels_that_there_are_not(self, device, sender, channel, version):
+    def test_unknown_channels_are_refused(self, device, sender, channel, version):
         """Refused, not granted in silence, since nothing would ever come of them."""
         link = device.connect(version)
         gone = create(sender)
@@ -48,7 +48,7 @@ class TestSubscribing:
         if version == 5:
             assert dict(suback.properties)[Property.REASON_STRING] == "the app has no such channel in production"
 
-    def test_the_environment_is_that_of_the_name(self, device, channel):
+    def test_the_server_name_selects_the_environment(self, device, channel):
         link = device.connect(name="sandbox.localhost")
         assert link.subscribe(filter_of(channel)).reasons == (0x87,)
 
@@ -64,12 +64,12 @@ class TestSubscribing:
         link.unsubscribe(filter_of(channel))
         link.settled()
 
-    def test_devices_publish_nothing_to_a_channel(self, device, channel):
+    def test_devices_cannot_publish_to_a_channel(self, device, channel):
         link = device.connect()
         assert link.publish(filter_of(channel), b"{}").reason == 0x87
 
 
-class TestGetting:
+class TestReceiving:
     def test_a_broadcast_in_mqtt_5(self, device, sender, channel):
         link = device.connect()
         link.subscribe(filter_of(channel))
@@ -103,7 +103,7 @@ class TestGetting:
         publish(sender, first, {"n": 2})
         assert link.next().topic == filter_of(first)
 
-    def test_who_subscribes_later_gets_the_newest_that_is_stored(self, device, sender, channel, version):
+    def test_a_late_subscriber_gets_the_newest_stored_broadcast(self, device, sender, channel, version):
         for number in range(3):
             publish(sender, channel, {"n": number}, expiration=soon())
         publish(sender, channel, {"n": 3}, expiration=0)
@@ -115,14 +115,14 @@ class TestGetting:
         publish(sender, channel, {"n": 4})
         assert link.next(filter_of(channel)).payload == compact({"n": 4})
 
-    def test_silence_after_unsubscribing(self, device, sender, channel):
+    def test_no_broadcast_after_unsubscribing(self, device, sender, channel):
         link = device.connect()
         link.subscribe(filter_of(channel))
         assert link.unsubscribe(filter_of(channel)).reasons == (0,)
         publish(sender, channel)
         link.settled()
 
-    def test_silence_after_deletion(self, device, sender, channel):
+    def test_no_broadcast_after_deletion(self, device, sender, channel):
         link = device.stay()
         link.subscribe(filter_of(channel))
         publish(sender, channel, {"n": 1}, expiration=soon())
@@ -134,7 +134,7 @@ class TestGetting:
         assert link.connack.session_present
         link.settled()
 
-    def test_a_session_gets_what_it_missed_and_not_what_it_had(self, device, sender, channel):
+    def test_a_session_gets_only_missed_broadcasts(self, device, sender, channel):
         link = device.stay()
         link.subscribe(filter_of(channel))
         publish(sender, channel, {"n": 1}, expiration=soon())
@@ -149,7 +149,7 @@ class TestGetting:
         assert link.next(filter_of(channel)).payload == compact({"n": 3})
         link.settled()
 
-    def test_a_device_that_saves_power(self, device, sender, channel):
+    def test_a_power_saving_device(self, device, sender, channel):
         link = device.connect()
         link.subscribe(filter_of(channel))
         assert link.publish("device/power", b'{"saving":true}').reason == 0
@@ -163,7 +163,7 @@ class TestGetting:
         publish(sender, channel, {"n": 4}, priority=10)
         assert link.next(filter_of(channel)).payload == compact({"n": 4})
 
-    def test_past_the_receive_maximum_the_newest_waits(self, device, sender, channel):
+    def test_the_newest_broadcast_waits_past_the_receive_maximum(self, device, sender, channel):
         link = device.connect(properties=((Property.RECEIVE_MAXIMUM, 2),))
         link.subscribe(filter_of(channel))
         for number in range(6):
@@ -176,7 +176,7 @@ class TestGetting:
         link.acknowledge(second)
         link.settled()
 
-    def test_what_is_larger_than_the_device_accepts(self, device, sender, channel):
+    def test_a_broadcast_larger_than_the_maximum_packet_size(self, device, sender, channel):
         link = device.connect(properties=((Property.MAXIMUM_PACKET_SIZE, 1000),))
         link.subscribe(filter_of(channel))
         publish(sender, channel, {"x": "y" * 2000})
@@ -208,7 +208,7 @@ class TestOtherClients:
         client.on_connect = lambda *_: client.subscribe(filter_of(channel), qos=1)
         client.on_subscribe = lambda *_: ready.set()
         client.on_message = lambda *arguments: inbox.put(arguments[-1])
-        client.connect("127.0.0.1", shared.doors["device"])
+        client.connect("127.0.0.1", shared.listeners["device"])
         client.loop_start()
         try:
             assert ready.wait(timeout=10)
@@ -221,7 +221,7 @@ class TestOtherClients:
             client.loop_stop()
 
 
-class TestManaging:
+class TestOperators:
     def test_the_operator_sees_channels_and_counts(self, fresh, enroll):
         service = fresh().start()
         with Provider(service, key=service.provider_key()) as sender:
@@ -234,7 +234,7 @@ class TestManaging:
                 link.next()
                 link.settled()
             links[0].leave()
-            base = f"http://127.0.0.1:{service.doors['console']}"
+            base = f"http://127.0.0.1:{service.listeners['console']}"
             token = (service.data / "run" / "admin.token").read_text().strip()
 
             def ask(path):

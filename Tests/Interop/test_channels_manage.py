@@ -27,7 +27,7 @@ def curl(service, *options, path=PATH):
         [
             "curl", "--silent", "--show-error", "--http2", "--max-time", "20", "--cacert", str(service.ca),
             "--write-out", "\n%{json}\n%{header_json}", *map(str, options),
-            f"https://127.0.0.1:{service.doors['api']}{path}",
+            f"https://127.0.0.1:{service.listeners['api']}{path}",
         ],
         capture_output=True, text=True, timeout=60, check=True,
     )
@@ -39,7 +39,7 @@ def curl(service, *options, path=PATH):
 class TestCurl:
     """The requests as Apple's pages show them."""
 
-    def test_a_channel_lives_and_dies(self, shared, parties):
+    def test_a_channel_is_created_read_and_deleted(self, shared, parties):
         credential = ("--header", f"authorization: bearer {provider_token(parties.key, der=True)}")
         id = new_id()
         status, fields, body = curl(
@@ -59,7 +59,7 @@ class TestCurl:
         status, _, body = curl(shared, *named)
         assert (status, body) == (400, '{"reason":"ChannelNotRegistered"}')
 
-    def test_a_certificate_will_do(self, shared, parties):
+    def test_a_certificate_is_accepted(self, shared, parties):
         status, fields, _ = curl(shared, "--cert", parties.certificate, "--data", json.dumps(ATTRIBUTES))
         assert status == 201
         named = ("--cert", parties.certificate, "--header", f"apns-channel-id: {fields['apns-channel-id']}")
@@ -68,7 +68,7 @@ class TestCurl:
 
 class TestOperations:
     @pytest.mark.parametrize("policy", [0, 1])
-    def test_the_policy_is_kept(self, provider, policy):
+    def test_the_storage_policy_is_kept(self, provider, policy):
         channel = create(provider, policy)
         answer = read(provider, channel)
         assert answer.body == b'{"message-storage-policy":%d,"push-type":"LiveActivity"}' % policy
@@ -101,7 +101,7 @@ class TestOperations:
             assert_refused(read(provider, UNKNOWN, apns_request_id=id), 400, "ChannelNotRegistered", id)
 
     @pytest.mark.parametrize("spelling", [str.lower, str.upper, str.title])
-    def test_the_push_type_is_spelled_in_any_case(self, provider, spelling):
+    def test_the_push_type_ignores_case(self, provider, spelling):
         body = {**ATTRIBUTES, "push-type": spelling("liveactivity")}
         assert call(provider, "POST", PATH, body).status == 201
 
@@ -109,7 +109,7 @@ class TestOperations:
         body = b'\n{ "push-type" : "LiveActivity",\t"message-storage-policy" : 0 }\n'
         assert call(provider, "POST", PATH, body).status == 201
 
-    def test_a_body_is_not_asked_for_where_there_is_none_to_be(self, provider):
+    def test_a_body_is_optional_where_none_is_needed(self, provider):
         """node-apn writes none for `{}`; others write `{}`, or their own."""
         channel = create(provider)
         for body in (None, b"", b"{}", b"nonsense"):
@@ -117,7 +117,7 @@ class TestOperations:
             assert call(provider, "GET", f"/1/apps/{TOPIC}/all-channels", body).status == 200
         assert call(provider, "DELETE", PATH, b"{}", apns_channel_id=channel).status == 204
 
-    def test_the_identifier_as_a_level_of_the_path(self, provider):
+    def test_the_identifier_may_be_in_the_path(self, provider):
         """As APNSwift wrote it before June 2026."""
         channel = create(provider)
         for level in (channel.replace("/", "%2F"), channel.replace("/", "_").replace("+", "-")):
@@ -125,7 +125,7 @@ class TestOperations:
         assert call(provider, "DELETE", f"{PATH}/{level}").status == 204
         assert_refused(call(provider, "GET", f"{PATH}/{level}"), 400, "ChannelNotRegistered")
 
-    def test_a_long_list_arrives_whole(self, fresh):
+    def test_a_long_list_is_complete(self, fresh):
         service = fresh().start()
         key = service.provider_key()
         with Provider(service, key=key) as provider:
@@ -183,7 +183,7 @@ class TestRefusals:
             (UNKNOWN, "ChannelNotRegistered"), ("dHN0LXNyY2gtY2hubA==", "ChannelNotRegistered"),
         ],
     )
-    def test_a_channel_that_is_none(self, provider, method, channel, reason):
+    def test_an_invalid_or_unknown_channel(self, provider, method, channel, reason):
         assert_refused(call(provider, method, PATH, apns_channel_id=channel), 400, reason)
 
     @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ class TestRefusals:
             b'{"message-storage-policy":1,"push-type":"LiveActivity"} x', b" " * 6000,
         ],
     )
-    def test_a_body_that_cannot_be_read(self, provider, body):
+    def test_an_unreadable_body(self, provider, body):
         assert_refused(call(provider, "POST", PATH, body), 400, "BadRequestPayload")
 
     @pytest.mark.parametrize(
@@ -208,14 +208,14 @@ class TestRefusals:
             {"Message-Storage-Policy": 1, "push-type": "LiveActivity"},
         ],
     )
-    def test_attributes_that_are_none(self, provider, body):
+    def test_invalid_attributes(self, provider, body):
         assert_refused(call(provider, "POST", PATH, body), 400, "BadRequestParams")
 
     @pytest.mark.parametrize("body", [None, b""])
     def test_no_body(self, provider, body):
         assert_refused(call(provider, "POST", PATH, body), 400, "PayloadEmpty")
 
-    def test_a_request_identifier_that_is_none(self, provider):
+    def test_an_invalid_request_identifier(self, provider):
         assert_refused(call(provider, "POST", PATH, ATTRIBUTES, apns_request_id="1"), 400, "BadMessageId")
 
     def test_a_field_twice(self, provider):
@@ -255,17 +255,17 @@ class TestRefusals:
 
 
 class TestTrust:
-    """Who asks is asked before what is wrong with the rest of the request."""
+    """Credentials are checked before the rest of the request."""
 
     def refused(self, service, status, reason, **options):
         with Provider(service, **options) as provider:
             for method, path, body in [("POST", PATH, b"x"), ("GET", PATH, None), ("DELETE", PATH, None)]:
                 assert_refused(call(provider, method, path, body, apns_request_id="x"), status, reason)
 
-    def test_nobody(self, shared):
+    def test_no_credentials(self, shared):
         self.refused(shared, 403, "MissingProviderToken")
 
-    def test_a_token_that_is_none(self, shared, parties):
+    def test_an_invalid_token(self, shared, parties):
         with Provider(shared) as provider:
             answer = call(provider, "GET", PATH, authorization="bearer x.y.z")
             assert_refused(answer, 403, "InvalidProviderToken")

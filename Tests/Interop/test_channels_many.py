@@ -1,4 +1,4 @@
-"""A thousand subscribers: each gets each broadcast once and in order, and one that takes nothing holds up nobody."""
+"""A thousand subscribers: each gets each broadcast once and in order, and a silent one delays nobody."""
 
 import resource
 import selectors
@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 import mqtt_packets as mqtt
 from certificates import Authority, uri
 from channels import compact, create, filter_of, publish
+from mqtt_packets import Property
 from provider import Provider, tls_context
 from service import Service, eventually
 
@@ -102,7 +103,7 @@ class Crowd:
     """Listeners to one channel."""
 
     def __init__(self, service, channel):
-        self.port = service.doors["device"]
+        self.port = service.listeners["device"]
         self.ca = service.ca
         self.filter = filter_of(channel)
         self.folder = service.data.parent
@@ -148,7 +149,7 @@ def crowd(service, sender):
 
 
 @pytest.mark.timeout(240)
-def test_each_gets_each_broadcast_once_and_in_order(service, sender, crowd):
+def test_every_device_gets_every_broadcast_once_in_order(service, sender, crowd):
     listeners = crowd.join(DEVICES)
     expected = [compact({"aps": {"n": number}}) for number in range(BROADCASTS)]
     uniques = [publish(sender, crowd.channel, payload) for payload in expected]
@@ -165,7 +166,7 @@ def test_each_gets_each_broadcast_once_and_in_order(service, sender, crowd):
 
 
 @pytest.mark.timeout(240)
-def test_those_who_take_nothing_hold_up_nobody_and_cost_little(service, sender, crowd):
+def test_devices_that_read_nothing_delay_nobody_and_cost_little_memory(service, sender, crowd):
     fast = crowd.join(40)
     slow = crowd.join(20, receive_buffer=4096)
     padding = "x" * 5000
@@ -177,7 +178,7 @@ def test_those_who_take_nothing_hold_up_nobody_and_cost_little(service, sender, 
             publish(sender, crowd.channel, sent[-1])
         crowd.wait(fast, len(sent))
 
-    # Within the window of those who acknowledge; enough to fill every buffer of those who do not.
+    # Within the window of devices that acknowledge, and enough to fill every buffer of the others.
     for _ in range(10):
         round_of(10)
     before = memory(service.pid)
@@ -195,3 +196,29 @@ def test_those_who_take_nothing_hold_up_nobody_and_cost_little(service, sender, 
     for listener in slow:
         places = [sent.index(payload) for payload in listener.payloads]
         assert places == sorted(set(places)) and len(places) < len(sent) / 2
+
+
+def unsent(port, peer):
+    """The bytes that the system holds for a connection on this machine."""
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        rows = [line.split() for line in table][1:]
+    ports = f":{port:04X}", f":{peer:04X}"
+    (queues,) = [row[4] for row in rows if row[1].endswith(ports[0]) and row[2].endswith(ports[1])]
+    return int(queues.split(":")[0], 16)
+
+
+def test_the_system_holds_little_for_one_that_takes_nothing(service, sender, enroll):
+    """Messages in flight would fill its buffer of up to 4 MiB for each device."""
+    channel = create(sender, 0)
+    properties = ((Property.RECEIVE_MAXIMUM, 65535),)
+    slow, fast = enroll(service).connect(properties=properties), enroll(service).connect()
+    slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    for link in (slow, fast):
+        assert link.subscribe(filter_of(channel)).reasons == (1,)
+    peer = slow.socket.getsockname()[1]
+    for number in range(120):
+        publish(sender, channel, compact({"n": number, "x": "x" * 5000}))
+        fast.next()
+    assert eventually(lambda: unsent(service.listeners["device"], peer) > 30_000)
+    # 600,000 were sent.
+    assert unsent(service.listeners["device"], peer) < 200_000

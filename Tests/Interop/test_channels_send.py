@@ -38,15 +38,15 @@ class TestAccepted:
     def test_a_broadcast(self, provider, channel, priority, push_type):
         assert_accepted(send(provider, channel, priority=priority, push_type=push_type))
 
-    def test_a_certificate_will_do(self, parties, channel):
+    def test_a_certificate_is_accepted(self, parties, channel):
         with parties.provider("certificate") as provider:
             assert_accepted(send(provider, channel))
 
-    def test_its_own_identifier_comes_back(self, provider, channel):
+    def test_the_providers_identifier_is_returned(self, provider, channel):
         id = new_id()
         assert_accepted(send(provider, channel, apns_request_id=id), id)
 
-    @pytest.mark.parametrize("expiration", [0, 1, soon(), soon(10**9)])
+    @pytest.mark.parametrize("expiration", [0, 1, soon(), soon(10**9)], ids=["zero", "1970", "soon", "far-away"])
     def test_a_time(self, provider, channel, expiration):
         assert_accepted(send(provider, channel, expiration=expiration))
 
@@ -59,11 +59,11 @@ class TestAccepted:
     def test_a_broadcast_without_storage_needs_no_time(self, provider, unstored):
         assert_accepted(send(provider, unstored))
 
-    def test_explained(self, provider, channel):
+    def test_an_explanation(self, provider, channel):
         answer = send(provider, channel, explain=1, expiration=soon())
-        assert answer.header("herald-explanation") == "it is stored"
+        assert answer.header("herald-explanation") == "stored"
 
-    def test_more_than_can_be_told_of_at_once(self, provider, unstored):
+    def test_a_burst_of_broadcasts_is_accepted_or_rate_limited(self, provider, unstored):
         """However fast they come: each is accepted, or refused with a time to come again."""
         path = dict(path=PATH, topic=None, apns_channel_id=unstored, **FIELDS)
         streams = [provider.send(None, LIVE, **path) for _ in range(500)]
@@ -105,11 +105,11 @@ class TestRefusals:
         fields = {"apns_channel_id": channel, **FIELDS, **{k: v for k, v in change.items() if k != "payload"}}
         assert_refused(call(provider, "POST", PATH, payload, **fields), 400, reason)
 
-    @pytest.mark.parametrize("expiration", [1, soon()])
-    def test_a_time_where_nothing_is_stored(self, provider, unstored, expiration):
+    @pytest.mark.parametrize("expiration", [1, soon()], ids=["1970", "soon"])
+    def test_an_expiration_without_storage(self, provider, unstored, expiration):
         assert_refused(send(provider, unstored, expiration=expiration), 400, "BadExpirationDate")
 
-    def test_a_payload_that_is_too_long(self, provider, channel):
+    def test_a_too_long_payload(self, provider, channel):
         payload = b'{"aps":"%s"}' % (b"x" * 5111)
         assert_refused(send(provider, channel, payload), 413, "PayloadTooLarge")
 
@@ -138,7 +138,7 @@ class TestRefusals:
             with Provider(shared, key=key) as provider:
                 assert_refused(send(provider, channel), 403, "TopicMismatch")
 
-    def test_the_first_of_several_faults(self, shared, parties, provider, unstored):
+    def test_the_first_of_several_faults_is_reported(self, shared, parties, provider, unstored):
         """Each mended in turn, the next one shows."""
         with Provider(shared) as nobody:
             assert_refused(call(nobody, "PUT", PATH + "/", b"x"), 405, "MethodNotAllowed")
@@ -164,7 +164,7 @@ class TestRefusals:
 
 
 class TestStorage:
-    def test_what_was_answered_survives_a_kill(self, fresh, enroll):
+    def test_an_accepted_broadcast_survives_a_kill(self, fresh, enroll):
         service = fresh().start()
         key = service.provider_key()
         with Provider(service, key=key) as provider:
@@ -188,7 +188,7 @@ class TestStorage:
         assert enroll(service).connect().subscribe(filter_of(stored)).reasons == (0x87,)
 
     @pytest.mark.parametrize("asked, lasts", [(600, 600), (30 * 86_400, 8 * 3600)])
-    def test_the_newest_is_kept_until_its_time_and_eight_hours_at_most(self, fresh, enroll, asked, lasts):
+    def test_the_newest_is_kept_until_it_expires_and_eight_hours_at_most(self, fresh, enroll, asked, lasts):
         service = fresh("--clock", "adjustable").start()
         with Provider(service, key=service.provider_key()) as provider:
             channel = create(provider)
@@ -204,7 +204,7 @@ class TestStorage:
             link.subscribe(filter_of(channel))
             link.settled()
 
-    def test_a_clock_that_is_moved_past_its_time_ends_it_at_once(self, fresh):
+    def test_moving_the_clock_past_the_expiration_removes_it(self, fresh):
         service = fresh("--clock", "adjustable").start()
         with Provider(service, key=service.provider_key()) as provider:
             id = new_id()
@@ -213,7 +213,7 @@ class TestStorage:
             lines = service.journal(id)
             assert lines[-1].get("reason") == "expired", lines
 
-    def test_the_journal_tells_what_became_of_it(self, shared, provider, enroll):
+    def test_the_journal_records_a_broadcast(self, shared, provider, enroll):
         channel = create(provider)
         links = [enroll(shared, f"listener-{number}").connect() for number in range(3)]
         for link in links:
@@ -236,14 +236,14 @@ class TestStorage:
         assert states["sent to the channel's subscribers"]["devices"] == 3
         assert second and states["replaced"]["replacement"]
 
-    def test_what_is_not_json_is_taken_where_the_operator_says_so(self, fresh, enroll):
+    def test_a_setting_accepts_payloads_that_are_not_json(self, fresh, enroll):
         service = fresh("--accept-non-json").start()
         with Provider(service, key=service.provider_key()) as provider:
             channel = create(provider)
             link = enroll(service).connect()
             link.subscribe(filter_of(channel))
             answer = send(provider, channel, b"nonsense", expiration=soon(), explain=1)
-            assert answer.status == 200 and "sent to nobody" in answer.header("herald-explanation")
+            assert answer.status == 200 and "no app could read it" in answer.header("herald-explanation")
             unique = answer.header("apns-unique-id")
             link.settled()
             states = [f"{line['state']} ({line['reason']})" for line in service.journal(unique) if line.get("reason")]

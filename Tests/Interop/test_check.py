@@ -66,7 +66,7 @@ def test_a_payload_may_come_from_standard_input():
     assert report["accepted"] and report["size"] == len(payload) and report["findings"] == []
 
 
-def test_languages_stand_side_by_side():
+def test_languages_are_shown_side_by_side():
     path = PAYLOADS / "files" / "example-4-localised-body-with-arguments.json"
     lines = check(path, "--bundle", BUNDLE).stdout.decode().splitlines()
     assert any(line.split() == ["de", "en", "fr"] for line in lines)
@@ -83,7 +83,7 @@ def test_wrong_usage_exits_64(options):
     assert result.returncode == 64 and b"Usage: herald check" in result.stderr
 
 
-def test_what_is_not_there_is_told_in_one_line(tmp_path):
+def test_a_missing_file_is_reported_in_one_line(tmp_path):
     assert "nowhere.json" in one_line(herald("check", tmp_path / "nowhere.json", check=False))
     payload = tmp_path / "x.json"
     payload.write_text('{"aps":{"alert":"x"}}')
@@ -100,7 +100,7 @@ def test_what_is_not_there_is_told_in_one_line(tmp_path):
     ],
     ids=["xml", "binary", "strings", "utf-16", "deep", "catalog"],
 )
-def test_a_damaged_file_of_the_app_is_told_by_its_name(tmp_path, name, content):
+def test_a_damaged_file_is_reported_by_its_name(tmp_path, name, content):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_bytes(content)
     payload = tmp_path / "x.json"
@@ -109,7 +109,7 @@ def test_a_damaged_file_of_the_app_is_told_by_its_name(tmp_path, name, content):
 
 
 @pytest.mark.parametrize("kind", [plistlib.FMT_BINARY, plistlib.FMT_XML])
-def test_texts_may_be_property_lists_that_others_wrote(tmp_path, kind):
+def test_texts_may_be_property_lists(tmp_path, kind):
     for language, text in {"en": "Hello %@", "ja": "%@さん、こんにちは"}.items():
         folder = tmp_path / f"{language}.lproj"
         folder.mkdir()
@@ -120,7 +120,7 @@ def test_texts_may_be_property_lists_that_others_wrote(tmp_path, kind):
     assert shown == {"en": "Hello Bob", "ja": "Bobさん、こんにちは"}
 
 
-def test_in_a_project_every_language_is_looked_at(tmp_path):
+def test_every_language_of_a_project_is_checked(tmp_path):
     texts = {"en": '"K" = "%@ of %@";', "de": '"K" = "%2$@ von %1$@";', "fr": '"K" = "%@";', "it": '"OTHER" = "x";'}
     for language, text in texts.items():
         folder = tmp_path / "Sources" / "App" / f"{language}.lproj"
@@ -131,7 +131,7 @@ def test_in_a_project_every_language_is_looked_at(tmp_path):
     assert messages == ["key K missing in it", "K takes 1 argument (fr), 2 given"]
 
 
-def test_without_a_payload_every_text_of_the_app_is_looked_at(tmp_path):
+def test_every_text_of_the_app_is_checked_without_a_payload(tmp_path):
     texts = {"en": '"K" = "%@ of %@"; "L" = "l";', "de": '"K" = "%2$@ von %1$@"; "L" = "l";', "fr": '"K" = "%@";'}
     for language, text in texts.items():
         folder = tmp_path / "App" / f"{language}.lproj"
@@ -173,7 +173,7 @@ def test_wide_characters_keep_the_columns(tmp_path):
     assert len(before) + sum(ord(character) > 0x2FFF for character in before) == head.index("en")
 
 
-def test_what_a_payload_says_does_nothing_to_the_terminal():
+def test_control_characters_of_a_payload_are_not_printed():
     payload = json.dumps({"aps": {"alert": "\x1b[2Jgone\u202e", "a\x1b]0;x\x07": 1}}).encode()
     output = check("-", stdin=payload).stdout
     assert b"\x1b" not in output and b"\x07" not in output and "\u202e" not in output.decode()

@@ -40,8 +40,9 @@ class TestCommand:
         assert back["milliseconds"] - before["milliseconds"] < 30_000
         assert "(can be moved)" in herald("clock", "show", "--data", service.data).stdout
 
-    def test_it_is_said_in_the_log(self, service):
-        assert any(" warning " in line and "clock can be moved: not for production" in line for line in service.lines)
+    def test_a_move_is_logged(self, service):
+        words = "clock can be moved: not for production"
+        eventually(lambda: any(" warning " in line and words in line for line in service.lines), what="the log")
         move(service, "1h")
         eventually(lambda: any(" warning " in line and "clock was moved" in line for line in service.lines))
 
@@ -52,12 +53,12 @@ class TestCommand:
         assert "can be moved" not in herald("clock", "show", "--data", service.data).stdout
 
     @pytest.mark.parametrize("time", ["soon", "1y", "", "1.5h"])
-    def test_what_is_no_time_is_wrong_usage(self, service, time):
+    def test_an_invalid_time_is_wrong_usage(self, service, time):
         assert herald("clock", "advance", time, "--data", service.data, check=False).returncode == 64
 
 
-class TestWhatFollows:
-    def test_a_provider_token_is_an_hour_old(self, service):
+class TestEffects:
+    def test_a_provider_token_expires_after_an_hour(self, service):
         key = service.provider_key()
         device = away_device(service)
         with Provider(service, key=key) as provider:
@@ -68,7 +69,7 @@ class TestWhatFollows:
             assert_refused(provider.push(device.token), 403, "ExpiredProviderToken")
             assert_accepted(provider.push(device.token, authorization=token_at(service, key)))
 
-    def test_what_waits_for_thirty_days_is_gone_when_the_command_returns(self, service):
+    def test_expired_notifications_are_gone_when_the_command_returns(self, service):
         device = away_device(service)
         id = new_id()
         with Provider(service, service.provider_certificate()) as provider:
@@ -100,7 +101,7 @@ class TestWhatFollows:
             device.stop()
 
     @pytest.mark.parametrize("days", [30, 400, 1000])
-    def test_what_is_issued_after_a_jump_is_good(self, service, days):
+    def test_certificates_issued_after_a_jump_are_valid(self, service, days):
         """TLS libraries judge by the machine's clock, the service by its own: both take it."""
         move(service, f"{days}d")
         device = away_device(service)
@@ -111,7 +112,7 @@ class TestWhatFollows:
 
     def test_the_server_certificate_is_renewed_before_it_expires(self, service):
         def shown():
-            return connect_tls(service.doors["api"], tls_context(service.ca)).getpeercert()
+            return connect_tls(service.listeners["api"], tls_context(service.ca)).getpeercert()
 
         before = shown()
         with Provider(service, key=service.provider_key()) as provider:
@@ -124,13 +125,13 @@ class TestWhatFollows:
             provider.ping()
             assert provider.goaways == []
 
-    def test_a_service_that_begins_in_another_year_serves(self, fresh):
+    def test_a_service_may_start_in_another_year(self, fresh):
         service = fresh("--clock", "+365d").start()
         device = away_device(service)
         with Provider(service, service.provider_certificate()) as provider:
             assert_accepted(provider.push(device.token))
 
-    def test_the_feedback_list_has_the_services_own_times(self, service):
+    def test_the_feedback_list_has_the_service_clocks_times(self, service):
         """And a list that nobody reads for most of a year is there in the end."""
         certificate = service.provider_certificate()
         first, second = away_device(service), away_device(service)
@@ -163,7 +164,7 @@ class TestJumps:
         with device.start():
             eventually(lambda: any(message.id == id for message in device.messages), what="the notification")
 
-    def test_time_outs_of_connections_are_not_the_clocks(self, service):
+    def test_connection_timeouts_ignore_the_clock(self, service):
         """An idle connection, a stream that waits for its body, a handshake: none is hurried or prolonged."""
         device = away_device(service)
         with Provider(service, service.provider_certificate()) as provider:
@@ -182,7 +183,7 @@ class TestJumps:
             assert provider.answer(half).reset == 8
             assert time.monotonic() - begin > 9
 
-    def test_a_jump_back_expires_nothing_early_and_nothing_late_by_more(self, service):
+    def test_a_jump_back_delays_expiry_by_at_most_the_jump(self, service):
         device = away_device(service)
         now = int(time.time())
         with Provider(service, service.provider_certificate()) as provider:

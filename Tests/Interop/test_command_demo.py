@@ -14,7 +14,7 @@ from provider import HELLO, Provider
 from service import HERALD, PATIENCE, TOPIC, eventually, herald
 
 
-def test_the_line_of_the_demo_sends_a_notification_that_its_device_shows(fresh, tmp_path):
+def test_the_printed_curl_line_reaches_the_demo_device(fresh, tmp_path):
     service = fresh("--demo").start()
     line = eventually(
         lambda: next((line for line in service.lines if "curl " in line), None), what="the line with curl"
@@ -56,7 +56,7 @@ class Agent:
         options = [part for app in apps for part in ("--app", app)]
         self.process = subprocess.Popen(
             [HERALD, "agent", "run", "--identity", path, *options, "--json",
-             *(["--service", f"127.0.0.1:{service.doors['device']}", "--ca", service.ca])],
+             *(["--service", f"127.0.0.1:{service.listeners['device']}", "--ca", service.ca])],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         self.lines = queue.Queue()
@@ -93,7 +93,7 @@ def agent(shared):
         agent.stop()
 
 
-def test_an_agent_prints_its_tokens_and_what_it_receives(parties, agent):
+def test_an_agent_prints_its_tokens_and_notifications(parties, agent):
     tokens = {}
     while len(tokens) < 2:
         line = agent.next('"token"')
@@ -107,7 +107,7 @@ def test_an_agent_prints_its_tokens_and_what_it_receives(parties, agent):
     assert agent.stop() == 0
 
 
-def test_what_an_agent_missed_it_gets_when_it_is_back(shared, parties):
+def test_an_agent_gets_missed_notifications_after_a_reconnect(shared, parties):
     path, _ = shared.device("agent")
     first = Agent(shared, path, TOPIC)
     token = first.next('"token"')["token"]

@@ -33,7 +33,7 @@ def fill(path):
 
 
 class Accepted:
-    """What was answered with 200, the newest of each device last."""
+    """The notifications answered with 200, the newest of each device last."""
 
     def __init__(self, provider, may_stop=False):
         self.provider = provider
@@ -66,7 +66,7 @@ def disk(tmp_path):
 
 def health(service):
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{service.doors['console']}/health", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{service.listeners['console']}/health", timeout=10) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -106,7 +106,7 @@ def test_a_full_disk_is_survived(disk):
 
 
 @in_private_mounts
-def test_what_was_accepted_before_and_during_survives_a_kill_on_a_full_disk(disk):
+def test_accepted_notifications_survive_a_kill_on_a_full_disk(disk):
     mount(disk, "tmpfs", size="96m")
     service = Service(disk / "data").start()
     try:
@@ -132,7 +132,7 @@ def test_what_was_accepted_before_and_during_survives_a_kill_on_a_full_disk(disk
 
 
 @in_private_mounts
-def test_the_binary_interface_says_what_it_could_not_store(disk):
+def test_the_binary_interface_reports_failed_writes(disk):
     mount(disk, "tmpfs", size="96m")
     service = Service(disk / "data").start()
     try:
@@ -166,8 +166,8 @@ def test_the_binary_interface_says_what_it_could_not_store(disk):
 
 
 @in_private_mounts
-def test_a_connected_device_is_served_although_nothing_can_be_stored(disk):
-    """What the device acknowledges needs no disk; a provider is told 200 for nothing else."""
+def test_a_connected_device_is_served_on_a_full_disk(disk):
+    """An acknowledged notification needs no disk, and only such a notification is answered with 200."""
     mount(disk, "tmpfs", size="96m")
     service = Service(disk / "data").start()
     try:
@@ -196,7 +196,7 @@ def test_a_connected_device_is_served_although_nothing_can_be_stored(disk):
 
 
 @in_private_mounts
-def test_a_start_on_a_full_disk_says_so(disk):
+def test_a_start_on_a_full_disk_is_reported(disk):
     mount(disk, "tmpfs", size="8m")
     fill(disk / "filler")
     result = herald(
@@ -239,20 +239,20 @@ def test_a_failed_sync_ends_the_process_with_one_line_and_loses_nothing(fresh, w
                     accepted.push(devices[n % 3])
             assert service.wait() == 1
     errors = [line for line in service.lines if "failed to sync" in line]
-    assert errors and "check the disk, then start again" in errors[-1]
+    assert errors and "check the disk, then start Herald again" in errors[-1]
     assert not any("Fatal error" in line or "backtrace" in line.lower() for line in service.lines)
     service.lines.clear()
     service.start()
     for device in devices:
         with device.start():
-            # What was refused, or never answered, may be there too: then it is the newest.
+            # A refused or unanswered notification may be stored too: then it is the newest.
             sent = accepted.sent[device.id]
             assert sent.index(device.next().id) >= sent.index(accepted.newest[device.id])
     assert service.stop() == 0
 
 
 @pytest.mark.parametrize("error", ["ENOSPC", "EIO"])
-def test_failed_writes_are_refused_and_forgotten_when_they_are_over(fresh, error):
+def test_failed_writes_are_refused_until_writes_succeed(fresh, error):
     service = fresh().start()
     devices = [away_device(service, name=f"device {n}") for n in range(3)]
     with Provider(service, service.provider_certificate()) as provider:

@@ -1,8 +1,12 @@
 """Logs: at their loudest they hold no payload, no token, no key, and nothing that a peer could forge a line with."""
 
 import base64
+import contextlib
 import json
+import os
 import re
+import signal
+import socket
 
 import pytest
 
@@ -13,8 +17,8 @@ from service import PATIENCE, TOPIC, herald
 CANARY = "kanarienvogel"
 
 
-def lively(service, tmp_path):
-    """Everything that a service meets in its life, with canaries in all that is secret; returns what must not be told."""
+def exercise(service, tmp_path):
+    """Uses every part of a service, with canaries in all secrets; returns the secrets."""
     certificate = service.provider_certificate(TOPIC, "com.example.other")
     key = service.provider_key()
     path, kid, team = key
@@ -75,7 +79,7 @@ def lively(service, tmp_path):
 def test_no_secret_is_ever_logged(fresh, tmp_path, format):
     service = fresh("--log-level", "trace", "--log-format", format).start()
     service.admin_token = (service.data / "run" / "admin.token").read_text().strip()
-    secrets = lively(service, tmp_path)
+    secrets = exercise(service, tmp_path)
     logged = [line for line in service.lines if "://" not in line[:30] and line != "ready"]
     assert len(logged) > 10, "a log at its loudest says something"
     text = "\n".join(service.lines)
@@ -92,7 +96,7 @@ def test_no_secret_is_ever_logged(fresh, tmp_path, format):
             assert re.match(r"\d{4}-\d\d-\d\dT\S+Z (trace|debug|info|notice|warning|error|critical) \S+: ", line), line
 
 
-def test_the_usual_log_is_short(fresh):
+def test_the_default_log_is_short(fresh):
     """Nothing per notification: a thousand of them leave no line each."""
     service = fresh().start()
     token = away_device(service).token
@@ -102,3 +106,30 @@ def test_the_usual_log_is_short(fresh):
         provider.push_many([token] * 500 + ["00" * 32] * 500)
     service.stop()
     assert len(service.lines) - before < 50
+
+
+def test_a_log_that_nobody_reads_stops_nobody(fresh, tmp_path):
+    """A log shipper that stalls: the pipe takes 64 KiB, and the service goes on."""
+    pipe = tmp_path / "log"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDWR)
+    try:
+        service = fresh("--log-level", "debug", prefix=("bash", "-c", f'exec "$@" 2>{pipe}', "bash")).start()
+        token, certificate = away_device(service).token, service.provider_certificate()
+        for _ in range(1500):
+            # Each is a line at this level.
+            with socket.create_connection(("127.0.0.1", service.listeners["api"]), timeout=PATIENCE) as silent:
+                silent.shutdown(socket.SHUT_WR)
+                with contextlib.suppress(ConnectionError):
+                    silent.recv(100)
+        with Provider(service, certificate) as provider:
+            assert_accepted(provider.push(token))
+        # The lines of the meantime come when somebody reads.
+        os.kill(service.pid, signal.SIGHUP)
+        text = b""
+        while b"configuration reloaded" not in text:
+            text += os.read(reader, 65536)
+        assert len(text) > 65536
+        service.stop()
+    finally:
+        os.close(reader)

@@ -1,4 +1,4 @@
-"""What the metrics count, as Prometheus would read it."""
+"""The metrics of the store, read as Prometheus reads them."""
 
 import re
 import urllib.request
@@ -11,12 +11,12 @@ UNWRITTEN = "herald_notifications_replaced_unwritten_total"
 
 
 def counters(service):
-    url = f"http://127.0.0.1:{service.doors['console']}/metrics"
+    url = f"http://127.0.0.1:{service.listeners['console']}/metrics"
     with urllib.request.urlopen(url, timeout=10) as answer:
         return {name: float(value) for name, value in re.findall(r"^(\w+) ([\d.]+)$", answer.read().decode(), re.M)}
 
 
-def test_what_is_replaced_within_one_commit_is_counted(parties):
+def test_notifications_replaced_within_one_commit_are_counted(parties):
     """A burst for one app of a device that is away: all are on record as stored, and few are written as rows."""
     device = away_device(parties.service)
     before = counters(parties.service)
@@ -31,7 +31,7 @@ def test_what_is_replaced_within_one_commit_is_counted(parties):
     assert 0 < counted(UNWRITTEN) < 300
 
 
-def test_what_is_stored_alone_is_written(parties):
+def test_a_single_notification_is_written(parties):
     device = away_device(parties.service)
     before = counters(parties.service)
     with Provider(parties.service, certificate=parties.certificate) as provider:

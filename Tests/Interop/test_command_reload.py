@@ -5,6 +5,7 @@ import queue
 import signal
 import socket
 import ssl
+import subprocess
 import time
 
 from cryptography import x509
@@ -13,9 +14,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 import paho.mqtt.client as mqtt
 import pytest
 
+from commands import PORTS
 from parties import assert_accepted, new_id
 from provider import Provider, away_device, connect_tls, listening_device, tls_context
-from service import PATIENCE, TOPIC, eventually, herald
+from service import HERALD, PATIENCE, TOPIC, eventually, herald
 
 
 class Configured:
@@ -44,7 +46,7 @@ def configured(fresh, tmp_path):
     return lambda text="": Configured(fresh, tmp_path, text)
 
 
-def test_what_can_change_at_run_time_changes_on_open_connections(configured):
+def test_reloadable_settings_apply_to_open_connections(configured):
     scene = configured()
     service = scene.service
     device = listening_device(service)
@@ -67,20 +69,20 @@ def test_what_can_change_at_run_time_changes_on_open_connections(configured):
         scene.reload("")
         assert provider.push(device.token).unique_id is None
         assert provider.push(device.token, b"no json").reason == "BadPayload"
-        assert "no drill is on" in herald("drill", "list", "--data", service.data).stdout
+        assert "no drill is active" in herald("drill", "list", "--data", service.data).stdout
 
 
-def test_the_log_level_follows(configured):
+def test_the_log_level_is_reloaded(configured):
     scene = configured()
 
-    def look_whether_it_listens():
-        """A connection that ends before its handshake, as load balancers make them, is told at debug."""
+    def check_port():
+        """A connection that ends before its handshake, like a load balancer's, is logged at debug."""
         before = len(scene.service.lines)
-        socket.create_connection(("127.0.0.1", scene.service.doors["device"])).close()
+        socket.create_connection(("127.0.0.1", scene.service.listeners["device"])).close()
         return before
 
     scene.reload("log-level: debug\n")
-    before = look_whether_it_listens()
+    before = check_port()
     eventually(lambda: any(" debug " in line for line in scene.service.lines[before:]), what="a line at debug")
     scene.path.write_text("log-level: error\n")
     before = len(scene.service.lines)
@@ -91,7 +93,7 @@ def test_the_log_level_follows(configured):
     scene.reload("log-level: info\n")
 
 
-def test_a_shorter_storage_holds_for_what_comes_after(configured):
+def test_a_shorter_storage_applies_to_later_notifications(configured):
     scene = configured()
     service = scene.service
     device = away_device(service)
@@ -102,7 +104,7 @@ def test_a_shorter_storage_holds_for_what_comes_after(configured):
         assert device.next().expiry <= 86_400
 
 
-def test_a_shorter_journal_holds_at_once(fresh, tmp_path):
+def test_a_shorter_journal_applies_at_once(fresh, tmp_path):
     (tmp_path / "herald.yaml").write_text("")
     service = fresh("--config", str(tmp_path / "herald.yaml"), "--clock", "adjustable").start()
     device = away_device(service)
@@ -121,7 +123,7 @@ def test_a_shorter_journal_holds_at_once(fresh, tmp_path):
         assert not service.journal(id)
 
 
-def test_a_shorter_keep_alive_holds_for_devices_that_connect_after(configured):
+def test_a_shorter_keep_alive_applies_to_later_connections(configured):
     scene = configured()
     device = away_device(scene.service)
 
@@ -130,7 +132,7 @@ def test_a_shorter_keep_alive_holds_for_devices_that_connect_after(configured):
         client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=device.id, protocol=mqtt.MQTTv5)
         client.tls_set_context(tls_context(scene.service.ca, device.path, alpn=()))
         client.on_connect = lambda _client, _data, _flags, _code, properties: answers.put(properties)
-        client.connect("127.0.0.1", scene.service.doors["device"], keepalive=1000)
+        client.connect("127.0.0.1", scene.service.listeners["device"], keepalive=1000)
         client.loop_start()
         properties = answers.get(timeout=PATIENCE)
         client.disconnect()
@@ -142,7 +144,7 @@ def test_a_shorter_keep_alive_holds_for_devices_that_connect_after(configured):
     assert announced() == 60
 
 
-def test_what_waits_for_the_next_start_is_named_in_one_line(configured):
+def test_settings_that_need_a_restart_are_named_in_one_line(configured):
     scene = configured()
     lines = scene.reload("api-port: 1\nhost: 127.0.0.2\nlog-format: json\nunique-id: always\n", "next start")
     (line,) = [line for line in lines if "takes effect at the next start" in line]
@@ -161,14 +163,14 @@ def test_what_waits_for_the_next_start_is_named_in_one_line(configured):
     ["api-prot: 1\n", "storage-days: 0\n", "unique-id: always\nlog-level: loud\n", "drill: [explode --for 1m]\n", "{[",
      "unique-id: always\nunique-id: sandbox\n", f"unique-id: always\ndrill: [drop --for 1m --token {'00' * 32}]\n"],
 )
-def test_a_bad_file_changes_nothing_and_is_told_in_one_line(configured, text):
+def test_a_bad_file_changes_nothing_and_is_reported_in_one_line(configured, text):
     scene = configured()
     service = scene.service
     device = away_device(service)
     with Provider(service, service.provider_certificate()) as provider:
         lines = scene.reload(text, "configuration not reloaded")
         assert len([line for line in lines if " error " in line]) == 1
-        assert "everything stays as it was" in lines[0]
+        assert "the present one stays in force" in lines[0]
         assert provider.push(device.token).unique_id is None
         scene.path.unlink()
         service.process.send_signal(signal.SIGHUP)
@@ -177,17 +179,40 @@ def test_a_bad_file_changes_nothing_and_is_told_in_one_line(configured, text):
         assert provider.push(device.token).unique_id
 
 
-def test_payload_drills_are_not_let_in_by_an_address_that_does_not_hold_yet(configured):
+def test_payload_drills_are_judged_by_the_address_in_use(configured):
     scene = configured("host: 0.0.0.0\n")
     (line,) = scene.reload("host: 127.0.0.1\npayload-drills: true\n", "configuration not reloaded")
     assert "payload-drills-in-public" in line
 
 
-def test_without_a_file_a_hangup_does_no_harm(fresh):
+def test_a_hangup_without_a_file_is_harmless(fresh):
     service = fresh().start()
     service.process.send_signal(signal.SIGHUP)
     eventually(lambda: any("configuration reloaded changed=nothing" in line for line in service.lines))
     assert service.process.poll() is None
+
+
+def test_a_hangup_before_the_service_is_ready_does_not_end_it(fresh):
+    """systemctl restart, and at once systemctl reload."""
+    service = fresh()
+    process = subprocess.Popen(
+        [HERALD, "serve", "--data", service.data, *PORTS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        # From when it looks at its data folder, which it does after it has read its settings.
+        eventually(service.data.exists, what="the data folder")
+        process.send_signal(signal.SIGHUP)
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line == "ready\n":
+                break
+        assert lines and lines[-1] == "ready\n"
+        assert any("configuration reloaded" in line for line in iter(process.stderr.readline, ""))
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
 
 
 def test_a_hundred_hangups_under_load_drop_nothing(configured):
@@ -204,7 +229,7 @@ def test_a_hundred_hangups_under_load_drop_nothing(configured):
     scene.reload("")
 
 
-def test_an_own_server_certificate_is_taken_over_without_dropping_a_connection(configured):
+def test_a_replaced_server_certificate_drops_no_connection(configured):
     scene = configured()
     service = scene.service
     device = listening_device(service)
@@ -216,7 +241,7 @@ def test_an_own_server_certificate_is_taken_over_without_dropping_a_connection(c
 
         def is_shown():
             try:
-                connect_tls(service.doors["api"], ssl.create_default_context(cafile=str(authority))).close()
+                connect_tls(service.listeners["api"], ssl.create_default_context(cafile=str(authority))).close()
                 return True
             except ssl.SSLError:
                 return False

@@ -10,14 +10,14 @@ import subprocess
 
 import pytest
 
-from commands import PORTS, one_line, serve_in_vain
+from commands import PORTS, failed_start, one_line
 from parties import assert_accepted
 from private_mounts import in_private_mounts, mount
-from provider import Disconnected, Provider, away_device
+from provider import Disconnected, Provider, away_device, listening_sockets
 from service import HERALD, Service, herald
 
 def content(folder):
-    """What a folder holds, apart from what belongs to the run."""
+    """The files of a folder, apart from those of the running process."""
     return {
         path.relative_to(folder): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -50,65 +50,69 @@ def assert_works(service, certificate, device):
         device.next()
 
 
-class TestDoors:
-    def test_each_door_has_a_line_and_then_it_is_ready(self, fresh):
+class TestListeners:
+    def test_each_listener_is_printed_before_ready(self, fresh):
         service = fresh()
         service.start()
         printed = service.lines[: service.lines.index("ready") + 1]
-        doors = service.doors
+        listeners = service.listeners
         expected = [
-            f"provider API   https://127.0.0.1:{doors['api']}",
-            f"binary         tls://127.0.0.1:{doors['binary']}",
-            f"feedback       tls://127.0.0.1:{doors['feedback']}",
-            f"devices        mqtts://127.0.0.1:{doors['device']}",
-            f"activation     https://127.0.0.1:{doors['activation']}",
-            f"console        http://127.0.0.1:{doors['console']}",
+            f"provider API   https://127.0.0.1:{listeners['api']}",
+            f"binary         tls://127.0.0.1:{listeners['binary']}",
+            f"feedback       tls://127.0.0.1:{listeners['feedback']}",
+            f"devices        mqtts://127.0.0.1:{listeners['device']}",
+            f"activation     https://127.0.0.1:{listeners['activation']}",
+            f"console        http://127.0.0.1:{listeners['console']}",
             "ready",
         ]
         assert [line for line in printed if line in expected] == expected
-        text = (service.data / "run" / "doors.json").read_text()
-        assert text.startswith('{"api":') and json.loads(text) == doors
-        assert list(doors) == ["api", "binary", "feedback", "device", "activation", "console", "pid"]
-        assert doors["pid"] == service.process.pid
-        assert len(set(doors.values())) == len(doors)
+        text = (service.data / "run" / "listeners.json").read_text()
+        assert json.loads(text) == listeners
+        assert sorted(listeners) == [
+            "activation", "api", "binary", "console", "console_host", "device", "feedback", "host", "pid"
+        ]
+        assert listeners.pop("pid") == service.process.pid
+        assert listeners.pop("host") == listeners.pop("console_host") == "127.0.0.1"
+        assert len(set(listeners.values())) == len(listeners)
 
-    def test_a_clean_stop_leaves_no_doors_and_exits_0(self, fresh):
+    def test_a_clean_stop_removes_the_listeners_file_and_exits_0(self, fresh):
         for number in (signal.SIGTERM, signal.SIGINT):
             service = fresh().start()
             os.kill(service.pid, number)
             assert service.process.wait(timeout=20) == 0
-            assert not (service.data / "run" / "doors.json").exists()
+            assert not (service.data / "run" / "listeners.json").exists()
             assert not (service.data / "run" / "control.sock").exists()
 
-    def test_what_a_kill_left_does_not_hinder_the_next_start(self, fresh):
+    def test_a_service_starts_after_a_kill(self, fresh):
         service = fresh().start()
         service.kill()
-        assert (service.data / "run" / "doors.json").exists()
+        assert (service.data / "run" / "listeners.json").exists()
         service.start()
-        assert service.doors["pid"] == service.process.pid
+        assert service.listeners["pid"] == service.process.pid
 
-    def test_all_doors_but_the_console_listen_where_they_are_told(self, fresh):
+    def test_the_host_applies_to_all_listeners_but_the_console(self, fresh):
         service = fresh("--host", "127.0.0.2").start()
-        for door in "api", "binary", "feedback", "device", "activation":
-            with socket.create_connection(("127.0.0.2", service.doors[door])):
+        listeners = service.listeners
+        told = {("127.0.0.2", listeners[name]) for name in ("api", "binary", "feedback", "device", "activation")}
+        assert listening_sockets(service.pid) == told | {("127.0.0.1", listeners["console"])}
+        for address in told:
+            with socket.create_connection(address):
                 pass
-            with pytest.raises(ConnectionRefusedError):
-                socket.create_connection(("127.0.0.1", service.doors[door]))
-        with socket.create_connection(("127.0.0.1", service.doors["console"])):
-            pass
 
-    @pytest.mark.parametrize("door", ["api", "binary", "feedback", "device", "activation", "console"])
-    def test_an_occupied_port_is_told(self, tmp_path, door):
+    @pytest.mark.parametrize("listener", ["api", "binary", "feedback", "device", "activation", "console"])
+    def test_an_occupied_port_is_reported(self, tmp_path, listener):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            result = serve_in_vain(tmp_path / "data", f"--{door}-port", port)
+            result = failed_start(tmp_path / "data", f"--{listener}-port", port)
         line = one_line(result)
-        assert str(port) in line and f"--{door}-port" in line
+        assert str(port) in line and f"--{listener}-port" in line
         assert "ready" not in result.stdout
-        assert not (tmp_path / "data" / "run" / "doors.json").exists()
+        assert not (tmp_path / "data" / "run" / "listeners.json").exists()
 
-    def test_an_address_that_is_not_ours_is_told(self, tmp_path):
-        assert "192.0.2.1" in one_line(serve_in_vain(tmp_path / "data", "--host", "192.0.2.1"))
+    def test_an_address_of_another_machine_is_reported(self, tmp_path):
+        assert "192.0.2.1" in one_line(failed_start(tmp_path / "data", "--host", "192.0.2.1"))
+        line = one_line(failed_start(tmp_path / "data", "--host", "push.invalid"))
+        assert "push.invalid is not an address of this machine" in line and "--hostname" in line
 
 
 class TestSettings:
@@ -146,36 +150,36 @@ class TestSettings:
             ("hostname: {a: b}\n", ["hostname"]),
             ("- api-port\n", []),
             ("api-port: 1: 2\n", ["herald.yaml:1: this is not YAML (mapping values are not allowed"]),
-            ("api-port: 1\nhost: ::1\napi-port: 2\n", ["herald.yaml:3: the key `api-port` is there twice"]),
+            ("api-port: 1\nhost: ::1\napi-port: 2\n", ["herald.yaml:3: the key `api-port` appears twice"]),
             ("\t\x00", []),
             ('"unclosed', []),
             ("*anchor", []),
         ],
     )
-    def test_a_wrong_file_is_told(self, tmp_path, text, told):
+    def test_a_wrong_file_is_reported(self, tmp_path, text, told):
         file = tmp_path / "herald.yaml"
         file.write_text(text)
-        line = one_line(serve_in_vain(tmp_path / "data", "--config", file))
+        line = one_line(failed_start(tmp_path / "data", "--config", file))
         assert "herald.yaml" in line or any(word in line for word in told)
         assert all(word in line for word in told)
         assert not (tmp_path / "data").exists()
 
-    @pytest.mark.parametrize("option", ["binary-payload-size", "binary-in-hand", "feedback-size"])
-    def test_what_the_older_doors_hold_is_an_option_too(self, tmp_path, option):
-        line = one_line(serve_in_vain(tmp_path / "data", f"--{option}", 0))
+    @pytest.mark.parametrize("option", ["binary-payload-size", "binary-in-flight", "feedback-size"])
+    def test_limits_of_the_older_interfaces_are_options(self, tmp_path, option):
+        line = one_line(failed_start(tmp_path / "data", f"--{option}", 0))
         assert f"{option} cannot be \"0\"" in line
 
-    def test_a_file_that_cannot_be_read_is_told(self, tmp_path):
+    def test_an_unreadable_file_is_reported(self, tmp_path):
         for path in (tmp_path / "nothing.yaml", tmp_path):
-            assert str(path) in one_line(serve_in_vain(tmp_path / "data", "--config", path))
+            assert str(path) in one_line(failed_start(tmp_path / "data", "--config", path))
 
-    def test_an_empty_file_says_nothing(self, fresh, tmp_path):
+    def test_an_empty_file_changes_nothing(self, fresh, tmp_path):
         file = tmp_path / "herald.yaml"
         file.write_text("# nothing yet\n")
         fresh("--config", str(file)).start()
 
     @pytest.mark.parametrize("variable, value", [("HERALD_API_PORT", "many"), ("HERALD_DEMO", "perhaps")])
-    def test_a_wrong_variable_is_told(self, tmp_path, variable, value):
+    def test_a_wrong_variable_is_reported(self, tmp_path, variable, value):
         options = [] if variable != "HERALD_API_PORT" else None
         command = [HERALD, "serve", "--data", tmp_path / "data", *(PORTS if options is not None else PORTS[2:])]
         result = subprocess.run(command, env={**os.environ, variable: value}, capture_output=True, text=True, timeout=30)
@@ -190,26 +194,26 @@ class TestSettings:
 
 
 class TestFolders:
-    def test_a_folder_of_others_is_left_alone(self, tmp_path):
-        (tmp_path / "letter.txt").write_text("dear")
+    def test_a_folder_with_other_files_is_left_alone(self, tmp_path):
+        (tmp_path / "note.txt").write_text("dear")
         before = content(tmp_path)
         for command in (["serve", *PORTS], ["init"], ["device", "list"], ["device", "enroll", "--out", "/nowhere"]):
             line = one_line(herald(*command, "--data", tmp_path, check=False))
             assert str(tmp_path) in line
         assert content(tmp_path) == before
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["letter.txt"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["note.txt"]
 
-    def test_a_file_in_place_of_the_folder_is_told(self, tmp_path):
+    def test_a_file_in_place_of_the_folder_is_reported(self, tmp_path):
         path = tmp_path / "data"
         path.write_text("")
-        assert str(path) in one_line(serve_in_vain(path))
+        assert str(path) in one_line(failed_start(path))
 
     def test_a_folder_of_a_newer_version_is_left_alone(self, used):
         service, _, _ = used
         path = service.data / "format"
         path.write_text("herald 99\n")
         before = content(service.data)
-        assert "newer" in one_line(serve_in_vain(service.data))
+        assert "newer" in one_line(failed_start(service.data))
         assert content(service.data) == before
 
     def test_a_damaged_part_is_named_and_nothing_is_overwritten(self, used):
@@ -240,13 +244,13 @@ class TestFolders:
                 path.write_bytes(original)
                 path.chmod(0o600 if name.parts[0] in ("trust", "store") else 0o644)
         assert_works(service, certificate, device)
-        # What can be made again from the rest is; all else is irreplaceable, and must not be begun anew in silence.
+        # Replaceable files are made again. An irreplaceable file must not be replaced in silence.
         irreplaceable = sorted(what for what in passed if not what.startswith(REPLACEABLE))
         assert not irreplaceable, ", ".join(irreplaceable)
 
     @pytest.mark.parametrize("name", ["ca.pem", "trust/provider.crl", "trust/server.pem"])
     @pytest.mark.parametrize("damage", [None, b"", b"nonsense"], ids=["gone", "empty", "damaged"])
-    def test_what_is_made_again_says_what_it_said(self, used, name, damage):
+    def test_a_replaceable_file_is_restored_with_its_content(self, used, name, damage):
         """Also who was revoked."""
         service, certificate, device = used
         revoked = service.provider_certificate("com.example.revoked")
@@ -275,12 +279,12 @@ class TestFolders:
             for side in ("-wal", "-shm"):
                 path.with_name(path.name + side).unlink(missing_ok=True)
             path.write_bytes(damage)
-            line = one_line(serve_in_vain(service.data))
+            line = one_line(failed_start(service.data))
             assert path.name in line or "store" in line
             assert path.read_bytes() == damage
 
-    def test_a_store_begun_anew_gives_nobody_the_token_of_another(self, used):
-        """Who lost the database, and says so by removing it, must not hand one device's notifications to another."""
+    def test_a_new_store_reuses_no_device_token(self, used):
+        """A store that replaces a removed database must not hand one device's notifications to another."""
         service, certificate, device = used
         for path in (service.data / "store").glob("herald.db*"):
             path.unlink()
@@ -292,8 +296,8 @@ class TestFolders:
         with Provider(service, certificate) as provider:
             assert provider.push(device.token).status in (400, 410)
 
-    def test_a_restored_store_gives_nobody_the_token_of_another(self, used, tmp_path):
-        """Who registered after the backup was made is forgotten; whoever comes next is somebody else."""
+    def test_a_restored_store_reuses_no_device_token(self, used, tmp_path):
+        """A device registered after the backup is forgotten, and its token is never given to the next device."""
         service, certificate, _ = used
         shutil.copytree(service.data / "store", tmp_path / "backup")
         service.start()
@@ -307,24 +311,48 @@ class TestFolders:
         with Provider(service, certificate) as provider:
             assert provider.push(forgotten.token).status in (400, 410)
 
-    def test_a_database_of_a_newer_schema_is_told(self, used):
+    def test_a_restored_store_gives_no_app_the_token_of_another(self, used, tmp_path):
+        """An app that a device registered after the backup, and one that it registers after the restore."""
+        service, _, _ = used
+        service.start()
+        enrolled = service.device()
+        away_device(service, enrolled=enrolled)
+        service.stop()
+        shutil.copytree(service.data / "store", tmp_path / "backup")
+        service.start()
+        lost = away_device(service, "com.example.lost", enrolled=enrolled).token
+        service.stop()
+        shutil.rmtree(service.data / "store")
+        shutil.copytree(tmp_path / "backup", service.data / "store")
+        service.start()
+        assert away_device(service, "com.example.new", enrolled=enrolled).token != lost
+        for topic in ("com.example.lost", "com.example.new"):
+            with Provider(service, service.provider_certificate(topic), topic=topic) as provider:
+                assert provider.push(lost).status in (400, 410)
+
+    def test_a_ledger_from_before_the_first_release_is_refused(self, used):
+        service, _, _ = used
+        (service.data / "trust" / "ledger.db").rename(service.data / "trust" / "ledger.jsonl")
+        before = content(service.data)
+        assert "before its first release" in one_line(failed_start(service.data))
+        assert content(service.data) == before
+
+    def test_a_database_of_a_newer_schema_is_reported(self, used):
         service, _, _ = used
         path = next(path for path in (service.data / "store").iterdir() if path.read_bytes()[:15] == b"SQLite format 3")
         with sqlite3.connect(path) as database:
-            database.execute("CREATE TABLE IF NOT EXISTS grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
-            database.execute("INSERT INTO grdb_migrations VALUES ('from the future')")
             database.execute("PRAGMA user_version = 9999")
         database.close()
-        one_line(serve_in_vain(service.data))
+        one_line(failed_start(service.data))
 
     def test_two_services_never_share_a_folder(self, shared):
-        line = one_line(serve_in_vain(shared.data))
+        line = one_line(failed_start(shared.data))
         assert str(shared.pid) in line or "in use" in line or str(shared.data) in line
-        assert json.loads((shared.data / "run" / "doors.json").read_text()) == shared.doors
+        assert json.loads((shared.data / "run" / "listeners.json").read_text()) == shared.listeners
         assert herald("device", "list", "--data", shared.data, check=False).returncode == 0
 
     @in_private_mounts
-    def test_a_folder_that_cannot_be_written_is_told(self, tmp_path):
+    def test_an_unwritable_folder_is_reported(self, tmp_path):
         folder = tmp_path / "readonly"
         folder.mkdir()
         mount(folder, "tmpfs")
@@ -332,8 +360,8 @@ class TestFolders:
         herald("init", "--data", service.data)
         mount(folder, "remount,ro")
         try:
-            assert str(service.data) in one_line(serve_in_vain(service.data))
-            assert str(folder) in one_line(serve_in_vain(folder / "another"))
+            assert str(service.data) in one_line(failed_start(service.data))
+            assert str(folder) in one_line(failed_start(folder / "another"))
             command = ["device", "enroll", "--data", service.data, "--out", tmp_path / "x.pem"]
             one_line(herald(*command, check=False))
         finally:

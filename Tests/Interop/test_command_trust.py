@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from commands import one_line, serve_in_vain
+from commands import failed_start, one_line
 from parties import assert_accepted, assert_refused
 from provider import Disconnected, Provider, away_device, listening_device, load_key
 from service import TEAM, TOPIC, Service, eventually, herald
@@ -73,8 +73,8 @@ def verify(path, folder):
     )
 
 
-class TestWhatIsMade:
-    def test_a_folder_is_closed_to_others(self, folder):
+class TestIssuedFiles:
+    def test_the_folder_is_closed_to_others(self, folder):
         for path in folder.data.rglob("*"):
             if path.is_file() and b"PRIVATE KEY" in path.read_bytes():
                 assert mode(path) == 0o600, path
@@ -88,7 +88,7 @@ class TestWhatIsMade:
         assert root.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
         assert labels(folder.ca) == ["CERTIFICATE"]
 
-    def test_a_provider_certificate_is_as_apple_makes_them(self, folder, tmp_path):
+    def test_a_provider_certificate_is_like_apples(self, folder, tmp_path):
         path = folder.provider_certificate("com.example.one")
         assert labels(path)[0] == "CERTIFICATE" and labels(path)[-1].endswith("PRIVATE KEY")
         assert all(label == "CERTIFICATE" for label in labels(path)[:-1])
@@ -105,7 +105,7 @@ class TestWhatIsMade:
         verify(path, tmp_path)
 
     @pytest.mark.parametrize("environment, numbers", [("sandbox", "1"), ("production", "2")])
-    def test_a_certificate_of_one_environment_says_so(self, folder, environment, numbers):
+    def test_a_certificate_of_one_environment_is_marked(self, folder, environment, numbers):
         certificate = certificates(folder.provider_certificate("com.example.one", environment=environment))[0]
         assert [number for number in "12" if extension(certificate, number)] == [numbers]
 
@@ -123,14 +123,14 @@ class TestWhatIsMade:
         (unit,) = certificates(path)[0].subject.get_attributes_for_oid(x509.NameOID.ORGANIZATIONAL_UNIT_NAME)
         assert unit.value == TEAM
 
-    def test_a_key_is_a_p8_file_as_apple_gives_them(self, folder):
+    def test_a_key_is_a_p8_file_like_apples(self, folder):
         path, kid, _ = folder.provider_key()
         assert len(kid) == 10 and kid.isalnum() and kid.upper() == kid
         assert path.name == f"AuthKey_{kid}.p8"
         assert (labels(path), mode(path)) == (["PRIVATE KEY"], 0o600)
         assert isinstance(load_key(path).curve, ec.SECP256R1)
 
-    def test_the_private_part_of_a_key_is_not_kept(self, folder):
+    def test_the_private_key_is_not_kept(self, folder):
         path, _, _ = folder.provider_key()
         secret = load_key(path).private_numbers().private_value.to_bytes(32, "big")
         body = "".join(path.read_text().splitlines()[1:-1]).encode()
@@ -183,9 +183,9 @@ class TestWhatIsMade:
 
 class TestServerCertificate:
     def names(self, service, name="localhost"):
-        """What the server shows, as its client sees it."""
+        """The certificate that the server shows to a client."""
         result = subprocess.run(
-            ["openssl", "s_client", "-connect", f"127.0.0.1:{service.doors['api']}", "-servername", name, "-showcerts",
+            ["openssl", "s_client", "-connect", f"127.0.0.1:{service.listeners['api']}", "-servername", name, "-showcerts",
              "-verify_return_error", "-CAfile", service.ca],
             capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=30,
         )
@@ -196,7 +196,7 @@ class TestServerCertificate:
         assert list(usage) == [x509.ExtendedKeyUsageOID.SERVER_AUTH]
         return {str(name.value) for name in found}
 
-    def test_it_names_this_machine_and_whatever_is_asked_for(self, fresh):
+    def test_the_certificate_has_this_machines_and_requested_names(self, fresh):
         service = fresh("--hostname", "push.example.com", "--hostname", "192.0.2.7").start()
         names = self.names(service)
         assert names >= {"localhost", "127.0.0.1", "::1", "sandbox.localhost", "push.example.com", "192.0.2.7"}
@@ -208,7 +208,7 @@ class TestServerCertificate:
         assert "more.example.com" in self.names(service)
         assert service.ca.read_bytes() == authority
 
-    def test_as_apple_it_has_apples_names_and_the_recipe_is_told(self, fresh):
+    def test_as_apple_adds_apples_names_and_prints_instructions(self, fresh):
         service = fresh()
         recipe = herald("init", "--data", service.data, "--as-apple").stdout
         wanted = {
@@ -224,40 +224,40 @@ class TestServerCertificate:
         assert self.names(service) >= wanted
 
     @pytest.mark.parametrize("address", ["0.0.0.0", "::"])
-    def test_as_apple_it_does_not_listen_in_public(self, fresh, address):
+    def test_as_apple_refuses_public_addresses(self, fresh, address):
         service = fresh()
         herald("init", "--data", service.data, "--as-apple")
-        result = serve_in_vain(service.data, "--host", address)
+        result = failed_start(service.data, "--host", address)
         assert "apple" in one_line(result).lower()
 
 
-class TestModes:
-    def test_a_secret_that_others_may_read_stops_the_start(self, fresh):
+class TestPermissions:
+    def test_a_readable_secret_stops_the_start(self, fresh):
         service = fresh().start()
         service.stop()
         found = secrets(service.data)
         assert len(found) >= 3
         for path in found:
             path.chmod(0o640)
-            line = one_line(serve_in_vain(service.data))
+            line = one_line(failed_start(service.data))
             assert str(path) in line and f"chmod 600 {path}" in line
             path.chmod(0o600)
         service.start()
 
-    def test_a_folder_that_others_may_enter_stops_the_start(self, fresh):
+    def test_an_open_folder_stops_the_start(self, fresh):
         service = fresh().start()
         service.stop()
         for name in ("trust", "store"):
             path = service.data / name
             path.chmod(0o755)
             listing = herald("device", "list", "--data", service.data, check=False)
-            for result in (serve_in_vain(service.data), listing):
+            for result in (failed_start(service.data), listing):
                 line = one_line(result)
                 assert str(path) in line and f"chmod 700 {path}" in line
             path.chmod(0o700)
         service.start()
 
-    def test_what_runs_is_closed_to_others(self, shared):
+    def test_runtime_files_are_closed_to_others(self, shared):
         run = shared.data / "run"
         assert mode(run) == 0o700
         assert mode(run / "control.sock") == 0o600
@@ -266,7 +266,7 @@ class TestModes:
 
 
 class TestInit:
-    def test_a_second_time_changes_no_key(self, fresh):
+    def test_a_second_init_changes_no_key(self, fresh):
         service = fresh()
         herald("init", "--data", service.data)
         before = {path: path.read_bytes() for path in secrets(service.data)} | {service.ca: service.ca.read_bytes()}
@@ -277,7 +277,7 @@ class TestInit:
         for path, content in before.items():
             assert path.read_bytes() == content, path
 
-    def test_what_it_makes_serves(self, fresh):
+    def test_a_service_runs_with_the_files_of_init(self, fresh):
         service = fresh()
         herald("init", "--data", service.data)
         certificate = service.provider_certificate()
@@ -299,7 +299,7 @@ class TestRevocation:
         (entry,) = [entry for entry in self.entries(service) if topic in entry["topics"]]
         return entry["id"]
 
-    def test_a_certificate_is_refused_at_once_on_open_and_new_connections(self, shared, parties):
+    def test_a_revoked_certificate_is_refused_at_once_on_all_connections(self, shared, parties):
         certificate = shared.provider_certificate(TOPIC, f"{TOPIC}.voip", f"{TOPIC}.revoked")
         id = self.credential(shared, f"{TOPIC}.revoked")
         with Provider(shared, certificate) as provider:
@@ -314,11 +314,11 @@ class TestRevocation:
             assert_refused(answer, 403, "BadCertificate")
             raise Disconnected
         assert self.entry(shared, id)["revoked"] is not None
-        # An operator who asks why a provider gets nothing through finds it in the log.
+        # The log tells the operator why the provider is refused.
         told = ["provider disconnected: its certificate is revoked or has expired", "provider certificate refused"]
         eventually(lambda: all(any(line in logged for logged in shared.lines) for line in told))
 
-    def test_a_device_is_disconnected_and_stays_out(self, shared, parties):
+    def test_a_revoked_device_is_disconnected_and_refused(self, shared, parties):
         device = listening_device(shared)
         herald("device", "revoke", "--data", shared.data, device.id)
         device.process.wait(timeout=8)
@@ -328,7 +328,7 @@ class TestRevocation:
         (entry,) = [entry for entry in listed if entry["id"] == device.id]
         assert entry["revoked"] is not None
 
-    def test_what_was_revoked_while_nothing_ran_is_refused_after_the_start(self, fresh):
+    def test_an_offline_revocation_applies_after_the_start(self, fresh):
         service = fresh().start()
         key = service.provider_key()
         token = away_device(service).token
@@ -340,7 +340,7 @@ class TestRevocation:
         with Provider(service, key=key) as provider:
             assert_refused(provider.push(token), 403, "InvalidProviderToken")
 
-    def test_what_was_made_while_it_runs_is_known_at_once(self, shared, parties):
+    def test_a_new_certificate_is_accepted_at_once(self, shared, parties):
         for _ in range(3):
             with Provider(shared, key=shared.provider_key()) as provider:
                 assert_accepted(provider.push(parties.token))
@@ -355,7 +355,7 @@ class TestRevocation:
         with Provider(service, key=key) as provider:
             assert_refused(provider.push(token), 403, "InvalidProviderToken")
 
-    def test_twice_is_no_harm(self, shared):
+    def test_a_second_revocation_is_harmless(self, shared):
         _, kid, _ = shared.provider_key("com.example.twice", team="TWICE00001")
         herald("provider", "revoke", "--data", shared.data, kid)
         first = eventually(lambda: self.entry(shared, kid)["revoked"])

@@ -13,8 +13,8 @@ from provider import HELLO, Provider, away_device, listening_device
 from service import HERALD, TEAM, TOPIC, eventually, herald
 
 COMMANDS = [
-    ["serve"], ["init"], ["provider"], ["provider", "certificate"], ["provider", "key"], ["provider", "list"],
-    ["provider", "revoke"], ["device"], ["device", "enroll"], ["device", "list"], ["device", "revoke"], ["agent", "run"],
+    ["serve"], ["status"], ["init"], ["provider"], ["provider", "certificate"], ["provider", "key"], ["provider", "list"],
+    ["provider", "revoke"], ["app"], ["app", "forget"], ["app", "list"], ["app", "claim"], ["app", "release"], ["device"], ["device", "enroll"], ["device", "list"], ["device", "revoke"], ["agent", "run"],
     ["send"], ["check"], ["journal"], ["token", "inspect"], ["token", "keys"], ["token", "rotate"], ["token", "retire"],
 ]
 DAY = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
@@ -27,7 +27,7 @@ def test_every_command_explains_itself_with_an_example(command):
     assert "xample" in result.stdout
 
 
-def test_the_binary_tells_its_version():
+def test_the_binary_prints_its_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*\n", herald("--version").stdout)
 
 
@@ -47,10 +47,10 @@ def commands_with(option):
     return found
 
 
-#: What commands need besides, to get as far as their configuration.
+#: The other arguments that commands need before they read their configuration.
 NEEDED = {
-    "agent allow": [TOPIC, "none"], "agent install": ["."], "agent remove": [TOPIC], "agent saw": [new_id()],
-    "agent set": ["--home"], "clock advance": ["1h"], "device enroll": ["--out", "x.pem"], "device revoke": ["x"], "drill start": ["drop", "--for", "1m"],
+    "agent allow": [TOPIC, "none"], "agent install": ["."], "agent remove": [TOPIC], "agent shown": [new_id()],
+    "agent set": ["--home"], "app claim": [TOPIC, "--team", TEAM], "app forget": [TOPIC], "app release": [TOPIC], "clock advance": ["1h"], "device enroll": ["--out", "x.pem"], "device revoke": ["x"], "drill start": ["drop", "--for", "1m"],
     "drill stop": ["--all"], "journal": ["--topic", TOPIC], "provider certificate": ["--topic", TOPIC, "--out", "x.pem"],
     "provider key": ["--team", TEAM, "--out", "."], "provider revoke": ["x"], "relay purge": ["--older-than", "7d"],
     "relay retry": ["--reason", "NoCredential"], "relay revive": ["--all"], "send": ["00" * 32],
@@ -75,10 +75,16 @@ def test_every_command_that_takes_a_configuration_file_reads_it(by, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_mistyped_command_is_told_with_the_one_that_was_meant():
+def test_an_unknown_command_lists_the_commands():
+    result = herald("device", "add", check=False)
+    assert result.returncode == 64
+    assert "'add' is not a command of 'herald device': its commands are enroll, invite, list, revoke." in result.stderr
+
+
+def test_a_mistyped_command_suggests_the_right_one():
     result = herald("sevre", "--demo", check=False)
     assert result.returncode == 64
-    assert result.stderr.splitlines()[0] == "Error: 'sevre' is no command of 'herald': did you mean 'herald serve'?"
+    assert result.stderr.splitlines()[0] == "Error: 'sevre' is not a command of 'herald': did you mean 'herald serve'?"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +105,7 @@ def test_wrong_usage_exits_64(arguments, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["send", "agent run"])
-def test_what_a_command_itself_finds_missing_is_told_with_its_own_usage(command, tmp_path):
+def test_a_missing_option_prints_the_commands_own_usage(command, tmp_path):
     result = herald(*command.split(), *["00" * 32] * (command == "send"), check=False, cwd=tmp_path)
     assert result.returncode == 64
     # The options follow: each by its name, or "<options>" where there are many.
@@ -113,10 +119,11 @@ def test_what_a_command_itself_finds_missing_is_told_with_its_own_usage(command,
         ["provider", "list"], ["device", "list"], ["provider", "revoke", "x"], ["journal", "--topic", TOPIC],
         ["device", "enroll", "--out", "x.pem"], ["provider", "certificate", "--topic", TOPIC, "--out", "x.pem"],
         ["provider", "key", "--team", TEAM, "--out", "."], ["token", "inspect", "00" * 32],
+        ["send", "00" * 32, "--topic", TOPIC, "--alert", "hi"],
     ],
     ids=" ".join,
 )
-def test_a_folder_that_is_not_there_is_told(arguments, tmp_path):
+def test_a_missing_folder_is_reported(arguments, tmp_path):
     result = herald(*arguments, "--data", tmp_path / "nowhere", check=False, cwd=tmp_path)
     assert "nowhere" in one_line(result)
     assert not list(tmp_path.iterdir())
@@ -136,7 +143,7 @@ def test_a_folder_that_is_not_there_is_told(arguments, tmp_path):
         (["token", "inspect", "zz"], ""),
     ],
 )
-def test_what_cannot_be_done_is_told_in_one_line(shared, tmp_path, arguments, what):
+def test_an_impossible_request_is_reported_in_one_line(shared, tmp_path, arguments, what):
     arguments = [part.format(out=tmp_path / "out.pem") for part in arguments]
     result = herald(*arguments, "--data", shared.data, check=False)
     assert result.returncode in (1, 64), result.stderr
@@ -179,7 +186,7 @@ class TestLists:
         assert re.fullmatch("[0-9a-f]+", entry["serial"])
         assert re.fullmatch(DAY, entry["created"]) and re.fullmatch(DAY, entry["expires"])
 
-    def test_people_get_a_table(self, shared):
+    def test_the_default_list_is_a_table(self, shared):
         _, id = shared.device("bathroom")
         text = herald("device", "list", "--data", shared.data).stdout
         (line,) = [line for line in text.splitlines() if id in line]
@@ -187,7 +194,7 @@ class TestLists:
 
 
 class TestJournal:
-    def test_it_tells_the_life_of_a_notification(self, shared, parties):
+    def test_the_journal_prints_every_state_of_a_notification(self, shared, parties):
         device = away_device(shared)
         first, second = new_id(), new_id()
         with parties.provider() as provider:
@@ -213,30 +220,30 @@ class TestJournal:
         assert len(whole) == 6 and whole == sorted(whole, key=lambda line: line["time"])
         assert {line["topic"] for line in shared.journal("--topic", TOPIC)} == {TOPIC}
 
-    def test_it_tells_of_one_that_was_not_to_be_stored(self, shared, parties):
+    def test_the_journal_prints_a_discarded_notification(self, shared, parties):
         device = away_device(shared)
         with parties.provider() as provider:
             id = provider.push(device.token, expiration=0).id
         assert [line["state"] for line in shared.journal(id)] == ["received", "discarded"]
 
-    def test_it_speaks_to_people_too(self, shared, parties):
+    def test_the_default_journal_is_text(self, shared, parties):
         with parties.provider() as provider:
             id = provider.push(parties.token).id
         text = herald("journal", "--data", shared.data, id).stdout
         assert "received" in text and "stored" in text and TOPIC in text
 
-    def test_nothing_found_is_no_failure_and_says_of_what(self, shared):
+    def test_an_empty_result_exits_1_and_names_the_query(self, shared):
         assert shared.journal(new_id()) == []
         id = new_id()
         for question, words in (
             ([id], id.lower()), (["--device", "demo"], "the device demo; `herald device list`"),
             (["--topic", "com.example.nobody"], "the topic com.example.nobody"),
         ):
-            result = herald("journal", "--data", shared.data, *question)
-            assert result.returncode == 0 and result.stdout == ""
+            result = herald("journal", "--data", shared.data, *question, check=False)
+            assert result.returncode == (1 if question == [id] else 0) and result.stdout == ""
             assert f"nothing in the journal about {words}" in result.stderr.replace(id.upper(), id.lower())
 
-    def test_it_is_read_without_a_service(self, fresh):
+    def test_the_journal_is_read_without_a_service(self, fresh):
         service = fresh().start()
         device = away_device(service)
         with Provider(service, service.provider_certificate()) as provider:
@@ -247,7 +254,7 @@ class TestJournal:
 
 
 class TestTokens:
-    def test_inspect_says_what_a_token_is(self, shared):
+    def test_inspect_describes_a_token(self, shared):
         device = away_device(shared)
         result = herald("token", "inspect", device.token, "--data", shared.data, "--json")
         text = json.dumps(json.loads(result.stdout))
@@ -256,14 +263,14 @@ class TestTokens:
         result = herald("token", "inspect", device.token.upper(), "--data", shared.data)
         assert device.id in result.stdout and TOPIC in result.stdout
 
-    def test_inspect_says_that_a_token_is_dead(self, shared, parties):
+    def test_inspect_reports_a_dead_token(self, shared, parties):
         result = herald("token", "inspect", parties.dead_token, "--data", shared.data, "--json")
         died = json.dumps(json.loads(result.stdout))
         result = herald("token", "inspect", parties.token, "--data", shared.data, "--json")
         lives = json.dumps(json.loads(result.stdout))
         assert json.loads(died).keys() != json.loads(lives).keys() or "false" in died
 
-    def test_inspect_knows_no_token_of_another_service(self, shared, parties, fresh):
+    def test_inspect_rejects_a_token_of_another_service(self, shared, parties, fresh):
         other = fresh()
         other.start()
         result = herald("token", "inspect", parties.token, "--data", other.data, check=False)
@@ -272,7 +279,7 @@ class TestTokens:
 
 class TestSend:
     def options(self, service):
-        return ["--service", f"127.0.0.1:{service.doors['api']}", "--ca", service.ca, "--topic", TOPIC]
+        return ["--service", f"127.0.0.1:{service.listeners['api']}", "--ca", service.ca, "--topic", TOPIC]
 
     def test_a_notification_is_sent_by_certificate_and_by_key(self, shared, parties):
         path, kid, team = parties.key
@@ -288,9 +295,9 @@ class TestSend:
             assert message.json == {"aps": {"alert": {"title": "Chat", "body": "hi"}, "badge": 3, "sound": "default"}}
             assert message.property("apns-priority") == "5"
             assert message.property("apns-collapse-id") == "c"
-            assert message.id in json.dumps(json.loads(result.stdout)).lower()
+            assert message.id == json.loads(result.stdout)["apns_id"].lower()
 
-    def test_a_payload_is_sent_as_it_is(self, shared, parties, tmp_path):
+    def test_a_payload_is_sent_unchanged(self, shared, parties, tmp_path):
         payload = tmp_path / "payload.json"
         payload.write_text(json.dumps(HELLO, indent=3))
         with listening_device(shared) as device:
@@ -302,8 +309,8 @@ class TestSend:
         assert message.payload == payload.read_bytes()
         assert message.property("apns-push-type") == "background"
 
-    def test_the_options_may_stand_in_a_file_and_in_the_environment(self, shared, parties, tmp_path):
-        port = shared.doors["api"]
+    def test_options_may_come_from_a_file_or_the_environment(self, shared, parties, tmp_path):
+        port = shared.listeners["api"]
         file = tmp_path / "send.yaml"
         file.write_text(
             f"service: 127.0.0.1:{port}\nca: {shared.ca}\ntopic: {TOPIC}\ncertificate: {parties.certificate}\n"
@@ -315,23 +322,23 @@ class TestSend:
             message = device.next()
             assert message.json == {"aps": {"alert": "from the environment", "badge": 7}}
             assert message.property("apns-priority") == "10"
-            # The data folder says where its service is, and who vouches for it.
+            # The data folder has the service's address and its authority.
             file.write_text(f"data: {shared.data}\ntopic: {TOPIC}\ncertificate: {parties.certificate}\nsound: default\n")
             herald("send", device.token, "--config", file)
             assert device.next().json == {"aps": {"sound": "default"}}
 
-    def test_a_mistake_in_the_file_is_told_with_its_line(self, shared, tmp_path):
+    def test_a_mistake_in_the_file_is_reported_with_its_line(self, shared, tmp_path):
         file = tmp_path / "send.yaml"
         for text, words in (("\ntopik: x\n", "2: unknown key `topik`: did you mean `topic`?"), ("badge: many\n", "whole number")):
             file.write_text(text)
             for command in (["send", "00" * 32], ["agent", "run"]):
                 assert words in one_line(herald(*command, "--config", file, check=False))
 
-    def test_an_agent_takes_its_options_from_a_file_too(self, shared, tmp_path):
+    def test_an_agent_reads_its_options_from_a_file(self, shared, tmp_path):
         path, _ = shared.device()
         file = tmp_path / "agent.yaml"
         file.write_text(
-            f"service: 127.0.0.1:{shared.doors['device']}\nca: {shared.ca}\nidentity: {path}\napp: [{TOPIC}, {TOPIC}.voip]\n"
+            f"service: 127.0.0.1:{shared.listeners['device']}\nca: {shared.ca}\nidentity: {path}\napp: [{TOPIC}, {TOPIC}.voip]\n"
         )
         agent = subprocess.Popen(
             [HERALD, "agent", "run", "--config", file, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -346,15 +353,66 @@ class TestSend:
             agent.terminate()
             agent.communicate(timeout=10)
 
-    def test_a_refusal_is_told_and_exits_1(self, shared, parties):
+    def test_a_refusal_is_reported_and_exits_1(self, shared, parties):
         result = herald(
             "send", "00" * 32, *self.options(shared), "--certificate", parties.certificate, "--alert", "hi", check=False
         )
         assert "BadDeviceToken" in one_line(result)
 
-    def test_a_service_that_does_not_answer_is_told(self, shared, parties):
+    def test_a_silent_service_is_reported(self, shared, parties):
         result = herald(
             "send", "00" * 32, "--service", "127.0.0.1:9", "--ca", shared.ca, "--topic", TOPIC,
             "--certificate", parties.certificate, "--alert", "hi", check=False,
         )
         assert "127.0.0.1:9" in one_line(result)
+
+    def test_an_unknown_authority_is_reported_with_the_remedy(self, shared, parties, tmp_path):
+        result = herald(
+            "send", "00" * 32, "--service", f"localhost:{shared.listeners['api']}", "--topic", TOPIC,
+            "--certificate", parties.certificate, "--alert", "hi", check=False, cwd=tmp_path,
+        )
+        assert one_line(result).endswith("give its ca.pem with --ca, or its folder with --data")
+
+    def test_a_name_missing_in_the_certificate_is_reported_with_the_remedy(self, shared, parties):
+        result = herald(
+            "send", "00" * 32, "--service", f"127.0.0.2:{shared.listeners['api']}", "--ca", shared.ca, "--topic", TOPIC,
+            "--certificate", parties.certificate, "--alert", "hi", check=False,
+        )
+        if "cannot reach" not in result.stderr:
+            assert "does not name 127.0.0.2" in one_line(result) and "--hostname 127.0.0.2" in one_line(result)
+
+    def test_the_environment_is_an_option(self, shared, parties):
+        """By the name sandbox.localhost, which is this machine's whatever its resolver knows."""
+        with listening_device(shared) as device:
+            options = ["--data", shared.data, "--topic", TOPIC, "--certificate", parties.certificate, "--alert", "hi"]
+            refused = herald("send", device.token, *options, "--environment", "sandbox", check=False)
+            assert "BadDeviceToken" in one_line(refused)
+            herald("send", device.token, *options, "--environment", "production")
+            assert device.next().json == {"aps": {"alert": "hi"}}
+
+
+class TestStatus:
+    def test_status_waits_until_the_service_is_ready(self, fresh):
+        service = fresh()
+        waiting = subprocess.Popen(
+            [HERALD, "status", "--data", service.data, "--wait", "60", "--json"], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            service.start()
+            output, _ = waiting.communicate(timeout=60)
+        finally:
+            waiting.kill()
+        assert waiting.returncode == 0
+        status = json.loads(output)
+        assert status["ready"] and status["problems"] == [] and status["listeners"] == service.listeners
+        assert status["service"]["pid"] == service.pid and status["service"]["devices_connected"] == 0
+        lines = herald("status", "--data", service.data).stdout.splitlines()
+        assert f"provider API   https://127.0.0.1:{service.listeners['api']}" in lines and lines[-1] == "health         ready"
+
+    def test_status_without_a_service_exits_1(self, fresh, tmp_path):
+        service = fresh().start()
+        service.stop()
+        for folder, words in ((service.data, "no service answers"), (tmp_path / "nowhere", "there is no data folder")):
+            result = herald("status", "--data", folder, check=False)
+            assert result.returncode == 1 and words in result.stdout
+            assert json.loads(herald("status", "--data", folder, "--json", check=False).stdout)["ready"] is False

@@ -13,7 +13,7 @@ import yaml
 import channels
 from parties import new_id
 from provider import Provider
-from service import ROOT, TOPIC, eventually
+from service import ROOT, TEAM, TOPIC, eventually
 
 SOURCE = ROOT / "Sources" / "HeraldConsole"
 
@@ -28,7 +28,7 @@ def ask(service, method, path, body=None, authorized=True):
     token = (service.data / "run" / "admin.token").read_text().strip()
     headers = {"authorization": f"Bearer {token}"} if authorized else {}
     request = urllib.request.Request(
-        f"http://127.0.0.1:{service.doors['console']}{path}", method=method, headers=headers,
+        f"http://127.0.0.1:{service.listeners['console']}{path}", method=method, headers=headers,
         data=None if body is None else json.dumps(body).encode(),
     )
     try:
@@ -39,25 +39,26 @@ def ask(service, method, path, body=None, authorized=True):
         return answer.status, answer.headers["content-type"].split(";")[0], answer.read().decode()
 
 
-def test_it_is_served_as_it_stands_in_the_manual(shared):
+def test_the_served_description_is_the_manuals(shared):
     status, kind, text = ask(shared, "GET", "/openapi.yaml", authorized=False)
     assert (status, kind) == (200, "application/yaml")
     assert text == (ROOT / "docs" / "openapi.yaml").read_text()
 
 
-def test_it_is_valid(description):
+def test_the_description_is_valid(description):
     openapi_spec_validator.validate(description)
 
 
-def test_it_names_every_route_and_no_other(description):
+def test_the_description_has_every_route_and_no_other(description):
     described = {(method, path) for path, item in description["paths"].items() for method in item if method in ("get", "post")}
-    routes = re.findall(r'routes\.(get|post)\("([^"\\]+)"', (SOURCE / "Admin" / "AdminRoutes.swift").read_text())
+    files = [SOURCE / "Admin" / name for name in ("AdminRoutes.swift", "DrillRoutes.swift")]
+    routes = re.findall(r'routes\.(get|post)\("([^"\\]+)"', "".join(file.read_text() for file in files))
     built = {(method, "/v1/" + re.sub(r":(\w+)", r"{\1}", path)) for method, path in routes}
-    assert len(built) >= 9
+    assert len(built) >= 13
     console = (SOURCE / "Console.swift").read_text()
     built |= {(method, "/" + path) for method, path in re.findall(r'router\.(get)\("([^"]+)"', console)}
     built |= {(method, "/health/" + path) for method, path in re.findall(r'health\.(get)\("([^"]+)"', console)}
-    built.add(("get", "/health"))
+    built |= {("get", "/health"), ("get", "/")}
     assert described == built
 
 
@@ -72,7 +73,7 @@ def conform(description, method, path, status, kind, text):
     return value
 
 
-def test_every_route_answers_as_it_says(fresh, description):
+def test_every_route_answers_as_described(fresh, description):
     service = fresh("--clock", "adjustable").start()
     certificate, key = service.provider_certificate(TOPIC), service.provider_key()
     _, device = service.device()
@@ -84,7 +85,7 @@ def test_every_route_answers_as_it_says(fresh, description):
         asked.add((method, path))
         return conform(description, method, path, got, kind, text)
 
-    for path in ("/openapi.yaml", "/health", "/health/ready", "/health/live", "/metrics"):
+    for path in ("/", "/openapi.yaml", "/health", "/health/ready", "/health/live", "/metrics"):
         check("get", path, authorized=False)
     check("get", "/v1/status")
     check("get", "/v1/journal", actual=f"/v1/journal?device={device}&limit=3")
@@ -95,6 +96,14 @@ def test_every_route_answers_as_it_says(fresh, description):
     check("get", "/v1/channels", 400, actual="/v1/channels?topic=a..b")
     assert check("get", "/v1/journal", actual=f"/v1/journal?notification={unique}")
     check("get", "/v1/journal", 400, actual=f"/v1/journal?notification={new_id()}&limit=10001")
+    (app,) = check("get", "/v1/apps", actual=f"/v1/apps?topic={TOPIC}&limit=1")
+    assert (app["team"], app["channels"], app["unused"]) == (TEAM, 1, False)
+    assert check("get", "/v1/apps", actual="/v1/apps?unused=true") == []
+    check("get", "/v1/apps", 400, actual="/v1/apps?limit=0")
+    forget = "/v1/apps/{topic}/forget"
+    check("post", forget, 409, actual=f"/v1/apps/{TOPIC}/forget")
+    check("post", forget, 404, actual="/v1/apps/com.example.none/forget")
+    check("post", forget, 400, actual=f"/v1/apps/{TOPIC}/forget?environment=both")
     by_kind = {entry["kind"]: entry["id"] for entry in check("get", "/v1/credentials")}
     for id in by_kind.values():
         path = f"/v1/credentials/{id}/revoke"
@@ -108,14 +117,24 @@ def test_every_route_answers_as_it_says(fresh, description):
     check("post", "/v1/trust/reload")
     check("get", "/v1/clock")
     check("post", "/v1/clock/advance", body={"seconds": 1.5})
+    check("post", "/v1/clock/accept")
     check("post", "/v1/clock/advance", 400, body={"seconds": 1e12})
     check("post", "/v1/clock/advance", 400, body={"minutes": 1})
     check("post", "/v1/clock/advance", 413, body={"seconds": 1, "more": "x" * 70_000})
+    refusal = {"kind": "refuse", "reason": "Unregistered", "share": "5%", "topic": TOPIC, "for": "60s", "seed": 7}
+    drills = [check("post", "/v1/drills", body=refusal) for _ in range(16)]
+    check("post", "/v1/drills", 409, body=refusal)
+    check("post", "/v1/drills", 400, body={"kind": "nothing"})
+    check("post", "/v1/drills", 413, body={"kind": "drop", "more": "x" * 70_000})
+    assert check("get", "/v1/drills") and drills[0]["seed"] == 7
+    for status, id in ((200, drills[0]["id"]), (404, 999), (400, "first")):
+        check("post", "/v1/drills/{id}/stop", status, actual=f"/v1/drills/{id}/stop")
+    assert len(check("post", "/v1/drills/stop")) == 15
     described = {(method, path) for path, item in description["paths"].items() for method in item if method in ("get", "post")}
     assert asked == described
     for method, path in described:
         if path.startswith("/v1/"):
-            check(method, path, 401, actual=path.replace("{id}", "x"), authorized=False)
+            check(method, path, 401, actual=path.replace("{id}", "x").replace("{topic}", "x"), authorized=False)
 
 
 def test_a_journal_has_lines_as_described(shared, parties, description):
@@ -127,13 +146,13 @@ def test_a_journal_has_lines_as_described(shared, parties, description):
     assert {"replacement", "reason"} <= {name for line in lines for name in line}
 
 
-def test_a_clock_that_stands_on_its_own_is_not_moved(shared, description):
+def test_a_clock_without_control_is_not_moved(shared, description):
     answer = ask(shared, "POST", "/v1/clock/advance", body={"seconds": 1})
     assert answer[0] == 409
     conform(description, "post", "/v1/clock/advance", *answer)
 
 
-def test_the_list_of_devices_says_who_is_connected(fresh, enroll):
+def test_the_device_list_has_the_connection_state(fresh, enroll):
     service = fresh().start()
     phone, tablet = enroll(service), enroll(service)
 

@@ -1,15 +1,16 @@
-"""What the process takes of its machine, under the names that dashboards know."""
+"""The process's use of resources, under the names that dashboards know."""
 
 import glob
+import http.client
 import os
 import time
 import urllib.request
 
-from service import eventually
+from service import PATIENCE, eventually
 
 
 def process_metrics(service):
-    with urllib.request.urlopen(f"http://127.0.0.1:{service.doors['console']}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{service.listeners['console']}/metrics", timeout=10) as answer:
         lines = answer.read().decode().splitlines()
     kinds = {line.split()[2]: line.split()[3] for line in lines if line.startswith("# TYPE process_")}
     values = {line.split()[0]: float(line.split()[1]) for line in lines if line.startswith("process_")}
@@ -17,7 +18,7 @@ def process_metrics(service):
     return kinds, values
 
 
-def test_they_are_what_the_system_says(fresh, enroll):
+def test_process_metrics_match_the_system(fresh, enroll):
     before = time.time()
     service = fresh().start()
     kinds, values = process_metrics(service)
@@ -43,7 +44,7 @@ def test_they_are_what_the_system_says(fresh, enroll):
     eventually(lambda: process_metrics(service)[1]["process_open_fds"] < after["process_open_fds"])
 
 
-def test_its_memory_comes_from_an_allocator_that_gives_back(shared):
+def test_the_allocator_returns_memory(shared):
     """A thread of the allocator's own: its settings were read, too."""
     maps = open(f"/proc/{shared.pid}/maps", encoding="utf-8").read()
     assert "libjemalloc" in maps
@@ -52,3 +53,22 @@ def test_its_memory_comes_from_an_allocator_that_gives_back(shared):
         return {open(path, encoding="utf-8").read().strip() for path in glob.glob(f"/proc/{shared.pid}/task/*/comm")}
 
     eventually(lambda: "jemalloc_bg_thd" in threads(), what="the allocator's thread")
+
+
+def ask(service, host, path="/health"):
+    """The status of a request with this `Host`."""
+    connection = http.client.HTTPConnection("127.0.0.1", service.listeners["console"], timeout=PATIENCE)
+    connection.putrequest("GET", path, skip_host=True)
+    connection.putheader("Host", host)
+    connection.endheaders()
+    return connection.getresponse().status
+
+
+def test_a_page_of_another_site_reads_nothing(fresh):
+    """DNS rebinding: the page's own name resolves to the loopback address."""
+    service = fresh("--hostname", "push.example.com").start()
+    for host in ("localhost", "127.0.0.1:2190", "console.localhost", "push.example.com:2190", "[::1]"):
+        assert ask(service, host) == 200, host
+    for host in ("attacker.example", "192.0.2.1", "localhost.attacker.example", ""):
+        for path in ("/health", "/metrics", "/", "/v1/status"):
+            assert ask(service, host, path) == 421, (host, path)

@@ -34,7 +34,7 @@ class Call:
     text: str
     entered: int
     returned: int
-    #: What it returned; -1 for one that strace kept from being carried out.
+    #: The returned value; -1 for a call that strace suppressed.
     result: int
 
 
@@ -112,23 +112,23 @@ def witness(fresh, tmp_path):
             for mark in marks:
                 assert_accepted(provider.push(device.token, {"aps": {"alert": "hello"}, "mark": mark}, **options))
         service.stop()
-        return verdicts(read_trace(trace.read_text(errors="replace")), service.doors["api"], marks)
+        return verdicts(read_trace(trace.read_text(errors="replace")), service.listeners["api"], marks)
 
     return push
 
 
-def test_every_success_leaves_after_the_sync_that_covers_it(witness):
+def test_every_success_is_sent_after_its_sync(witness):
     results = witness(SLOW_SYNC)
     early = [number for number, result in enumerate(results) if not result]
     assert not early, f"answers that left before the sync: {early} of {REQUEST_COUNT}"
 
 
-def test_the_witness_can_tell_what_is_not_stored(witness):
+def test_the_trace_shows_an_unstored_notification(witness):
     """Control: what is not to be stored is answered without waiting for any sync."""
     assert witness(SLOW_SYNC, expiration=0).count(True) == 0
 
 
-def test_the_witness_can_tell_what_is_not_synced(witness):
+def test_the_trace_shows_an_unsynced_notification(witness):
     """Control: the service asks for its syncs and waits for them, and there are none."""
     assert witness(NO_SYNC).count(True) == 0
 
@@ -149,19 +149,19 @@ def judge(lines, *marks):
     return verdicts(read_trace("\n".join(lines)), 2197, marks or ["mark-1"])
 
 
-class TestTheWitnessItself:
+class TestVerdicts:
     lines = TRACE.splitlines()
 
-    def test_it_reads_a_trace(self):
+    def test_a_trace_is_read(self):
         calls = read_trace(TRACE)
         assert [call.name for call in calls] == ["write", "pwrite64", "pwrite64", "write", "fdatasync", "pwrite64", "write"]
         assert [call.result for call in calls] == [91, 4096, 4096, 31, 0, 4096, 90]
         assert (calls[4].entered, calls[4].returned) == (3, 5)
 
-    def test_a_commit_of_somebody_else_before_the_answer_does_not_matter(self):
+    def test_a_foreign_commit_before_the_answer_is_ignored(self):
         assert judge(self.lines) == [True]
 
-    def test_a_sync_that_returns_after_the_answer_does_not_count(self):
+    def test_a_sync_after_the_answer_does_not_count(self):
         lines = self.lines
         assert judge([*lines[:5], lines[7], lines[5]]) == [False]
 
@@ -176,14 +176,14 @@ class TestTheWitnessItself:
         failed = [line.replace("resumed>)          = 0", "resumed>) = -1 EIO (Input/output error)") for line in self.lines]
         assert judge(failed) == [False]
 
-    def test_a_sync_that_was_not_carried_out_does_not_count(self):
+    def test_an_unfinished_sync_does_not_count(self):
         assert judge([line.replace("        = 0", "        = 0 (INJECTED)") for line in self.lines]) == [False]
         assert judge([line.replace("        = 0", "        = 0 (DELAYED)") for line in self.lines]) == [True]
 
-    def test_a_request_that_was_never_written_does_not_count(self):
+    def test_an_unwritten_request_does_not_count(self):
         assert judge(self.lines, "mark-2") == [False]
 
-    def test_the_write_of_a_later_request_is_not_taken_for_that_of_an_earlier(self):
+    def test_the_write_of_a_later_request_does_not_count(self):
         # Two writes to the provider, of which the first was no answer: the second request cannot have come before it.
         lines = self.lines
         second = [line.replace("mark-1", "mark-2") for line in lines[1:6]]

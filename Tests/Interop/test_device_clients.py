@@ -33,7 +33,7 @@ class Mosquitto:
 
     def command(self, program, *options, identifier=None):
         return [
-            program, "-h", "localhost", "-p", str(self.service.doors["device"]), "-V", self.version,
+            program, "-h", "localhost", "-p", str(self.service.listeners["device"]), "-V", self.version,
             "--cafile", str(self.service.ca), "--cert", str(self.device.path), "--key", str(self.device.path),
             "-i", self.device.id if identifier is None else identifier, *options,
         ]
@@ -45,7 +45,7 @@ class Mosquitto:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def receive(self, count, *options, seconds=PATIENCE, **named):
-        """What mosquitto_sub receives until it has `count` messages, or for so many seconds."""
+        """The messages that mosquitto_sub receives, until it has `count` or the time is over."""
         process = self.subscribe("-C", str(count), "-W", str(seconds), *options, **named)
         output, errors = process.communicate(timeout=seconds + 10)
         # 27: the seconds were over.
@@ -53,7 +53,7 @@ class Mosquitto:
         return [line.split("\t") for line in output.splitlines()]
 
     def receive_briefly(self):
-        """What comes to a connection: the token, and what follows within moments."""
+        """The messages on a new connection: the token, and those of the next moments."""
         return next(found for seconds in (1, 4, PATIENCE) if (found := self.receive(2, seconds=seconds)))
 
     def publish(self, topic, payload, *options):
@@ -86,7 +86,7 @@ def test_mosquitto_sub_receives_while_it_is_connected(mosquitto, provider):
     assert process.wait(timeout=PATIENCE) == 0
 
 
-def test_mosquitto_sub_receives_what_waited_and_receives_it_once(mosquitto, provider):
+def test_mosquitto_sub_receives_a_stored_notification_once(mosquitto, provider):
     token = mosquitto.register()
     assert provider.push(token, PAYLOAD).status == 200
     (found,) = notifications(mosquitto.receive(2))
@@ -97,7 +97,7 @@ def test_mosquitto_sub_receives_what_waited_and_receives_it_once(mosquitto, prov
     assert bytes.fromhex(again[0][1]).decode() == token
 
 
-def test_mosquitto_sub_is_told_the_properties_in_5(device, provider):
+def test_mosquitto_sub_gets_the_properties_in_5(device, provider):
     mosquitto = Mosquitto(device, 5)
     token = mosquitto.register()
     expiration = int(time.time()) + 500
@@ -121,13 +121,13 @@ def test_mosquitto_sub_with_another_identifier_is_refused(mosquitto):
     assert "ident" in errors.lower()
 
 
-def test_mosquitto_sub_is_told_which_filter_is_refused(mosquitto):
+def test_mosquitto_sub_reports_the_refused_filter(mosquitto):
     process = mosquitto.subscribe("-W", str(PATIENCE), filters=["foreign/#"])
     _, errors = process.communicate(timeout=2 * PATIENCE)
     assert "denied" in errors.lower() or "not authorized" in errors.lower() or process.returncode not in (0, 27)
 
 
-def test_mosquitto_sub_that_unsubscribes_removes_the_app(mosquitto, provider):
+def test_mosquitto_sub_removes_the_app_by_unsubscribing(mosquitto, provider):
     token = mosquitto.register()
     # -E: exit once subscribed; -U goes before.
     command = mosquitto.command("mosquitto_sub", "-c", "-U", f"apps/{TOPIC}/#", "-t", f"apps/{MAIL}", "-E")
@@ -171,7 +171,7 @@ def test_mosquitto_pub_with_a_forged_token_is_disconnected(mosquitto, provider):
     assert provider.push(token, PAYLOAD).status == 200
 
 
-def test_mosquitto_pub_cannot_publish_to_another(mosquitto, other, provider):
+def test_mosquitto_pub_cannot_publish_to_another_device(mosquitto, other, provider):
     link = other.connect()
     token = link.register()
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -232,7 +232,7 @@ class Paho:
             for name, value in properties.items():
                 setattr(block, name, value)
             options = {"clean_start": self.clean, "properties": block}
-        self.client.connect("localhost", self.device.service.doors["device"], keepalive=60, **options)
+        self.client.connect("localhost", self.device.service.listeners["device"], keepalive=60, **options)
         self.client.loop_start()
         return self.wait("connect")
 
@@ -285,7 +285,7 @@ def test_paho_registers_and_receives(phone, provider):
     assert not message.retain and not message.dup
 
 
-def test_paho_finds_its_session_and_what_waited_in_it(phone, provider):
+def test_paho_resumes_its_session_with_stored_notifications(phone, provider):
     client = phone(clean=False)
     client.start(**({"SessionExpiryInterval": LONG} if client.version == 5 else {}))
     token = client.register()
@@ -299,7 +299,7 @@ def test_paho_finds_its_session_and_what_waited_in_it(phone, provider):
     assert client.events["message"].empty()
 
 
-def test_paho_that_does_not_acknowledge_gets_it_again(phone, provider):
+def test_paho_gets_an_unacknowledged_notification_again(phone, provider):
     client = phone(manual=True)
     client.start()
     assert provider.push(client.register(), PAYLOAD).status == 200
@@ -330,13 +330,13 @@ def test_paho_unsubscribes_and_the_app_is_removed(phone, provider):
     assert abs(answer.timestamp / 1000 - time.time()) < 10
 
 
-def test_paho_is_refused_a_filter_of_another(phone):
+def test_paho_cannot_subscribe_to_a_filter_of_another_device(phone):
     client = phone()
     client.start()
     assert client.subscribe("foreign/topic")[0] >= 0x80
 
 
-def test_paho_is_told_when_another_connection_takes_over(phone):
+def test_paho_is_disconnected_with_session_taken_over(phone):
     old, new = phone(), phone()
     old.start()
     new.start()
@@ -346,7 +346,7 @@ def test_paho_is_told_when_another_connection_takes_over(phone):
         assert reason.value == 0x8E
 
 
-def test_paho_with_an_empty_identifier_is_given_the_devices(phone, device):
+def test_paho_with_an_empty_identifier_gets_the_devices(phone, device):
     client = phone(identifier="")
     _, reason, properties = client.start()
     assert reason == 0
@@ -375,7 +375,7 @@ def five(device):
     client.stop()
 
 
-def test_paho_is_told_in_5_what_the_service_does_not_do(five):
+def test_paho_gets_the_services_limits_in_5(five):
     _, _, properties = five.start(SessionExpiryInterval=LONG)
     assert properties.MaximumQoS == 1
     assert properties.RetainAvailable == 0
@@ -383,7 +383,7 @@ def test_paho_is_told_in_5_what_the_service_does_not_do(five):
     assert properties.SubscriptionIdentifierAvailable == 0
 
 
-def test_paho_is_told_the_properties_in_5(five, provider):
+def test_paho_gets_the_properties_in_5(five, provider):
     five.start(SessionExpiryInterval=LONG)
     answer = provider.push(five.register(), PAYLOAD, priority=5, push_type="background", collapse_id="score")
     message = five.wait("message")

@@ -1,4 +1,4 @@
-"""The device contract: who may connect, which connection counts, and what outlives it. Each test is a sentence."""
+"""The device contract: identities, takeover, keep-alive and restarts. Each test is a sentence."""
 
 import os
 import socket
@@ -22,7 +22,7 @@ BAD_IDENTIFIER = 2
 # Identity.
 
 
-def test_the_identity_is_the_certificates_one_uri_name_and_its_common_name_repeats_it(device):
+def test_the_identity_is_the_certificates_uri_name_and_common_name(device):
     certificate = x509.load_pem_x509_certificate(device.path.read_bytes())
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert [name.value for name in names] == [f"urn:herald:device:{device.id}"]
@@ -40,21 +40,21 @@ def test_a_device_connects_by_tls_1_2_and_1_3(device, version, tls):
 
 
 @pytest.mark.parametrize("change", ["{0}x", " {0}", "{0} ", "urn:herald:device:{0}", "{0}/{0}"])
-def test_another_identifier_is_refused_and_told_which_one_to_use(device, change):
+def test_another_identifier_is_refused_with_the_right_one(device, change):
     wire = device.wire()
     wire.send(mqtt.connect(change.format(device.id)))
-    assert wire.turned_away(Reason.CLIENT_ID).value(Property.REASON_STRING) == f"use {device.id}"
+    assert wire.refused_at_connect(Reason.CLIENT_ID).value(Property.REASON_STRING) == f"use {device.id}"
 
 
 def test_the_identifier_of_another_device_is_refused_and_does_not_disturb_it(device, other, version):
     link = other.connect(version)
     wire = device.wire(version=version)
     wire.send(mqtt.connect(other.id, version))
-    wire.turned_away(Reason.CLIENT_ID if version == 5 else BAD_IDENTIFIER)
+    wire.refused_at_connect(Reason.CLIENT_ID if version == 5 else BAD_IDENTIFIER)
     link.settled()
 
 
-def test_an_empty_identifier_takes_over_as_the_devices_own_does(device, version):
+def test_an_empty_identifier_takes_over_like_the_devices_own(device, version):
     old = device.connect(version)
     new = device.connect(version, client_id="")
     old.refused(Reason.TAKEN_OVER)
@@ -87,7 +87,7 @@ def test_a_newer_connection_of_the_other_version_takes_over(device, version, pro
     assert new.notification().payload == HELLO
 
 
-def test_notifications_that_cross_a_takeover_arrive(device, version, provider):
+def test_notifications_during_a_takeover_arrive(device, version, provider):
     link = device.stay(version)
     tokens = dict(zip(APPS, link.register(*APPS)))
     streams, arrived = [], {}
@@ -106,7 +106,7 @@ def test_notifications_that_cross_a_takeover_arrive(device, version, provider):
     assert arrived == {f"apps/{app}": b'{"n":%d}' % number for number, app in enumerate(APPS)}
 
 
-def test_of_many_connections_at_once_one_stays(device):
+def test_one_of_many_simultaneous_connections_stays(device):
     wires = [device.wire() for _ in range(6)]
     for wire in wires:
         wire.send(mqtt.connect(device.id))
@@ -118,7 +118,7 @@ def test_of_many_connections_at_once_one_stays(device):
             return False
         return True
 
-    # Who was taken over is told so a moment later.
+    # The old connections are closed a moment after the takeover.
     eventually(lambda: sum([is_open(wire) for wire in wires]) == 1, what="one connection alone")
     (one,) = (wire for wire in wires if is_open(wire))
     one.quiet(0.3)
@@ -143,12 +143,12 @@ def test_two_copies_of_a_certificate_are_slowed_down_and_reported(shared, device
     untouched.settled()
 
 
-def test_a_device_that_was_slowed_down_gets_in_when_the_other_copy_has_gone(device):
+def test_a_slowed_device_connects_when_the_other_copy_has_gone(device):
     for _ in range(15):
         device.wire().send(mqtt.connect(device.id))
     device.close()
 
-    def gets_in():
+    def is_accepted():
         wire = device.wire()
         wire.send(mqtt.connect(device.id))
         try:
@@ -156,7 +156,7 @@ def test_a_device_that_was_slowed_down_gets_in_when_the_other_copy_has_gone(devi
         except Closed:
             return False
 
-    eventually(gets_in, what="a connection")
+    eventually(is_accepted, what="a connection")
 
 
 # Keep alive. The service of these tests lets a device be silent for two seconds.
@@ -175,7 +175,7 @@ def watched(impatient, enroll):
 
 
 @pytest.mark.parametrize("wanted", [0, 3, 65535])
-def test_a_keep_alive_of_zero_or_too_long_is_replaced_by_the_services(watched, wanted):
+def test_the_service_replaces_a_zero_or_too_long_keep_alive(watched, wanted):
     assert watched.connect(keep_alive=wanted).connack.value(Property.SERVER_KEEP_ALIVE) == 2
 
 
@@ -194,28 +194,28 @@ def test_in_3_1_1_the_connection_closes_after_the_longest_silence(watched):
 # Being sent away.
 
 
-def sent_away(device, version, tls):
+def disconnected_link(device, version, tls):
     """A connection that the service has ended, as TLS says; and its TCP beneath, which is still there."""
     link = device.wire(version=version, tls=tls)
     link.send(mqtt.connect(device.id + "x", version))
-    link.turned_away(Reason.CLIENT_ID if version == 5 else BAD_IDENTIFIER)
+    link.refused_at_connect(Reason.CLIENT_ID if version == 5 else BAD_IDENTIFIER)
     tcp = socket.socket(fileno=os.dup(link.socket.fileno()))
     tcp.settimeout(10)
     return link, tcp
 
 
 @pytest.mark.parametrize("tls", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=lambda tls: tls.name)
-def test_a_device_that_is_sent_away_and_says_nothing_is_waited_for_and_then_closed(device, version, tls):
+def test_a_disconnected_device_that_stays_silent_is_closed_after_a_time(device, version, tls):
     began = time.monotonic()
-    _, tcp = sent_away(device, version, tls)
+    _, tcp = disconnected_link(device, version, tls)
     with tcp:
         assert tcp.recv(1) == b""
         assert 1.5 < time.monotonic() - began < 8
 
 
 @pytest.mark.parametrize("tls", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=lambda tls: tls.name)
-def test_a_device_that_is_sent_away_and_answers_is_closed_at_once(device, version, tls):
-    link, tcp = sent_away(device, version, tls)
+def test_a_disconnected_device_that_answers_is_closed_at_once(device, version, tls):
+    link, tcp = disconnected_link(device, version, tls)
     began = time.monotonic()
     with tcp:
         link.socket.unwrap()
@@ -223,7 +223,7 @@ def test_a_device_that_is_sent_away_and_answers_is_closed_at_once(device, versio
         assert time.monotonic() - began < 1.5
 
 
-# What outlives the service.
+# Restarts of the service
 
 
 @pytest.fixture
@@ -240,7 +240,7 @@ def restart(service, how):
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_over_a_restart_a_device_finds_everything_as_it_left_it(service, enroll, version, how):
+def test_sessions_and_notifications_survive_a_restart(service, enroll, version, how):
     device = enroll(service)
     pem = service.provider_certificate(TOPIC, MAIL, *APPS)
     link = device.stay(version)
@@ -276,7 +276,7 @@ def test_over_a_restart_a_device_finds_everything_as_it_left_it(service, enroll,
     assert link.register() == token
 
 
-def test_over_a_restart_a_session_without_an_interval_is_gone(service, enroll):
+def test_a_session_without_an_interval_ends_at_a_restart(service, enroll):
     device = enroll(service)
     link = device.connect(clean=True)
     token = link.register()
@@ -287,7 +287,7 @@ def test_over_a_restart_a_session_without_an_interval_is_gone(service, enroll):
     assert link.register() == token
 
 
-def test_a_service_that_stops_says_so_and_loses_nothing(service, enroll):
+def test_a_stopping_service_disconnects_devices_and_loses_nothing(service, enroll):
     newer, older = enroll(service), enroll(service)
     pem = service.provider_certificate()
     five, three = newer.stay(), older.stay(4)
@@ -304,7 +304,7 @@ def test_a_service_that_stops_says_so_and_loses_nothing(service, enroll):
         assert link.notification().payload == HELLO
 
 
-def test_a_service_that_stops_does_not_wait_for_a_device_that_does_not_read(service, enroll):
+def test_a_stop_does_not_wait_for_a_device_that_does_not_read(service, enroll):
     link = enroll(service).connect()
     token = link.register()
     with Provider(service, service.provider_certificate()) as provider:

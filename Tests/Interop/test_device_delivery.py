@@ -1,4 +1,4 @@
-"""The device contract: what a device receives, and what its acknowledgement does. Each test is a sentence of it."""
+"""The device contract: delivery and acknowledgement. Each test is a sentence of it."""
 
 import time
 import uuid
@@ -22,10 +22,10 @@ def registered(device, version):
 
 
 @pytest.fixture
-def heard(device, version, provider):
+def receiving(device, version, provider):
     """A device to whose connection notifications go straight, one after the other: the connection and its token."""
     link = device.stay(version)
-    return link, link.register_and_hear(provider)
+    return link, link.register_and_receive(provider)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def away(device, version):
 
 
 def journal(service, answer, words):
-    """Waits until the journal says of a notification what it is to say."""
+    """Waits until the journal has these words about a notification."""
     eventually(lambda: words in str(service.journal(answer.id)), what=f"'{words}' in the journal")
 
 
@@ -58,19 +58,19 @@ PAYLOADS = {
 
 
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
-def test_the_payload_is_byte_for_byte_the_providers(registered, provider, payload):
+def test_the_payload_arrives_byte_for_byte(registered, provider, payload):
     link, token = registered
     assert provider.push(token, payload).status == 200
     assert link.notification().payload == payload
 
 
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
-def test_the_payload_is_byte_for_byte_the_providers_after_it_was_stored(device, version, away, provider, payload):
+def test_the_payload_arrives_byte_for_byte_from_storage(device, version, away, provider, payload):
     assert provider.push(away, payload).status == 200
     assert device.stay(version).notification().payload == payload
 
 
-def test_a_voip_payload_may_be_of_5120_bytes(device, version, provider):
+def test_a_voip_payload_may_have_5120_bytes(device, version, provider):
     link = device.connect(version)
     token = link.register(f"{TOPIC}.voip")
     payload = b'{"a":"' + b"x" * 5112 + b'"}'
@@ -78,10 +78,10 @@ def test_a_voip_payload_may_be_of_5120_bytes(device, version, provider):
     assert link.notification(f"{TOPIC}.voip").payload == payload
 
 
-# What comes with it, in 5.0.
+# Properties of MQTT 5
 
 
-def test_every_header_that_the_device_is_told_comes_as_a_user_property(device, provider):
+def test_every_forwarded_header_is_a_user_property(device, provider):
     link = device.connect()
     token = link.register()
     identifier = str(uuid.uuid4())
@@ -92,7 +92,7 @@ def test_every_header_that_the_device_is_told_comes_as_a_user_property(device, p
     }
 
 
-def test_an_identifier_that_the_service_made_is_the_one_that_the_provider_was_told(device, provider):
+def test_a_generated_identifier_is_the_one_in_the_answer(device, provider):
     link = device.connect()
     answer = provider.push(link.register(), HELLO, push_type="alert")
     assert link.notification().user == {
@@ -100,7 +100,7 @@ def test_an_identifier_that_the_service_made_is_the_one_that_the_provider_was_to
     }
 
 
-def test_an_identifier_is_given_in_lower_case_however_the_provider_wrote_it(device, provider):
+def test_an_identifier_arrives_in_lower_case(device, provider):
     link = device.connect()
     identifier = str(uuid.uuid4()).upper()
     assert provider.push(link.register(), HELLO, id=identifier).id == identifier
@@ -124,7 +124,7 @@ def test_the_content_type_is_json(device, provider):
     assert link.notification().value(Property.CONTENT_TYPE) == "application/json"
 
 
-def test_the_message_expiry_is_what_is_left_of_the_expiration(device, provider):
+def test_the_message_expiry_is_the_remaining_lifetime(device, provider):
     link = device.connect()
     expiration = int(time.time()) + 1000
     token, before = link.register(), time.time()
@@ -134,14 +134,14 @@ def test_the_message_expiry_is_what_is_left_of_the_expiration(device, provider):
 
 
 @pytest.mark.parametrize("expiration", [None, 4_000_000_000], ids=["absent", "far-away"])
-def test_the_message_expiry_is_thirty_days_where_none_or_a_later_one_was_given(device, provider, expiration):
+def test_the_message_expiry_is_thirty_days_at_most_and_by_default(device, provider, expiration):
     link = device.connect()
     assert provider.push(link.register(), HELLO, expiration=expiration).status == 200
     assert MONTH - 60 <= link.notification().value(Property.MESSAGE_EXPIRY) <= MONTH
 
 
 @pytest.mark.parametrize("expiration", [0, 1, 1_700_000_000], ids=["zero", "1970", "past"])
-def test_the_message_expiry_is_left_out_of_what_is_not_stored(device, provider, expiration):
+def test_an_unstored_notification_has_no_message_expiry(device, provider, expiration):
     link = device.connect()
     assert provider.push(link.register(), HELLO, expiration=expiration).status == 200
     assert link.notification().value(Property.MESSAGE_EXPIRY) is None
@@ -156,7 +156,7 @@ def test_retain_is_0(registered, provider):
 # The acknowledgement.
 
 
-def test_what_is_acknowledged_is_forgotten(device, version, registered, provider):
+def test_an_acknowledged_notification_is_removed(device, version, registered, provider):
     link, token = registered
     answer = provider.push(token, HELLO)
     link.notification()
@@ -164,14 +164,14 @@ def test_what_is_acknowledged_is_forgotten(device, version, registered, provider
     device.stay(version).quiet()
 
 
-def test_what_is_acknowledged_is_delivered_in_the_journal(shared, registered, provider):
+def test_an_acknowledged_notification_is_delivered_in_the_journal(shared, registered, provider):
     link, token = registered
     stream = provider.send(token, HELLO)
     link.notification()
     journal(shared, provider.answer(stream), "delivered")
 
 
-def test_what_waited_and_is_acknowledged_is_delivered_from_storage_in_the_journal(
+def test_an_acknowledged_stored_notification_is_delivered_from_storage_in_the_journal(
     shared, device, version, away, provider
 ):
     answer = provider.push(away, HELLO)
@@ -180,7 +180,7 @@ def test_what_waited_and_is_acknowledged_is_delivered_from_storage_in_the_journa
     journal(shared, answer, "delivered from storage")
 
 
-def test_what_is_not_acknowledged_comes_again_after_a_reconnect_and_only_then(device, version, registered, provider):
+def test_an_unacknowledged_notification_is_resent_only_after_a_reconnect(device, version, registered, provider):
     link, token = registered
     assert provider.push(token, HELLO).status == 200
     link.notification(acknowledge=False)
@@ -193,7 +193,7 @@ def test_what_is_not_acknowledged_comes_again_after_a_reconnect_and_only_then(de
     device.stay(version).quiet()
 
 
-def test_what_is_not_acknowledged_comes_again_after_every_reconnect(device, version, registered, provider):
+def test_an_unacknowledged_notification_is_resent_after_every_reconnect(device, version, registered, provider):
     link, token = registered
     assert provider.push(token, HELLO).status == 200
     for _ in range(3):
@@ -203,7 +203,7 @@ def test_what_is_not_acknowledged_comes_again_after_every_reconnect(device, vers
     link.notification()
 
 
-def test_what_is_not_acknowledged_comes_again_after_a_clean_start_and_its_suback(device, version, registered, provider):
+def test_an_unacknowledged_notification_is_resent_after_a_clean_start_and_suback(device, version, registered, provider):
     link, token = registered
     assert provider.push(token, HELLO).status == 200
     link.notification(acknowledge=False)
@@ -216,8 +216,8 @@ def test_what_is_not_acknowledged_comes_again_after_a_clean_start_and_its_suback
     assert found.payload == HELLO and not found.duplicate
 
 
-def test_an_acknowledgement_of_the_older_does_not_forget_the_newer(device, version, heard, provider):
-    link, token = heard
+def test_acknowledging_the_older_keeps_the_newer(device, version, receiving, provider):
+    link, token = receiving
     assert provider.push(token, b'{"n":1}').status == 200
     assert provider.push(token, b'{"n":2}').status == 200
     older = link.notification(acknowledge=False)
@@ -227,8 +227,8 @@ def test_an_acknowledgement_of_the_older_does_not_forget_the_newer(device, versi
     assert device.stay(version).notification().payload == b'{"n":2}'
 
 
-def test_an_acknowledgement_of_the_newer_forgets_the_older_too(device, version, heard, provider):
-    link, token = heard
+def test_acknowledging_the_newer_removes_the_older(device, version, receiving, provider):
+    link, token = receiving
     assert provider.push(token, b'{"n":1}').status == 200
     assert provider.push(token, b'{"n":2}').status == 200
     link.notification(acknowledge=False)
@@ -238,7 +238,7 @@ def test_an_acknowledgement_of_the_newer_forgets_the_older_too(device, version, 
     device.stay(version).quiet()
 
 
-def test_at_qos_0_it_leaves_the_mailbox_once_it_is_written(shared, device, version, provider):
+def test_a_notification_at_qos_0_leaves_the_mailbox_when_written(shared, device, version, provider):
     link = device.stay(version)
     token = link.register(qos=0)
     answer = provider.push(token, HELLO)
@@ -249,7 +249,7 @@ def test_at_qos_0_it_leaves_the_mailbox_once_it_is_written(shared, device, versi
     device.stay(version).quiet()
 
 
-def test_at_qos_0_what_waited_comes_once(shared, device, version, provider):
+def test_a_stored_notification_comes_once_at_qos_0(shared, device, version, provider):
     link = device.stay(version)
     token = link.register(qos=0)
     link.leave()
@@ -272,7 +272,7 @@ def test_the_newest_of_an_app_waits(device, version, away, provider):
     link.quiet()
 
 
-def test_what_was_replaced_is_replaced_in_the_journal(shared, away, provider):
+def test_a_replaced_notification_is_replaced_in_the_journal(shared, away, provider):
     older = provider.push(away, HELLO)
     newer = provider.push(away, HELLO)
     journal(shared, older, "replaced")
@@ -292,7 +292,7 @@ def test_each_app_keeps_its_newest(device, version, provider):
     assert {came.payload for came in found} == {b'{"n":1}'}
 
 
-def test_a_collapse_identifier_changes_nothing_about_what_waits(device, version, away, provider):
+def test_a_collapse_identifier_does_not_affect_storage(device, version, away, provider):
     assert provider.push(away, b'{"n":1}', collapse_id="a").status == 200
     assert provider.push(away, b'{"n":2}', collapse_id="b").status == 200
     link = device.stay(version)
@@ -300,15 +300,15 @@ def test_a_collapse_identifier_changes_nothing_about_what_waits(device, version,
     link.quiet()
 
 
-def test_a_connected_device_gets_all_even_with_one_collapse_identifier(heard, provider):
-    link, token = heard
+def test_a_connected_device_gets_all_of_one_collapse_identifier(receiving, provider):
+    link, token = receiving
     for number in range(3):
         assert provider.push(token, {"n": number}, collapse_id="same").status == 200
     assert [link.notification().payload for _ in range(3)] == [b'{"n":%d}' % number for number in range(3)]
 
 
 @pytest.mark.parametrize("expiration", [0, 1_700_000_000], ids=["zero", "past"])
-def test_what_is_not_to_be_stored_is_not_and_replaces_nothing(device, version, away, provider, expiration):
+def test_an_unstored_notification_replaces_nothing(device, version, away, provider, expiration):
     assert provider.push(away, b'{"n":1}').status == 200
     assert provider.push(away, b'{"n":2}', expiration=expiration).status == 200
     link = device.stay(version)
@@ -316,7 +316,7 @@ def test_what_is_not_to_be_stored_is_not_and_replaces_nothing(device, version, a
     link.quiet()
 
 
-def test_what_is_not_to_be_stored_is_tried_once(device, version, registered, provider):
+def test_an_unstored_notification_is_tried_once(device, version, registered, provider):
     link, token = registered
     assert provider.push(token, HELLO, expiration=0).status == 200
     assert link.notification(acknowledge=False).payload == HELLO
@@ -324,7 +324,7 @@ def test_what_is_not_to_be_stored_is_tried_once(device, version, registered, pro
     device.stay(version).quiet()
 
 
-def test_what_waits_is_sent_after_the_suback(device, version, away, provider):
+def test_stored_notifications_are_sent_after_the_suback(device, version, away, provider):
     assert provider.push(away, HELLO).status == 200
     link = device.connect(version)
     link.quiet()
@@ -332,14 +332,14 @@ def test_what_waits_is_sent_after_the_suback(device, version, away, provider):
     assert link.notification().payload == HELLO
 
 
-def test_what_waits_is_sent_after_a_connack_with_session_present(device, version, away, provider):
+def test_stored_notifications_are_sent_after_a_connack_with_session_present(device, version, away, provider):
     assert provider.push(away, HELLO).status == 200
     link = device.stay(version)
     assert link.connack.session_present
     assert link.notification().payload == HELLO
 
 
-def test_what_waits_is_sent_once_however_often_the_device_subscribes(device, version, away, provider):
+def test_a_stored_notification_is_sent_once_despite_repeated_subscribes(device, version, away, provider):
     assert provider.push(away, HELLO).status == 200
     link = device.connect(version)
     link.register()
@@ -375,7 +375,7 @@ def test_one_of_two_overlapping_filters_is_enough_at_its_own_qos(device, version
 @pytest.mark.parametrize("maximum", [1, 3, 20])
 def test_the_receive_maximum_is_obeyed_and_nothing_is_lost(device, provider, maximum):
     link = device.connect(properties=[(Property.RECEIVE_MAXIMUM, maximum)])
-    token = link.register_and_hear(provider)
+    token = link.register_and_receive(provider)
     streams = [provider.send(token, {"n": number}) for number in range(40)]
     numbers, unacknowledged = [], []
     while len(numbers) < 40:
@@ -393,7 +393,7 @@ def test_the_receive_maximum_is_obeyed_and_nothing_is_lost(device, provider, max
     assert {provider.answer(stream).status for stream in streams} == {200}
 
 
-def test_past_the_window_and_the_queue_the_newest_wins(device, provider):
+def test_the_newest_wins_past_the_window_and_the_queue(device, provider):
     link = device.stay(properties=[(Property.RECEIVE_MAXIMUM, 1)])
     token = link.register()
     count = 600
@@ -414,7 +414,7 @@ def test_past_the_window_and_the_queue_the_newest_wins(device, provider):
     device.stay().quiet()
 
 
-def test_the_maximum_packet_size_is_obeyed_and_said_in_the_journal(shared, device, provider):
+def test_the_maximum_packet_size_is_obeyed_and_journaled(shared, device, provider):
     # `read` refuses any packet that is larger.
     link = device.connect(properties=[(Property.MAXIMUM_PACKET_SIZE, 500)])
     token, mail = link.register(TOPIC, MAIL)
@@ -425,7 +425,7 @@ def test_the_maximum_packet_size_is_obeyed_and_said_in_the_journal(shared, devic
     journal(shared, large, "discarded")
 
 
-def test_what_was_too_large_is_not_tried_again_with_more_room(device, provider):
+def test_a_too_large_notification_is_not_tried_again(device, provider):
     link = device.connect(properties=[(Property.MAXIMUM_PACKET_SIZE, 500)], expiry=LONG)
     token = link.register()
     link.leave()

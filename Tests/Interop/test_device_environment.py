@@ -54,7 +54,7 @@ class Paho:
         self.client.on_connect = lambda *_: connected.set()
         properties = Properties(PacketTypes.CONNECT)
         properties.SessionExpiryInterval = expiry
-        self.client.connect("localhost", service.doors["device"], clean_start=expiry == 0, properties=properties)
+        self.client.connect("localhost", service.listeners["device"], clean_start=expiry == 0, properties=properties)
         self.client.loop_start()
         assert connected.wait(timeout=10)
 
@@ -97,7 +97,7 @@ def test_one_connection_has_apps_of_both_environments(shared, certificate):
         assert production.push(mail, {"n": 4}, topic=MAIL).status == 200
         device = Paho(shared, path, id, expiry=LONG)
         assert {device.next(), device.next()} == {(f"apps/{TOPIC}", b'{"n":3}'), (f"apps/{MAIL}", b'{"n":4}')}
-        # What is said of the app is said of the one in the sandbox.
+        # Settings apply to the app in the sandbox.
         device.client.publish(f"apps/{TOPIC}/settings", b'{"enabled":false}', qos=1).wait_for_publish(10)
         assert sandbox.push(chat, {"n": 5}).status == 200
         device.client.publish(f"apps/{TOPIC}/settings", b'{"enabled":true}', qos=1).wait_for_publish(10)
@@ -110,7 +110,7 @@ def test_one_connection_has_apps_of_both_environments(shared, certificate):
     device.close()
 
 
-def test_an_unknown_environment_is_refused_in_words(shared):
+def test_an_unknown_environment_is_refused_with_a_reason(shared):
     path, id = shared.device()
     device = Paho(shared, path, id)
     code, properties = device.subscribe(TOPIC, "staging")
@@ -119,7 +119,7 @@ def test_an_unknown_environment_is_refused_in_words(shared):
     device.close()
 
 
-def test_after_a_clean_start_the_property_says_which_registration_is_removed(shared, certificate, enroll):
+def test_after_a_clean_start_the_property_selects_the_registration(shared, certificate, enroll):
     device = enroll(shared)
     link = device.connect()
     link.subscribe(f"apps/{TOPIC}/#", properties=((Property.USER, SANDBOX[0]),))

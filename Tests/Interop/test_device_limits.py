@@ -1,17 +1,20 @@
-"""How much one device may register, and what is kept of what it removed."""
+"""Limits of one device's registrations, and of the removed ones that are remembered."""
 
 import re
 import urllib.request
 
-from mqtt_packets import Reason
+import pytest
+
+import mqtt_packets as mqtt
+from mqtt_packets import Kind, Property, Reason
 from provider import Provider
-from service import eventually
+from service import eventually, herald
 
 APPS = [f"com.example.app{number}" for number in range(6)]
 
 
 def metric(service, name):
-    with urllib.request.urlopen(f"http://127.0.0.1:{service.doors['console']}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{service.listeners['console']}/metrics", timeout=10) as answer:
         lines = answer.read().decode().splitlines()
     return next(float(line.split()[1]) for line in lines if line.startswith(name + " "))
 
@@ -29,7 +32,7 @@ def test_an_app_past_the_cap_is_refused_and_nothing_is_lost(fresh, enroll):
     assert link.subscribe(f"apps/{APPS[5]}/#").reasons == (Reason.QUOTA,)
     old = phone.connect(4)
     assert old.subscribe(f"apps/{APPS[5]}/#").reasons == (0x80,)
-    # What is there may be asked for again, and goes on.
+    # Registered apps may be registered again, and stay.
     assert old.register(APPS[0]) == tokens[0]
     with Provider(service, certificate, topic=APPS[0]) as provider:
         assert provider.push(tokens[0], {"aps": {"alert": "hello"}}).status == 200
@@ -39,9 +42,9 @@ def test_an_app_past_the_cap_is_refused_and_nothing_is_lost(fresh, enroll):
     old.unsubscribe(f"apps/{APPS[2]}")
     assert old.subscribe(f"apps/{APPS[5]}").reasons == (1,)
     assert metric(service, "herald_registrations_refused_total") == 4
-    eventually(lambda: any("refused another app" in line and phone.id in line for line in service.lines))
+    eventually(lambda: any("app refused: the device" in line and phone.id in line for line in service.lines))
     # Once for a connection, however often it asks.
-    assert sum("refused another app" in line for line in service.lines) == 3
+    eventually(lambda: sum("app refused: the device" in line for line in service.lines) == 3, what="three lines")
 
 
 def test_the_cap_holds_after_a_restart(fresh, enroll):
@@ -76,7 +79,7 @@ def test_the_apps_of_one_packet_share_a_few_syncs(fresh, enroll, tmp_path):
     assert set(link.unsubscribe(*filters).reasons) == {Reason.NO_SUBSCRIPTION_EXISTED}
 
 
-def test_more_apps_than_are_usual_may_be_allowed(fresh, enroll):
+def test_a_setting_raises_the_app_limit(fresh, enroll):
     service = fresh("--apps-per-device", "600").start()
     link = enroll(service).connect()
     topics = [f"apps/com.example.many{number}" for number in range(601)]
@@ -84,7 +87,7 @@ def test_more_apps_than_are_usual_may_be_allowed(fresh, enroll):
     assert reasons == [1] * 600 + [Reason.QUOTA]
 
 
-def test_of_removed_apps_the_latest_are_remembered_and_no_token_comes_back(fresh, enroll):
+def test_the_latest_removed_apps_are_remembered_and_no_token_returns(fresh, enroll):
     service = fresh().start()
     certificate = service.provider_certificate(APPS[0], APPS[1])
     link = enroll(service).connect()
@@ -114,3 +117,87 @@ def test_of_removed_apps_the_latest_are_remembered_and_no_token_comes_back(fresh
     with Provider(service, certificate, topic=APPS[0]) as provider:
         assert provider.push(first).status == 410
         assert provider.push(again).status == 200
+
+
+@pytest.mark.parametrize("version", [5, 4])
+def test_tokens_do_not_pile_up_for_a_device_that_acknowledges_nothing(shared, enroll, version):
+    properties = ((Property.RECEIVE_MAXIMUM, 1),) if version == 5 else ()
+    link = enroll(shared).connect(version, properties=properties)
+    filters = [(f"apps/com.example.piled{number}/token", 1) for number in range(50)]
+    tokens = []
+
+    def until(kind):
+        while (packet := link.read(30)).kind != kind:
+            assert packet.kind == Kind.PUBLISH
+            tokens.append(packet)
+
+    for number in range(1, 21):
+        link.send(mqtt.subscribe(number, *filters, version=version))
+        until(Kind.SUBACK)
+    # In flight is what the window allows; behind it one token waits for each other app, and not twenty.
+    window = 1 if version == 5 else 20
+    assert len(tokens) == window
+    while len(tokens) < 50:
+        link.acknowledge(*tokens[-window:])
+        until_now = len(tokens)
+        while len(tokens) < min(50, until_now + window):
+            tokens.append(link.expect(Kind.PUBLISH))
+    link.acknowledge(*tokens[-window:])
+    link.settled()
+    assert len({packet.topic for packet in tokens}) == 50
+    # Acknowledged, it is sent again to a device that subscribes again.
+    link.send(mqtt.subscribe(21, filters[0], version=version))
+    assert link.expect(Kind.SUBACK).reasons == (1,)
+    assert link.expect(Kind.PUBLISH).payload == next(p.payload for p in tokens if p.topic == filters[0][0])
+
+
+def test_a_packet_with_too_many_filters_is_refused_before_any_work(shared, enroll):
+    phone = enroll(shared)
+    filters = [f"apps/com.example.f{number}" for number in range(1001)]
+    link = phone.connect()
+    suback = link.subscribe(*filters)
+    assert set(suback.reasons) == {Reason.QUOTA} and len(suback.reasons) == 1001
+    assert "1000 filters" in dict(suback.properties)[Property.REASON_STRING]
+    assert set(link.unsubscribe(*filters).reasons) == {Reason.IMPLEMENTATION_SPECIFIC}
+    # 3.1.1 has no reason codes: SUBACK says failure, and a device must not believe that apps are removed.
+    old = phone.connect(4)
+    assert set(old.subscribe(*filters).reasons) == {0x80}
+    old.send(mqtt.unsubscribe(9, *filters, version=4))
+    assert not old.until_closed()
+
+
+def test_one_device_does_not_use_up_the_names_of_apps(fresh, enroll):
+    service = fresh("--clock", "adjustable").start()
+    greedy, other = enroll(service, "greedy"), enroll(service)
+    link = greedy.connect()
+
+    def bring(first, count):
+        """Registers new apps and removes them again: how many were granted, and the reason for the others."""
+        granted, reason = 0, None
+        for start in range(first, first + count, 100):
+            filters = [f"apps/com.example.new{number}" for number in range(start, min(start + 100, first + count))]
+            suback = link.subscribe(*filters)
+            granted += sum(code == 1 for code in suback.reasons)
+            assert set(suback.reasons) <= {1, Reason.QUOTA}
+            reason = dict(suback.properties).get(Property.REASON_STRING, reason)
+            link.unsubscribe(*filters)
+        return granted, reason
+
+    granted, reason = bring(0, 700)
+    assert granted == 600 and "new app names" in reason
+    # Names that somebody has are free, and others bring their own.
+    assert link.subscribe("apps/com.example.new0").reasons == (1,)
+    assert other.connect().subscribe("apps/com.example.mine", "apps/com.example.new1").reasons == (1, 1)
+    said = [line for line in service.lines if "new app names are refused" in line]
+    assert len(said) == 1 and greedy.id in said[0] and other.id not in said[0]
+    # The next day there are new ones, until there are a thousand; a restart gives none back.
+    herald("clock", "advance", "25h", "--data", service.data)
+    assert bring(1000, 500)[0] == 400
+    service.stop()
+    service.start()
+    herald("clock", "advance", "25h", "--data", service.data)
+    link = greedy.connect()
+    assert bring(2000, 1)[0] == 0
+    # The operator forgets one that nothing uses.
+    herald("app", "forget", "com.example.new3", "--data", service.data)
+    assert bring(2000, 2)[0] == 1

@@ -61,7 +61,7 @@ def spend(link, sender, token, count=3, **options):
 def service_now(service):
     token = (service.data / "run" / "admin.token").read_text().strip()
     result = subprocess.run(
-        ["curl", "-sf", "-H", f"authorization: Bearer {token}", f"http://127.0.0.1:{service.doors['console']}/v1/clock"],
+        ["curl", "-sf", "-H", f"authorization: Bearer {token}", f"http://127.0.0.1:{service.listeners['console']}/v1/clock"],
         capture_output=True, text=True, check=True, timeout=10,
     )
     now = json.loads(result.stdout)["now"]
@@ -71,13 +71,13 @@ def service_now(service):
 # Background notifications.
 
 
-def test_the_fourth_in_an_hour_is_held_and_comes_when_its_time_has_come(movable, phone, sender, version):
+def test_the_fourth_background_notification_in_an_hour_is_held_until_the_budget_allows(movable, phone, sender, version):
     link = phone.stay(version)
     token = link.register()
     spend(link, sender, token)
     held = accepted(sender.push(token, HELLO, explain=1, **BACKGROUND))
     assert "held: the background budget" in held.header("herald-explanation")
-    assert "next at " in held.header("herald-explanation")
+    assert "tries again at " in held.header("herald-explanation")
     link.quiet()
     said(movable, held, "stored", "background budget")
     # An hour has three; how long the test itself has taken does not matter.
@@ -88,7 +88,7 @@ def test_the_fourth_in_an_hour_is_held_and_comes_when_its_time_has_come(movable,
     said(movable, held, "delivered from storage")
 
 
-def test_of_those_that_are_held_the_newest_comes_and_the_others_are_on_record(movable, phone, sender, version):
+def test_the_newest_held_notification_comes_and_the_others_are_journaled(movable, phone, sender, version):
     link = phone.stay(version)
     token = link.register()
     spend(link, sender, token)
@@ -121,7 +121,7 @@ def test_other_notifications_have_no_budget(phone, sender, version):
         link.notification()
 
 
-def test_a_budget_is_of_one_app_on_one_device(movable, enroll, phone, sender):
+def test_a_budget_belongs_to_one_app_on_one_device(movable, enroll, phone, sender):
     link = phone.stay()
     token, mail = link.register(TOPIC, MAIL)
     spend(link, sender, token)
@@ -154,7 +154,7 @@ def test_a_subscription_at_qos_0_has_the_same_budget(movable, phone, sender, ver
     link.notification()
 
 
-def test_what_is_held_is_dropped_when_its_time_is_over(movable, phone, sender):
+def test_a_held_notification_expires(movable, phone, sender):
     link = phone.stay()
     token = link.register()
     spend(link, sender, token)
@@ -164,7 +164,7 @@ def test_what_is_held_is_dropped_when_its_time_is_over(movable, phone, sender):
     link.quiet()
 
 
-def test_what_is_over_the_budget_and_not_to_be_stored_is_discarded(movable, phone, sender):
+def test_an_unstored_notification_over_the_budget_is_discarded(movable, phone, sender):
     link = phone.stay()
     token = link.register()
     spend(link, sender, token)
@@ -175,7 +175,7 @@ def test_what_is_over_the_budget_and_not_to_be_stored_is_discarded(movable, phon
     link.quiet()
 
 
-def test_an_alert_takes_the_place_of_what_is_held(movable, phone, sender):
+def test_an_alert_replaces_a_held_notification(movable, phone, sender):
     link = phone.stay()
     token = link.register()
     spend(link, sender, token)
@@ -188,7 +188,7 @@ def test_an_alert_takes_the_place_of_what_is_held(movable, phone, sender):
     link.quiet()
 
 
-def test_what_is_held_survives_a_crash_and_comes_to_the_device_that_returns(fresh, enroll, version):
+def test_a_held_notification_survives_a_crash_and_a_reconnect(fresh, enroll, version):
     service = fresh().start()
     with Provider(service, service.provider_certificate(TOPIC)) as sender:
         device = enroll(service)
@@ -236,7 +236,7 @@ def test_power_saving_outlives_a_crash_and_holds_for_both_qualities_of_service(f
         link.quiet()
 
 
-def test_power_mode_that_ended_while_the_device_was_away_ends_with_its_first_word(phone, sender, version):
+def test_power_saving_ends_with_the_first_report_after_a_reconnect(phone, sender, version):
     link = phone.stay(version)
     token = link.register()
     link.publish("device/power", SAVING)
@@ -249,7 +249,7 @@ def test_power_mode_that_ended_while_the_device_was_away_ends_with_its_first_wor
     assert link.notification().payload == b'{"n":2}'
 
 
-def test_what_is_not_to_be_stored_is_not_kept_for_power(movable, phone, sender):
+def test_an_unstored_notification_is_not_held_for_power(movable, phone, sender):
     link = phone.stay()
     token = link.register()
     link.publish("device/power", SAVING)
@@ -277,7 +277,7 @@ def test_a_newsstand_app_gets_one_a_day_while_the_device_saves_power(movable, ph
 # Notifications that are switched off.
 
 
-def test_switched_off_while_something_waits_it_is_discarded_for_good(movable, phone, sender, version):
+def test_switching_off_discards_a_waiting_notification(movable, phone, sender, version):
     link = phone.stay(version)
     token = link.register()
     link.publish("device/power", SAVING)
@@ -289,7 +289,7 @@ def test_switched_off_while_something_waits_it_is_discarded_for_good(movable, ph
     link.quiet()
 
 
-def test_switched_off_stays_so_over_a_crash(fresh, enroll, version):
+def test_switching_off_survives_a_crash(fresh, enroll, version):
     service = fresh().start()
     device = enroll(service)
     link = device.stay(version)
@@ -310,7 +310,7 @@ def test_switched_off_stays_so_over_a_crash(fresh, enroll, version):
 # Storage.
 
 
-def test_what_waits_is_there_until_thirty_days_are_over_and_not_after(movable, phone, sender, version):
+def test_a_stored_notification_is_kept_for_exactly_thirty_days(movable, phone, sender, version):
     link = phone.stay(version)
     token = link.register()
     link.leave()
@@ -328,7 +328,7 @@ def test_what_waits_is_there_until_thirty_days_are_over_and_not_after(movable, p
     link.quiet()
 
 
-def test_an_expiration_later_than_thirty_days_is_cut_to_them(movable, phone, sender):
+def test_an_expiration_is_limited_to_thirty_days(movable, phone, sender):
     link = phone.stay()
     token = link.register()
     link.leave()
@@ -340,7 +340,7 @@ def test_an_expiration_later_than_thirty_days_is_cut_to_them(movable, phone, sen
     said(movable, answer, "discarded from storage", "expired")
 
 
-def test_what_expires_behind_another_one_is_not_sent(movable, phone, sender):
+def test_a_notification_that_expires_in_the_queue_is_not_sent(movable, phone, sender):
     """The device is connected, with a window of one, and takes its time."""
     link = phone.stay(properties=((Property.RECEIVE_MAXIMUM, 1),))
     token = link.register()
@@ -354,7 +354,7 @@ def test_what_expires_behind_another_one_is_not_sent(movable, phone, sender):
     said(movable, first, "delivered")
 
 
-def test_a_moment_that_had_passed_is_explained(phone, sender):
+def test_a_passed_expiration_is_explained(phone, sender):
     link = phone.stay()
     token = link.register()
     link.leave()
@@ -363,7 +363,7 @@ def test_a_moment_that_had_passed_is_explained(phone, sender):
 
 
 @pytest.mark.parametrize("ids", [("score", "score"), ("score", "weather"), (None, "score"), ("score", None)])
-def test_one_notification_waits_for_an_app_whatever_its_collapse_identifier(movable, phone, sender, version, ids):
+def test_one_notification_waits_for_an_app_despite_collapse_identifiers(movable, phone, sender, version, ids):
     link = phone.stay(version)
     token = link.register()
     link.leave()
@@ -380,7 +380,7 @@ def test_one_notification_waits_for_an_app_whatever_its_collapse_identifier(mova
     said(movable, older, "replaced", newer.id.lower())
 
 
-def test_collapse_identifiers_are_of_one_app(phone, sender):
+def test_collapse_identifiers_belong_to_one_app(phone, sender):
     link = phone.stay()
     token, mail = link.register(TOPIC, MAIL)
     link.leave()
@@ -393,24 +393,24 @@ def test_collapse_identifiers_are_of_one_app(phone, sender):
 # Explanations.
 
 
-def test_what_became_of_a_notification_is_said_in_words(phone, sender):
+def test_the_outcome_of_a_notification_is_explained(phone, sender):
     link = phone.stay()
     token = link.register()
     stream = sender.send(token, HELLO, explain=1)
     link.notification()
     words = sender.answer(stream).header("herald-explanation")
-    assert words.startswith(("delivered: ", "stored: sent to the device"))
+    assert words.startswith(("delivered: ", "stored: Herald "))
     link.leave()
     away = accepted(sender.push(token, HELLO, explain=1))
     assert away.header("herald-explanation").startswith("stored: the device is away")
     once = accepted(sender.push(token, HELLO, expiration=0, explain=1))
-    assert once.header("herald-explanation") == "discarded: it was not to be stored, and the device is away"
+    assert once.header("herald-explanation") == "discarded: the provider asked for no storage, and the device is away"
 
 
 # Fair limits.
 
 
-def test_too_many_for_one_token_are_refused_and_others_are_not(fresh, enroll):
+def test_too_many_for_one_token_are_refused_for_it_alone(fresh, enroll):
     service = fresh("--token-burst", "50", "--token-rate", "1", "--clock", "adjustable").start()
     link = enroll(service).stay()
     token, mail = link.register(TOPIC, MAIL)
@@ -430,7 +430,7 @@ def test_too_many_for_one_token_are_refused_and_others_are_not(fresh, enroll):
         assert {answer.status for answer in sender.push_many([token] * 50)} == {200}
 
 
-def test_a_flood_larger_than_the_memory_is_refused_and_the_service_goes_on(fresh, enroll, tmp_path):
+def test_a_flood_beyond_the_memory_limit_is_refused(fresh, enroll, tmp_path):
     """h2load has 1,600 notifications of 4 KB under way at once; the memory is one MiB, and the disk is a slow one."""
     calls = "fdatasync,fsync"
     slow = ["strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", f"trace={calls}", "-e", f"inject={calls}:delay_enter=100000"]
@@ -445,7 +445,7 @@ def test_a_flood_larger_than_the_memory_is_refused_and_the_service_goes_on(fresh
         [
             "h2load", "--requests=8000", "--clients=8", "--max-concurrent-streams=200", f"--data={body}",
             f"--header=apns-topic: {TOPIC}", f"--header=authorization: bearer {provider_token(service.provider_key())}",
-            f"https://127.0.0.1:{service.doors['api']}/3/device/{token}",
+            f"https://127.0.0.1:{service.listeners['api']}/3/device/{token}",
         ],
         capture_output=True, text=True, timeout=50,
     )

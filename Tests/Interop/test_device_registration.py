@@ -1,4 +1,4 @@
-"""The device contract: how an app is registered on a device and removed from it, and the token between the two.
+"""The device contract: registration and removal of an app, and its token.
 
 Each test is a sentence of the contract.
 """
@@ -25,7 +25,7 @@ def registered(device, version):
     return link, link.register()
 
 
-# What makes a registration.
+# Filters that make a registration
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -89,7 +89,7 @@ def test_a_suffix_of_the_topic_is_another_app(device, version, provider):
     assert provider.push(voip, HELLO).reason == "DeviceTokenNotForTopic"
 
 
-def test_an_environment_is_the_one_whose_name_the_device_connected_to(shared, device, provider, provider_pem):
+def test_the_server_name_selects_the_environment(shared, device, provider, provider_pem):
     link = device.connect()
     production = link.register()
     link.leave()
@@ -231,7 +231,7 @@ def test_a_foreign_token_on_subscribe_closes_the_connection(device, other):
     link.refused(Reason.NOT_AUTHORIZED)
 
 
-def test_the_token_of_another_app_of_the_device_is_answered_as_a_stale_one(device, version):
+def test_a_token_of_another_app_of_the_device_is_answered_like_a_stale_one(device, version):
     link = device.connect(version)
     token, mail = link.register(TOPIC, MAIL)
     present(link, token, MAIL)
@@ -338,7 +338,7 @@ def test_all_filters_of_an_app_may_go_in_one_unsubscribe(device, version, provid
     unregistered(provider, token, before)
 
 
-def test_another_app_lives_on(device, version, provider):
+def test_another_app_stays_registered(device, version, provider):
     link = device.connect(version)
     _, mail = link.register(TOPIC, MAIL)
     link.unsubscribe(f"apps/{TOPIC}/#")
@@ -346,7 +346,7 @@ def test_another_app_lives_on(device, version, provider):
     assert link.notification(MAIL).payload == HELLO
 
 
-def test_an_app_installed_again_gets_another_token_and_the_old_one_stays_dead(device, version, provider):
+def test_a_reinstalled_app_gets_a_new_token_and_the_old_one_stays_dead(device, version, provider):
     link = device.connect(version)
     old = link.register()
     before = time.time() * 1000
@@ -359,7 +359,7 @@ def test_an_app_installed_again_gets_another_token_and_the_old_one_stays_dead(de
     assert link.notification().payload == HELLO
 
 
-def test_what_waits_goes_with_the_app(device, version, provider):
+def test_waiting_notifications_are_removed_with_the_app(device, version, provider):
     link = device.stay(version)
     token = link.register()
     link.leave()
@@ -371,7 +371,7 @@ def test_what_waits_goes_with_the_app(device, version, provider):
     link.quiet()
 
 
-def test_unsubscribe_after_a_clean_start_removes_the_app_all_the_same(device, provider):
+def test_unsubscribe_after_a_clean_start_removes_the_app(device, provider):
     link = device.stay()
     token = link.register()
     link.leave()
@@ -382,7 +382,7 @@ def test_unsubscribe_after_a_clean_start_removes_the_app_all_the_same(device, pr
     assert link.unsubscribe(f"apps/{TOPIC}/#").reasons == (Reason.NO_SUBSCRIPTION_EXISTED,)
 
 
-def test_unsubscribe_after_a_clean_session_removes_the_app_in_3_1_1_too(device, provider):
+def test_unsubscribe_after_a_clean_session_removes_the_app_in_3_1_1(device, provider):
     link = device.stay(4)
     token = link.register()
     link.leave()
@@ -391,7 +391,7 @@ def test_unsubscribe_after_a_clean_session_removes_the_app_in_3_1_1_too(device, 
     unregistered(provider, token, before)
 
 
-def test_unsubscribe_where_nothing_stood_says_so(device):
+def test_unsubscribe_without_a_subscription_is_reported(device):
     link = device.connect()
     for name in FILTERS:
         assert link.unsubscribe(name).reasons == (Reason.NO_SUBSCRIPTION_EXISTED,)
@@ -408,7 +408,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_however_a_device_disconnects_its_apps_stay_and_notifications_wait(device, registered, version, way, provider):
+def test_apps_and_notifications_survive_any_disconnect(device, registered, version, way, provider):
     link, token = registered
     way(link)
     assert provider.push(token, HELLO).status == 200

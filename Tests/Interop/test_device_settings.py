@@ -1,4 +1,4 @@
-"""The device contract: what the user allows an app, and what the device saves power for. Each test is a sentence."""
+"""The device contract: the settings of an app, and power saving. Each test is a sentence."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def journal(service, answer, words):
 # Settings.
 
 
-def test_switched_off_a_notification_is_accepted_and_not_delivered(shared, link, provider):
+def test_a_notification_for_a_switched_off_app_is_accepted_and_not_delivered(shared, link, provider):
     token = link.register()
     assert link.publish(SETTINGS, OFF).reason == 0
     answer = provider.push(token, HELLO)
@@ -34,7 +34,7 @@ def test_switched_off_a_notification_is_accepted_and_not_delivered(shared, link,
     journal(shared, answer, "disabled")
 
 
-def test_switched_on_again_notifications_come_and_the_discarded_do_not(link, provider):
+def test_switching_on_delivers_new_notifications_only(link, provider):
     token = link.register()
     link.publish(SETTINGS, OFF)
     assert provider.push(token, b'{"n":1}').status == 200
@@ -52,7 +52,7 @@ def test_settings_may_be_published_at_qos_0(link, provider):
     link.quiet()
 
 
-def test_settings_are_of_one_app(link, provider):
+def test_settings_belong_to_one_app(link, provider):
     token, mail = link.register(TOPIC, MAIL)
     link.publish(SETTINGS, OFF)
     assert provider.push(token, HELLO).status == 200
@@ -72,7 +72,7 @@ def test_settings_outlive_the_connection(device, version, link, provider):
     link.quiet()
 
 
-def test_what_waits_is_not_delivered_once_its_app_is_switched_off(device, version, link, provider):
+def test_a_waiting_notification_is_not_delivered_to_a_switched_off_app(device, version, link, provider):
     token = link.register()
     link.leave()
     assert provider.push(token, HELLO).status == 200
@@ -94,7 +94,7 @@ def test_settings_are_not_sent_back(link):
      b'\xff{"enabled":false}', b'{"enabled":false', b"[" * 4000],
     ids=lambda payload: repr(payload[:40]),
 )
-def test_settings_that_are_none_change_nothing(device, version, link, provider, payload):
+def test_invalid_settings_change_nothing(device, version, link, provider, payload):
     token = link.register()
     link.send(mqtt.publish(SETTINGS, payload, version, qos=1, packet_id=77))
     if version == 5:
@@ -110,7 +110,7 @@ def test_settings_that_are_none_change_nothing(device, version, link, provider, 
 
 
 @pytest.mark.parametrize("priority", [5, 1])
-def test_while_the_device_saves_power_priorities_5_and_1_wait(shared, link, provider, priority):
+def test_priorities_5_and_1_wait_while_the_device_saves_power(shared, link, provider, priority):
     token = link.register()
     assert link.publish("device/power", SAVING).reason == 0
     answer = provider.push(token, HELLO, priority=priority)
@@ -123,7 +123,7 @@ def test_while_the_device_saves_power_priorities_5_and_1_wait(shared, link, prov
 
 
 @pytest.mark.parametrize("priority", [10, None], ids=["10", "absent"])
-def test_while_the_device_saves_power_priority_10_is_delivered(link, provider, priority):
+def test_priority_10_is_delivered_while_the_device_saves_power(link, provider, priority):
     token = link.register()
     link.publish("device/power", SAVING)
     assert provider.push(token, HELLO, priority=priority).status == 200
@@ -140,7 +140,7 @@ def test_power_is_saved_for_all_apps(link, provider):
     assert {link.expect(Kind.PUBLISH).topic for _ in tokens} == {f"apps/{app}" for app in APPS[:3]}
 
 
-def test_of_what_waits_for_power_the_newest_is_delivered(link, provider):
+def test_the_newest_notification_held_for_power_is_delivered(link, provider):
     token = link.register()
     link.publish("device/power", SAVING)
     for number in range(3):
@@ -150,7 +150,7 @@ def test_of_what_waits_for_power_the_newest_is_delivered(link, provider):
     link.quiet()
 
 
-def test_nothing_older_comes_after_an_urgent_one_that_passed_it(link, provider):
+def test_an_urgent_notification_replaces_older_held_ones(link, provider):
     token = link.register()
     link.publish("device/power", SAVING)
     assert provider.push(token, b'{"n":1}', priority=5).status == 200
@@ -160,7 +160,7 @@ def test_nothing_older_comes_after_an_urgent_one_that_passed_it(link, provider):
     link.quiet()
 
 
-def test_what_is_not_to_be_stored_does_not_wait_for_power(link, provider):
+def test_an_unstored_notification_does_not_wait_for_power(link, provider):
     token = link.register()
     link.publish("device/power", SAVING)
     assert provider.push(token, HELLO, priority=5, expiration=0).status == 200
@@ -168,7 +168,7 @@ def test_what_is_not_to_be_stored_does_not_wait_for_power(link, provider):
     link.quiet()
 
 
-def test_a_device_saves_power_until_it_says_otherwise_over_all_its_connections(device, version, link, provider):
+def test_power_saving_lasts_until_the_next_report_across_connections(device, version, link, provider):
     token = link.register()
     link.publish("device/power", SAVING)
     link.leave()
@@ -179,7 +179,7 @@ def test_a_device_saves_power_until_it_says_otherwise_over_all_its_connections(d
     assert link.notification().payload == HELLO
 
 
-def test_the_power_of_one_device_is_not_that_of_another(link, other, provider):
+def test_a_power_report_applies_to_one_device(link, other, provider):
     link.register()
     link.publish("device/power", SAVING)
     second = other.connect()
@@ -189,7 +189,7 @@ def test_the_power_of_one_device_is_not_that_of_another(link, other, provider):
 
 
 @pytest.mark.parametrize("payload", [b"", b"{", b"true", b"{}", b'{"saving":"true"}', b'{"saving":1}'], ids=repr)
-def test_a_power_report_that_is_none_changes_nothing(device, version, link, provider, payload):
+def test_an_invalid_power_report_changes_nothing(device, version, link, provider, payload):
     token = link.register()
     link.send(mqtt.publish("device/power", payload, version, qos=1, packet_id=77))
     if version == 5:

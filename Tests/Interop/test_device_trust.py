@@ -1,5 +1,6 @@
-"""Who gets in at the devices' door, and what becomes of those who do not."""
+"""The device listener accepts and refuses certificates, also in resumed sessions and on open connections."""
 
+import concurrent.futures
 import contextlib
 import datetime
 import ipaddress
@@ -9,6 +10,7 @@ import socket
 import ssl
 import subprocess
 import time
+import urllib.request
 
 import pytest
 from cryptography import x509
@@ -21,18 +23,18 @@ from certificates import DAY, Authority, uri
 from mqtt_device import LONG
 from mqtt_packets import Kind, Reason
 from provider import Disconnected, Provider
-from service import eventually, herald
+from service import PATIENCE, eventually, herald
 
 HELLO = b'{"aps":{"alert":"hello"}}'
 #: A device identifier that nobody enrolled; certificates of the device authority are enough to be a device.
 NOBODY = "bespoke-0123456789"
 
 
-def gets_in(service, pem, identifier, context=None):
+def is_accepted(service, pem, identifier, context=None):
     """Whether a CONNECT with this certificate is accepted. Everything else must be a refusal, and an end."""
     context = context or mqtt_wire.tls_context(service.ca, pem)
     try:
-        wire = mqtt_wire.Wire(service.doors["device"], context)
+        wire = mqtt_wire.Wire(service.listeners["device"], context)
     except (ssl.SSLError, ConnectionError):
         return False
     with wire:
@@ -49,7 +51,7 @@ def gets_in(service, pem, identifier, context=None):
 
 
 def still_serves(device):
-    """The service is as it was: a device connects, and is answered."""
+    """Asserts that a device connects, and is answered."""
     link = device.connect()
     link.settled()
     link.leave()
@@ -67,14 +69,14 @@ def device_name(identifier=NOBODY):
     return [uri(f"urn:herald:device:{identifier}")]
 
 
-def test_a_certificate_of_the_device_authority_gets_in(shared, authority, tmp_path):
-    # What makes the refusals below mean anything: theirs differ from this one in one point each.
+def test_a_certificate_of_the_device_authority_is_accepted(shared, authority, tmp_path):
+    # The control of the refusals below: each of their certificates differs from this one in one point.
     pem = authority.issue(tmp_path / "good.pem", subject=NOBODY, names=device_name())
-    assert gets_in(shared, pem, NOBODY)
+    assert is_accepted(shared, pem, NOBODY)
 
 
-def test_no_certificate_does_not_get_in(shared, device):
-    assert not gets_in(shared, None, device.id)
+def test_a_connection_without_certificate_is_refused(shared, device):
+    assert not is_accepted(shared, None, device.id)
     still_serves(device)
 
 
@@ -115,70 +117,70 @@ WRONG = {
 
 @pytest.mark.parametrize("tls", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["TLS-1.2", "TLS-1.3"])
 @pytest.mark.parametrize("fault", WRONG.values(), ids=WRONG)
-def test_a_certificate_with_one_fault_does_not_get_in(shared, authority, tmp_path, fault, tls):
+def test_a_certificate_with_one_fault_is_refused(shared, authority, tmp_path, fault, tls):
     pem = authority.issue(tmp_path / "faulty.pem", **{"subject": NOBODY, "names": device_name(), **fault})
     context = mqtt_wire.tls_context(shared.ca, version=tls)
-    # The client of this test has no objection to weak keys.
+    # The client of this test accepts weak keys.
     context.set_ciphers("DEFAULT:@SECLEVEL=0")
     context.load_cert_chain(str(pem))
-    assert not gets_in(shared, pem, NOBODY, context)
+    assert not is_accepted(shared, pem, NOBODY, context)
 
 
 ODD = ["a/b", "a+b", "a#b", "../a", "a b", "a\tb", "$SYS", "a.*", "a>b", "x" * 300, "%61", "a%00b"]
 
 
 @pytest.mark.parametrize("identifier", ODD, ids=repr)
-def test_an_identifier_that_is_no_plain_name_does_not_get_in(shared, authority, tmp_path, identifier):
+def test_an_identifier_with_special_characters_is_refused(shared, authority, tmp_path, identifier):
     pem = authority.issue(tmp_path / "odd.pem", subject="odd", names=device_name(identifier))
-    assert not gets_in(shared, pem, identifier)
+    assert not is_accepted(shared, pem, identifier)
 
 
 @pytest.mark.parametrize("name", ["same", "other"])
-def test_a_certificate_of_another_authority_does_not_get_in(shared, authority, device, tmp_path, name):
+def test_a_certificate_of_another_authority_is_refused(shared, authority, device, tmp_path, name):
     subject = authority.certificate.subject if name == "same" else "Another Authority"
-    strange = Authority.strange(subject)
+    strange = Authority.foreign(subject)
     pem = strange.issue(
         tmp_path / "strange.pem", subject=device.id, names=device_name(device.id), chain=[strange.certificate]
     )
-    assert not gets_in(shared, pem, device.id)
+    assert not is_accepted(shared, pem, device.id)
     still_serves(device)
 
 
-def test_a_certificate_that_signed_itself_does_not_get_in(shared, device, tmp_path):
+def test_a_self_signed_certificate_is_refused(shared, device, tmp_path):
     key = ec.generate_private_key(ec.SECP256R1())
-    itself = Authority.strange(device.id)
+    itself = Authority.foreign(device.id)
     itself.key = key
     pem = itself.issue(tmp_path / "self.pem", subject=device.id, names=device_name(device.id), key=key)
-    assert not gets_in(shared, pem, device.id)
+    assert not is_accepted(shared, pem, device.id)
 
 
-def test_a_certificate_that_a_device_signed_does_not_get_in(shared, device, other, tmp_path):
+def test_a_certificate_signed_by_a_device_is_refused(shared, device, other, tmp_path):
     signer = Authority.of_file(other.path)
     pem = signer.issue(
         tmp_path / "grandchild.pem", subject=device.id, names=device_name(device.id), chain=[signer.certificate]
     )
-    assert not gets_in(shared, pem, device.id)
+    assert not is_accepted(shared, pem, device.id)
 
 
-def test_a_device_certificate_of_another_service_does_not_get_in(shared, fresh, device):
+def test_a_device_certificate_of_another_service_is_refused(shared, fresh, device):
     elsewhere = fresh()
     herald("init", "--data", elsewhere.data)
     pem, identifier = elsewhere.device()
-    assert not gets_in(shared, pem, identifier)
+    assert not is_accepted(shared, pem, identifier)
     still_serves(device)
 
 
-def test_a_providers_certificate_does_not_get_in_at_the_devices_door(shared, provider_pem, device):
-    assert not gets_in(shared, provider_pem, device.id)
+def test_a_provider_certificate_is_refused_by_the_device_listener(shared, provider_pem, device):
+    assert not is_accepted(shared, provider_pem, device.id)
 
 
-def test_a_providers_certificate_that_names_a_device_does_not_get_in(shared, device, tmp_path):
+def test_a_provider_certificate_that_names_a_device_is_refused(shared, device, tmp_path):
     providers = Authority.of_service(shared, "provider")
     pem = providers.issue(tmp_path / "both.pem", subject=device.id, names=device_name(device.id))
-    assert not gets_in(shared, pem, device.id)
+    assert not is_accepted(shared, pem, device.id)
 
 
-def test_a_devices_certificate_is_none_at_the_providers_door(shared, device):
+def test_a_device_certificate_is_refused_by_the_provider_listener(shared, device):
     token = device.connect().register()
     with contextlib.suppress(ssl.SSLError, ConnectionError, Disconnected):
         with Provider(shared, device.path) as stranger:
@@ -191,7 +193,7 @@ def test_tls_before_1_2_is_refused(shared, device, version):
     context = mqtt_wire.tls_context(shared.ca, device.path, version)
     context.set_ciphers("ALL:@SECLEVEL=0")
     with pytest.raises((ssl.SSLError, ConnectionError)):
-        mqtt_wire.Wire(shared.doors["device"], context)
+        mqtt_wire.Wire(shared.listeners["device"], context)
 
 
 # Revocation.
@@ -205,10 +207,10 @@ def revoke(shared):
     return revoke
 
 
-def test_a_revoked_device_does_not_get_in(shared, device, other, revoke):
+def test_a_revoked_device_is_refused(shared, device, other, revoke):
     device.connect().leave()
     revoke(device)
-    assert not gets_in(shared, device.path, device.id)
+    assert not is_accepted(shared, device.path, device.id)
     still_serves(other)
 
 
@@ -229,11 +231,11 @@ def test_a_revoked_device_is_sent_nothing_more(device, revoke, provider):
 
 
 @pytest.mark.parametrize("tls", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["TLS-1.2", "TLS-1.3"])
-def test_a_resumed_session_of_a_revoked_device_does_not_get_in(shared, device, revoke, tls):
+def test_a_resumed_session_of_a_revoked_device_is_refused(shared, device, revoke, tls):
     context = mqtt_wire.tls_context(shared.ca, device.path, tls)
 
     def connect(session=None):
-        wire = mqtt_wire.Wire(shared.doors["device"], context, session=session)
+        wire = mqtt_wire.Wire(shared.listeners["device"], context, session=session)
         wire.send(mqtt.connect(device.id))
         return wire
 
@@ -258,14 +260,14 @@ def test_openssl_cannot_resume_the_session_of_a_revoked_device(shared, device, r
 
     def s_client(*options):
         command = [
-            "openssl", "s_client", "-connect", f"127.0.0.1:{shared.doors['device']}", "-servername", "localhost",
+            "openssl", "s_client", "-connect", f"127.0.0.1:{shared.listeners['device']}", "-servername", "localhost",
             "-CAfile", str(shared.ca), "-cert", str(device.path), "-key", str(device.path), tls, "-quiet",
             "-no_ign_eof", *options,
         ]
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
         )
-        # One that is refused is gone before it has read all.
+        # A refused client exits before it has read everything.
         with process, contextlib.suppress(BrokenPipeError):
             process.stdin.write(connect)
             answer = process.stdout.read(4)
@@ -280,16 +282,77 @@ def test_openssl_cannot_resume_the_session_of_a_revoked_device(shared, device, r
     assert len(answer) < 4 or answer[3] >= 0x80
 
 
-def test_a_device_that_was_revoked_while_nothing_ran_does_not_get_in(fresh, enroll):
+def test_a_device_revoked_offline_is_refused(fresh, enroll):
     service = fresh().start()
     device, other = enroll(service), enroll(service)
     service.stop()
     herald("device", "revoke", device.id, "--data", service.data)
     service.start()
-    assert not gets_in(service, device.path, device.id)
+    assert not is_accepted(service, device.path, device.id)
     other.connect().settled()
     listed = json.loads(herald("device", "list", "--data", service.data, "--json").stdout)
     assert {entry["id"]: bool(entry["revoked"]) for entry in listed} == {device.id: True, other.id: False}
+
+
+def attempts(service, device, context, session):
+    """Resumes connections, each of which takes over from the one before, until one is refused. Returns the accepted ones."""
+    accepted = []
+    for _ in range(1000):
+        try:
+            wire = mqtt_wire.Wire(service.listeners["device"], context, session=session)
+            wire.send(mqtt.connect(device.id))
+            found = wire.read()
+        except (ssl.SSLError, ConnectionError, mqtt_wire.Closed):
+            return accepted
+        if found.reason:
+            wire.close()
+            return accepted
+        accepted.append(wire)
+    raise AssertionError("a thousand connections after the revocation began, and none was refused")
+
+
+def test_every_revocation_takes_effect_at_once(shared, enroll, other, rounds):
+    """A device is revoked while its connection is open and while it connects: all its connections end, and no further begins."""
+    token = (shared.data / "run" / "admin.token").read_text().strip()
+    console = f"http://127.0.0.1:{shared.listeners['console']}"
+    bystander = other.connect()
+    resumed = raced = 0
+    for number in rounds:
+        draw = rounds.random(number)
+        version = draw.choice([ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+        device = enroll(shared)
+        context = mqtt_wire.tls_context(shared.ca, device.path, version)
+        with mqtt_wire.Wire(shared.listeners["device"], context) as first:
+            first.send(mqtt.connect(device.id))
+            assert first.expect(Kind.CONNACK).reason == 0
+            session = first.socket.session
+        live = mqtt_wire.Wire(shared.listeners["device"], context, session=session)
+        live.send(mqtt.connect(device.id))
+        assert live.expect(Kind.CONNACK).reason == 0
+        resumed += live.socket.session_reused
+        with live, concurrent.futures.ThreadPoolExecutor(1) as pool:
+            race = pool.submit(attempts, shared, device, context, session) if draw.random() < 0.5 else None
+            request = urllib.request.Request(
+                f"{console}/v1/devices/{device.id}/revoke", method="POST", headers={"authorization": f"Bearer {token}"}
+            )
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                assert answer.status == 200
+            # From the answer on, resumed or not.
+            for session in (live.socket.session, None):
+                with contextlib.suppress(ssl.SSLError, ConnectionError), mqtt_wire.Wire(
+                    shared.listeners["device"], context, session=session
+                ) as late:
+                    late.send(mqtt.connect(device.id))
+                    reasons = {found.reason for found in late.until_closed()}
+                    assert reasons <= {Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE}, rounds.again(number)
+            # 8 s: sooner than certificates are looked through, which is every ten seconds.
+            for wire in [live, *(race.result() if race else [])]:
+                with wire:
+                    wire.until_closed(timeout=8)
+                raced += wire is not live
+        bystander.settled()
+    print(f"{rounds.done} revocations, {resumed} on a resumed connection, {raced} connections accepted while one was under way")
+    assert resumed
 
 
 # Garbage.
@@ -312,7 +375,7 @@ def end_of(plain, timeout=20):
 
 
 def dial(service):
-    return socket.create_connection(("127.0.0.1", service.doors["device"]), timeout=10)
+    return socket.create_connection(("127.0.0.1", service.listeners["device"]), timeout=10)
 
 
 NOISE = {
@@ -368,13 +431,13 @@ def expiring(shared, authority, tmp_path_factory):
     """The connection of a device whose certificate expires within seconds, and nothing else happens to it."""
     pem = tmp_path_factory.mktemp("expiring") / "short.pem"
     authority.issue(pem, subject=NOBODY, names=device_name(), ends=datetime.timedelta(seconds=8))
-    with mqtt_wire.Wire(shared.doors["device"], mqtt_wire.tls_context(shared.ca, pem)) as wire:
+    with mqtt_wire.Wire(shared.listeners["device"], mqtt_wire.tls_context(shared.ca, pem)) as wire:
         wire.send(mqtt.connect(NOBODY))
         assert wire.expect(Kind.CONNACK).reason == 0
         yield wire
 
 
-def test_whoever_says_half_and_then_nothing_is_not_waited_for(shared, steady, expiring):
+def test_a_half_packet_is_timed_out(shared, steady, expiring):
     """Silence at every stage of a connection; all at once, since each takes as long as the service has patience.
 
     The time of `expiring` runs meanwhile.
@@ -398,7 +461,7 @@ def test_a_certificate_that_expires_ends_its_connection(expiring):
     expiring.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE)
 
 
-def test_a_connect_that_comes_byte_by_byte_and_stops_is_not_waited_for(steady):
+def test_a_connect_that_stops_halfway_is_timed_out(steady):
     wire = steady.wire()
     began = time.monotonic()
     for byte in mqtt.connect(steady.id)[:-1]:
@@ -413,7 +476,7 @@ def test_a_connect_that_comes_byte_by_byte_and_stops_is_not_waited_for(steady):
     assert time.monotonic() - began < 18
 
 
-def test_connections_that_are_left_leave_nothing_behind(shared, steady):
+def test_abandoned_connections_leave_nothing_behind(shared, steady):
     """File descriptors are back where they were after a hundred ends of every kind."""
     still_serves(steady)
     files = f"/proc/{shared.pid}/fd"
@@ -438,14 +501,14 @@ def test_connections_that_are_left_leave_nothing_behind(shared, steady):
     still_serves(steady)
 
 
-def test_hundreds_of_idle_handshakes_keep_nobody_out(shared, steady):
+def test_hundreds_of_idle_handshakes_block_nobody(shared, steady):
     idle = [dial(shared) for _ in range(300)]
     still_serves(steady)
     for plain in idle:
         plain.close()
 
 
-def test_a_device_that_does_not_read_holds_up_nobody(shared, device, other, provider):
+def test_a_device_that_does_not_read_delays_nobody(shared, device, other, provider):
     stuck = device.connect(expiry=LONG)
     token = stuck.register()
     healthy = other.connect()
@@ -456,7 +519,7 @@ def test_a_device_that_does_not_read_holds_up_nobody(shared, device, other, prov
             assert provider.push(other_token, HELLO).status == 200
             assert healthy.notification().payload == HELLO
     stuck.close()
-    # What it did not take waits: the newest.
+    # The newest unread notification waits.
     link = device.stay()
     payload = b""
     while not payload.startswith(b'{"n":199,'):

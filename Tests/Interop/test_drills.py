@@ -1,4 +1,4 @@
-"""Drills: a bad day on demand, and never a forged answer or a day that does not end."""
+"""Drills: failures on demand, which end by themselves and forge no answer."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import urllib.request
 import h2.settings
 import pytest
 
-from commands import one_line, serve_in_vain
+from commands import failed_start, one_line
 from parties import advance, assert_accepted, assert_refused, new_id
 from provider import Disconnected, Provider, away_device, listening_device
 from service import TOPIC, eventually, herald
@@ -66,7 +66,7 @@ class Scene:
         return [f"{line['state']} ({line.get('reason')})" for line in self.service.journal(id)]
 
     def console(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.service.doors['console']}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.service.listeners['console']}{path}", timeout=10) as answer:
             return answer.read().decode()
 
 
@@ -90,7 +90,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         "status,reason", [(status, reason) for status, reasons in REASONS.items() for reason in reasons]
     )
-    def test_any_reason_comes_with_its_status_and_is_not_delivered(self, scene, status, reason):
+    def test_every_reason_has_its_status_and_is_not_delivered(self, scene, status, reason):
         id = new_id()
         scene.start("refuse", "--reason", reason)
         with scene.provider() as provider:
@@ -98,7 +98,7 @@ class TestRefusals:
         assert (answer.status, answer.reason, answer.id) == (status, reason, id)
         assert scene.states(id) == ["received (None)", "refused (drill)"]
 
-    def test_nothing_that_was_refused_reaches_the_device(self, scene):
+    def test_refused_notifications_do_not_reach_the_device(self, scene):
         with listening_device(scene.service) as device, scene.provider() as provider:
             scene.start("refuse", "--reason", "InternalServerError", "--token", device.token)
             assert provider.push(device.token).status == 500
@@ -108,7 +108,7 @@ class TestRefusals:
             assert_accepted(provider.push(device.token, id=id), id)
             assert device.next().id == id
 
-    def test_a_provider_that_asks_is_told_that_it_was_a_drill(self, scene):
+    def test_an_explanation_names_the_drill(self, scene):
         drill = scene.start("refuse", "--reason", "TooManyRequests", "--retry-after", "30s")
         with scene.provider() as provider:
             answer = provider.push(scene.token, explain=1)
@@ -117,12 +117,12 @@ class TestRefusals:
         assert f"drill {drill['id']}" in answer.json["explanation"]
 
     @pytest.mark.parametrize("reason,usual", [("ServiceUnavailable", "10"), ("TooManyRequests", "1")])
-    def test_without_a_time_of_its_own_retry_after_is_the_usual(self, scene, reason, usual):
+    def test_the_default_retry_after_is_used(self, scene, reason, usual):
         scene.start("refuse", "--reason", reason)
         with scene.provider() as provider:
             assert provider.push(scene.token).header("retry-after") == usual
 
-    def test_a_share_is_hit_and_the_same_again_with_the_same_seed(self, scene):
+    def test_a_share_is_hit_and_the_seed_repeats_it(self, scene):
         def victims(seed):
             scene.start("refuse", "--reason", "Unregistered", "--share", "20%", "--seed", seed)
             with scene.provider() as provider:
@@ -135,7 +135,7 @@ class TestRefusals:
         assert victims(42) == first
         assert victims(43) != first
 
-    def test_a_topic_is_hit_alone(self, scene):
+    def test_a_drill_may_apply_to_one_topic(self, scene):
         other = "com.example.drilled"
         device = away_device(scene.service, TOPIC, other)
         with Provider(scene.service, scene.service.provider_certificate(TOPIC, other)) as provider:
@@ -143,7 +143,7 @@ class TestRefusals:
             assert provider.push(device.tokens[TOPIC], topic=TOPIC).status == 200
             assert_refused(provider.push(device.tokens[other], topic=other), 403, "Forbidden")
 
-    def test_what_is_wrong_with_a_request_is_said_as_on_any_day(self, scene):
+    def test_faults_of_a_request_are_reported_before_the_drill(self, scene):
         scene.start("refuse", "--reason", "InternalServerError")
         with scene.provider() as provider:
             assert_refused(provider.push("00" * 32), 400, "BadDeviceToken")
@@ -151,7 +151,7 @@ class TestRefusals:
 
 
 class TestAnswers:
-    def test_an_answer_waits_and_the_notification_does_not(self, scene):
+    def test_an_answer_is_delayed_but_the_notification_is_not(self, scene):
         with listening_device(scene.service) as device, scene.provider() as provider:
             scene.start("latency", "--latency", "4s..4500ms", "--token", device.token)
             id = new_id()
@@ -162,7 +162,7 @@ class TestAnswers:
             assert_accepted(provider.answer(stream), id)
             assert time.monotonic() - begin >= 4 > delivered
 
-    def test_an_answer_that_never_comes_may_mean_that_it_is_lost(self, scene):
+    def test_a_silent_notification_is_lost(self, scene):
         id = new_id()
         scene.start("silence")
         with scene.provider() as provider:
@@ -174,7 +174,7 @@ class TestAnswers:
             assert not provider.answers[stream].ended
         assert scene.states(id) == ["received (None)", "lost (drill)"]
 
-    def test_what_the_service_refuses_is_said(self, fresh):
+    def test_refusals_are_answered_during_silence(self, fresh):
         scene = Scene(fresh("--token-burst", "1", "--token-rate", "1").start())
         with scene.provider() as provider:
             scene.start("silence", "--accepted", "--token", scene.token)
@@ -184,7 +184,7 @@ class TestAnswers:
             assert_refused(provider.push(scene.token, id=id), 429, "TooManyRequests", id)
             assert scene.states(id) == []
 
-    def test_or_that_it_was_accepted(self, scene):
+    def test_a_silent_notification_may_be_accepted(self, scene):
         with listening_device(scene.service) as device, scene.provider() as provider:
             scene.start("silence", "--accepted", "--token", device.token)
             id = new_id()
@@ -197,7 +197,7 @@ class TestAnswers:
 
 
 class TestConnections:
-    def test_goaway_in_mid_batch_says_what_was_looked_at_and_that_is_answered(self, scene):
+    def test_goaway_in_mid_batch_names_the_last_answered_stream(self, scene):
         with scene.provider() as provider:
             provider.wait_for_settings()
             scene.start("goaway", "--share", "2%", "--seed", 5)
@@ -245,7 +245,7 @@ class TestConnections:
             scene.start("streams", "--streams", "3", "--every", "2s")
             assert [provider.wait_for_settings(n)[STREAMS] for n in (2, 3, 4)] == [3, 1000, 3]
 
-    def test_a_connection_is_dropped_without_a_word(self, scene):
+    def test_a_connection_is_dropped_without_goaway(self, scene):
         id = new_id()
         scene.start("drop")
         with scene.provider() as provider:
@@ -279,8 +279,8 @@ class TestConnections:
             assert_accepted(provider.push(scene.token))
 
 
-class TestTheEnd:
-    def test_a_drill_ends_by_itself_and_says_so(self, scene):
+class TestDrillEnd:
+    def test_a_drill_ends_by_itself_and_is_logged(self, scene):
         drill = scene.start("refuse", "--reason", "Forbidden", "--for", "4s")
         with scene.provider() as provider:
             assert provider.push(scene.token).status == 403
@@ -300,7 +300,7 @@ class TestTheEnd:
         with scene.provider() as provider:
             assert_accepted(provider.push(scene.token))
 
-    def test_health_and_metrics_show_what_is_on(self, scene):
+    def test_health_and_metrics_show_active_drills(self, scene):
         assert "drills" not in json.loads(scene.console("/health"))
         scene.start("refuse", "--reason", "Forbidden", "--share", "50%")
         report = json.loads(scene.console("/health"))
@@ -335,7 +335,7 @@ class TestTheEnd:
         advance(scene.service, -7200)
         eventually(lambda: scene.list() == [], what="the end of the drill")
 
-    def test_a_stop_is_not_held_by_what_a_drill_holds(self, fresh):
+    def test_a_stop_does_not_wait_for_a_drill(self, fresh):
         scene = Scene(fresh().start())
         scene.start("latency", "--latency", "600s")
         with scene.provider() as slow, scene.provider() as silent:
@@ -356,13 +356,13 @@ class TestPayloads:
     def drilled(self, **drill):
         return {"aps": {"alert": "hello"}, "herald": {"drill": drill}}
 
-    def test_a_payload_asks_in_vain_unless_the_operator_allows_it(self, scene):
+    def test_a_payload_drill_needs_the_operators_permission(self, scene):
         with scene.provider() as provider:
             assert_accepted(provider.push(scene.token, self.drilled(reason="Unregistered")))
 
-    def test_a_payload_says_what_becomes_of_it(self, fresh):
+    def test_a_payload_drill_decides_the_outcome(self, fresh):
         scene = Scene(fresh("--payload-drills").start())
-        assert any("payloads may ask for drills" in line for line in scene.service.lines)
+        eventually(lambda: any("payloads may request drills" in line for line in scene.service.lines), what="the log")
         with scene.provider() as provider, listening_device(scene.service) as device:
             answer = provider.push(scene.token, self.drilled(reason="Unregistered"), explain=1)
             assert (answer.status, answer.reason) == (410, "Unregistered")
@@ -383,7 +383,7 @@ class TestPayloads:
             assert provider.goaways == []
 
     @pytest.mark.parametrize("where", ["option", "file", "variable"])
-    def test_on_a_public_address_it_must_be_said_twice(self, tmp_path, where):
+    def test_payload_drills_in_public_need_a_second_option(self, tmp_path, where):
         options, environment = ["--host", "0.0.0.0"], {}
         if where == "option":
             options.append("--payload-drills")
@@ -392,10 +392,10 @@ class TestPayloads:
             options += ["--config", tmp_path / "herald.yaml"]
         else:
             environment["HERALD_PAYLOAD_DRILLS"] = "true"
-        failed = serve_in_vain(tmp_path / "data", *options, env=os.environ | environment)
+        failed = failed_start(tmp_path / "data", *options, env=os.environ | environment)
         assert "--payload-drills-in-public" in one_line(failed)
 
-    def test_and_then_it_is_taken(self, fresh):
+    def test_payload_drills_in_public_are_allowed_with_both_options(self, fresh):
         fresh("--host", "0.0.0.0", "--payload-drills", "--payload-drills-in-public").start()
 
 
@@ -412,17 +412,17 @@ class TestConfiguration:
     @pytest.mark.parametrize(
         "words,why",
         [
-            ("refuse --reason Forbidden", "how long it lasts"),
+            ("refuse --reason Forbidden", "needs its duration"),
             ("refuse --reason Forbidden --for 2h", "for is a time from 1s to 3600s"),
             ("refuse --for 1m", "refuse needs a reason"),
-            ("explode --for 1m", "the kinds of drill are"),
-            ("refuse --reason Nonsense --for 1m", "none of APNs"),
+            ("explode --for 1m", "the kinds of drills are"),
+            ("refuse --reason Nonsense --for 1m", "not a reason of APNs"),
             ("latency --for 1m", "latency needs a time"),
             ("", "drill:"),
         ],
     )
-    def test_one_that_cannot_be_stops_the_start(self, tmp_path, words, why):
-        assert why in one_line(serve_in_vain(tmp_path / "data", "--drill", words))
+    def test_an_invalid_configured_drill_stops_the_start(self, tmp_path, words, why):
+        assert why in one_line(failed_start(tmp_path / "data", "--drill", words))
 
 
 class TestCommand:
@@ -436,39 +436,39 @@ class TestCommand:
             ["drop", "--topic", "a b"], ["refuse", "--reason", "Forbidden", "--retry-after", "0s"],
         ],
     )
-    def test_a_drill_that_cannot_be_is_wrong_usage(self, scene, words):
+    def test_an_invalid_drill_is_wrong_usage(self, scene, words):
         result = herald("drill", "start", *words, "--data", scene.service.data, check=False)
         assert result.returncode == 64
         assert scene.list() == []
 
-    def test_a_strange_token_is_refused(self, scene):
+    def test_an_unknown_token_is_refused(self, scene):
         result = herald("drill", "start", "drop", "--token", "00" * 32, "--data", scene.service.data, check=False)
-        assert "not made by this service" in one_line(result)
+        assert "did not issue the device token" in one_line(result)
 
-    def test_a_drill_that_is_not_on_cannot_be_stopped(self, scene):
+    def test_an_inactive_drill_cannot_be_stopped(self, scene):
         result = herald("drill", "stop", "9999", "--data", scene.service.data, check=False)
-        assert "no drill 9999 is on" in one_line(result)
+        assert "no drill 9999 is active" in one_line(result)
 
     def test_no_more_drills_than_sixteen(self, scene):
         for _ in range(16):
             scene.start("streams")
         result = herald("drill", "start", "streams", "--data", scene.service.data, check=False)
-        assert "16 drills are on already" in one_line(result)
+        assert "16 drills are active already" in one_line(result)
 
-    def test_without_a_service_there_is_nothing_to_drill(self, tmp_path):
+    def test_a_drill_needs_a_service(self, tmp_path):
         herald("init", "--data", tmp_path / "data")
         result = herald("drill", "list", "--data", tmp_path / "data", check=False)
         assert "no service runs on" in one_line(result)
 
-    def test_people_read_a_list(self, scene):
-        assert herald("drill", "list", "--data", scene.service.data).stdout == "no drill is on\n"
+    def test_the_default_list_is_text(self, scene):
+        assert herald("drill", "list", "--data", scene.service.data).stdout == "no drill is active\n"
         text = herald("drill", "start", "drop", "--share", "0.5%", "--seed", "9", "--data", scene.service.data).stdout
         assert re.fullmatch(r"drill \d+: drop the connection, for 0.5 % of the requests; until \S+, seed 9\n", text)
         assert "LEFT" in herald("drill", "list", "--data", scene.service.data).stdout
 
 
-def test_many_providers_under_all_drills_at_once_lose_nothing_that_was_accepted(fresh):
-    """Promise 2 on a bad day: of each device the newest that was answered 200, or a later one, is delivered."""
+def test_many_providers_under_all_drills_lose_no_accepted_notification(fresh):
+    """Promise 2 during drills: of each device, the newest notification answered with 200, or a later one, is delivered."""
     scene = Scene(fresh().start())
     devices = [away_device(scene.service) for _ in range(3)]
     for words in (

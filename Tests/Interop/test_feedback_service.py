@@ -12,8 +12,7 @@ import pytest
 
 from binary import Binary, feedback, wait_for_end
 from parties import OTHER, remove_app
-from provider import _tcp_rows as tcp_rows
-from provider import away_device
+from provider import away_device, tcp_rows
 from service import TOPIC, eventually, herald
 
 
@@ -40,13 +39,13 @@ def tokens(tuples):
 
 def command(service, certificate, *options, **others):
     return herald(
-        "feedback", "--certificate", certificate, "--service", f"localhost:{service.doors['feedback']}", "--ca",
+        "feedback", "--certificate", certificate, "--service", f"localhost:{service.listeners['feedback']}", "--ca",
         service.ca, *options, **others,
     )
 
 
-class TestTheList:
-    def test_it_comes_at_once_and_ends(self, service, certificate):
+class TestList:
+    def test_the_list_comes_at_once_and_ends(self, service, certificate):
         device, before, after = dead_device(service)
         begun = time.monotonic()
         ((seconds, token),) = feedback(service, certificate)
@@ -54,37 +53,37 @@ class TestTheList:
         assert token == device.token
         assert before <= seconds <= after
 
-    def test_an_empty_one_ends_at_once(self, service, certificate):
+    def test_an_empty_list_ends_at_once(self, service, certificate):
         assert feedback(service, certificate) == []
 
-    def test_reading_clears_it(self, service, certificate):
+    def test_reading_clears_the_list(self, service, certificate):
         first, _, _ = dead_device(service)
         assert tokens(feedback(service, certificate)) == [first.token]
         eventually(lambda: feedback(service, certificate) == [])
         second, _, _ = dead_device(service)
         assert tokens(feedback(service, certificate)) == [second.token]
 
-    def test_it_survives_a_crash_until_it_is_read(self, service, certificate):
+    def test_the_list_survives_a_crash_until_it_is_read(self, service, certificate):
         device, _, _ = dead_device(service)
         service.kill()
         service.start()
         assert tokens(feedback(service, certificate)) == [device.token]
 
-    def test_a_device_that_is_only_away_is_not_on_it(self, service, certificate):
+    def test_an_absent_device_is_not_listed(self, service, certificate):
         away_device(service)
         assert feedback(service, certificate) == []
 
-    def test_a_token_that_was_registered_again_is_not_on_it(self, service, certificate):
+    def test_a_token_registered_again_is_not_listed(self, service, certificate):
         device, _, _ = dead_device(service)
         with device.start():
             assert feedback(service, certificate) == []
 
-    def test_other_topics_are_not_on_it(self, service, certificate):
+    def test_other_topics_are_not_listed(self, service, certificate):
         device, _, _ = dead_device(service, TOPIC, OTHER)
         assert tokens(feedback(service, certificate)) == [device.tokens[TOPIC]]
         assert tokens(feedback(service, service.provider_certificate(OTHER))) == [device.tokens[OTHER]]
 
-    def test_a_bundles_certificate_speaks_for_its_other_kinds_and_not_the_reverse(self, service):
+    def test_a_bundle_certificate_covers_suffixed_topics_and_not_the_reverse(self, service):
         device, _, _ = dead_device(service, TOPIC, f"{TOPIC}.voip")
         voip = service.provider_certificate(f"{TOPIC}.voip")
         assert tokens(feedback(service, voip)) == [device.tokens[f"{TOPIC}.voip"]]
@@ -92,12 +91,12 @@ class TestTheList:
         found = tokens(feedback(service, service.provider_certificate(TOPIC)))
         assert sorted(found) == sorted([device.tokens[TOPIC], *again.tokens.values()])
 
-    def test_the_environments_are_apart(self, service, certificate):
+    def test_the_environments_have_separate_lists(self, service, certificate):
         device, _, _ = dead_device(service)
         assert feedback(service, certificate, name="sandbox.localhost") == []
         assert tokens(feedback(service, certificate)) == [device.token]
 
-    def test_two_readers_at_once_both_get_it(self, service, certificate):
+    def test_two_concurrent_readers_both_get_the_list(self, service, certificate):
         dead = {dead_device(service)[0].token for _ in range(3)}
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             lists = list(pool.map(lambda _: set(tokens(feedback(service, certificate))), range(4)))
@@ -105,7 +104,7 @@ class TestTheList:
         assert dead in lists
         eventually(lambda: feedback(service, certificate) == [])
 
-    def test_one_connection_has_a_limit_and_the_rest_comes_with_the_next(self, fresh):
+    def test_a_long_list_is_split_over_connections(self, fresh):
         service = fresh()
         config = service.data.parent / "herald.yaml"
         config.write_text("feedback-size: 2\n")
@@ -116,11 +115,11 @@ class TestTheList:
         eventually(lambda: tokens(feedback(service, certificate)) == dead[2:])
 
 
-class TestTheReader:
-    def test_one_that_dies_with_the_list_unread_gets_it_again(self, service, certificate):
+class TestReader:
+    def test_a_reader_that_ends_without_reading_gets_the_list_again(self, service, certificate):
         device, _, _ = dead_device(service)
         for _ in range(3):
-            reader = Binary(service, certificate, door="feedback")
+            reader = Binary(service, certificate, listener="feedback")
             # Wait until it is there, and read none of it.
             while not reader.socket.pending() and not select_readable(reader.socket):
                 pass
@@ -128,17 +127,17 @@ class TestTheReader:
             reader.socket.close()
         assert tokens(feedback(service, certificate)) == [device.token]
 
-    def test_one_that_resets_gets_it_again(self, service, certificate):
+    def test_a_reader_that_resets_gets_the_list_again(self, service, certificate):
         device, _, _ = dead_device(service)
-        reader = Binary(service, certificate, door="feedback")
+        reader = Binary(service, certificate, listener="feedback")
         reader.reset()
         time.sleep(0.5)
         assert tokens(feedback(service, certificate)) == [device.token]
 
-    def test_one_that_says_goodbye_without_reading_gets_it_again(self, service, certificate):
+    def test_a_reader_that_closes_without_reading_gets_the_list_again(self, service, certificate):
         """close_notify first, then an end of TCP with the list unread."""
         device, _, _ = dead_device(service)
-        reader = Binary(service, certificate, door="feedback")
+        reader = Binary(service, certificate, listener="feedback")
         select_readable(reader.socket, 5)
         time.sleep(0.3)
         outgoing = close_notify(reader.socket)
@@ -146,11 +145,11 @@ class TestTheReader:
         time.sleep(0.5)
         assert tokens(feedback(service, certificate)) == [device.token]
 
-    def test_one_that_is_killed_gets_it_again(self, service, certificate):
+    def test_a_killed_reader_gets_the_list_again(self, service, certificate):
         device, _, _ = dead_device(service)
         openssl = subprocess.Popen(
             [
-                "openssl", "s_client", "-connect", f"127.0.0.1:{service.doors['feedback']}", "-servername", "localhost",
+                "openssl", "s_client", "-connect", f"127.0.0.1:{service.listeners['feedback']}", "-servername", "localhost",
                 "-cert", str(certificate), "-key", str(certificate), "-quiet",
             ],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -160,28 +159,28 @@ class TestTheReader:
         openssl.stdin.close()
         assert tokens(feedback(service, certificate)) == [device.token]
 
-    def test_what_it_says_is_passed_over(self, service, certificate):
+    def test_data_from_the_reader_is_ignored(self, service, certificate):
         device, _, _ = dead_device(service)
-        with Binary(service, certificate, door="feedback") as reader:
+        with Binary(service, certificate, listener="feedback") as reader:
             reader.send(b"\0\1\2\3")
             assert reader.rest()[6:].hex() == device.token
 
-    def test_a_revoked_certificate_gets_nothing_that_looks_like_an_empty_list(self, service, certificate):
+    def test_a_revoked_certificate_does_not_get_an_empty_list(self, service, certificate):
         device, _, _ = dead_device(service)
         (entry,) = json.loads(herald("provider", "list", "--data", service.data, "--json").stdout)
         herald("provider", "revoke", entry["id"], "--data", service.data)
-        reader = Binary(service, certificate, door="feedback")
+        reader = Binary(service, certificate, listener="feedback")
         with pytest.raises((OSError, ConnectionError)):
             reader.rest()
         result = command(service, certificate, check=False)
         assert result.returncode == 1
-        assert "does not take the certificate" in result.stderr
+        assert "it refused the certificate" in result.stderr
         assert tokens(feedback(service, service.provider_certificate())) == [device.token]
 
     @pytest.mark.slow
-    def test_one_that_reads_nothing_is_given_up_and_gets_it_again(self, service, certificate):
+    def test_a_reader_that_reads_nothing_is_closed_and_gets_the_list_again(self, service, certificate):
         device, _, _ = dead_device(service)
-        with Binary(service, certificate, door="feedback", timeout=60) as reader:
+        with Binary(service, certificate, listener="feedback", timeout=60) as reader:
             plain = socket.socket(fileno=reader.socket.detach())
             port = plain.getsockname()[1]
             assert is_held(service, port)
@@ -190,8 +189,8 @@ class TestTheReader:
         assert tokens(feedback(service, certificate)) == [device.token]
 
 
-class TestTheCommand:
-    def test_it_prints_a_line_for_each_token(self, service, certificate):
+class TestCommand:
+    def test_the_command_prints_a_line_for_each_token(self, service, certificate):
         device, before, _ = dead_device(service)
         result = command(service, certificate)
         (line,) = result.stdout.splitlines()
@@ -201,30 +200,30 @@ class TestTheCommand:
         # A list is forgotten when its reader has confirmed it.
         eventually(lambda: command(service, certificate).stdout == "", what="an empty list")
 
-    def test_it_prints_json(self, service, certificate):
+    def test_the_command_prints_json(self, service, certificate):
         device, _, _ = dead_device(service)
         (entry,) = json.loads(command(service, certificate, "--json").stdout)
         assert entry["token"] == device.token
         eventually(lambda: json.loads(command(service, certificate, "--json").stdout) == [], what="an empty list")
 
-    def test_its_options_may_stand_in_a_file_and_in_the_environment(self, service, certificate, tmp_path):
+    def test_options_may_come_from_a_file_or_the_environment(self, service, certificate, tmp_path):
         device, _, _ = dead_device(service)
         file = tmp_path / "clients.yaml"
-        file.write_text(f"certificate: {certificate}\nservice: localhost:{service.doors['feedback']}\nca: {service.ca}\n")
+        file.write_text(f"certificate: {certificate}\nservice: localhost:{service.listeners['feedback']}\nca: {service.ca}\n")
         assert device.token in herald("feedback", "--config", file, cwd=tmp_path).stdout
         # The service that runs in the folder that the environment names: its port and its authority.
         variables = {"HERALD_DATA": str(service.data), "HERALD_CERTIFICATE": str(certificate)}
         assert herald("feedback", env=os.environ | variables, cwd=tmp_path).returncode == 0
         assert "--certificate" in herald("feedback", check=False, cwd=tmp_path).stderr
 
-    def test_it_reads_any_feedback_service(self, service, certificate, tmp_path):
-        """One that is not Herald: `openssl s_server` with tuples of two lengths."""
+    def test_the_command_reads_any_feedback_service(self, service, certificate, tmp_path):
+        """Not only Herald's: `openssl s_server` sends tuples of two lengths."""
         data = struct.pack(">IH", 1_700_000_000, 32) + b"\1" * 32 + struct.pack(">IH", 1_700_000_001, 80) + b"\2" * 80
         assert serve_once(service, data, certificate).splitlines() == [
             f"2023-11-14T22:13:20.000Z  {'01' * 32}", f"2023-11-14T22:13:21.000Z  {'02' * 80}",
         ]
 
-    def test_wrong_usage_and_unreachable_services(self, service, certificate, tmp_path):
+    def test_wrong_usage_and_unreachable_services_are_reported(self, service, certificate, tmp_path):
         assert herald("feedback", check=False).returncode == 64
         missing = herald("feedback", "--certificate", tmp_path / "none.pem", check=False)
         assert missing.returncode == 1 and "none.pem" in missing.stderr
@@ -234,20 +233,20 @@ class TestTheCommand:
         away = herald("feedback", "--certificate", certificate, "--service", place, "--ca", service.ca, check=False)
         assert away.returncode == 1 and "cannot reach" in away.stderr
         untrusted = herald(
-            "feedback", "--certificate", certificate, "--service", f"localhost:{service.doors['feedback']}",
+            "feedback", "--certificate", certificate, "--service", f"localhost:{service.listeners['feedback']}",
             check=False, env={"SSL_CERT_FILE": "/dev/null", "HOME": str(tmp_path)}, cwd=tmp_path,
         )
         assert untrusted.returncode == 1 and "not signed by an authority that is trusted" in untrusted.stderr
         devices = herald(
-            "feedback", "--certificate", certificate, "--service", f"localhost:{service.doors['device']}", "--ca",
+            "feedback", "--certificate", certificate, "--service", f"localhost:{service.listeners['device']}", "--ca",
             service.ca, check=False,
         )
         assert devices.returncode == 1
 
 
-def test_the_service_stops_while_a_reader_hangs(service, certificate):
+def test_a_stop_does_not_wait_for_a_hanging_reader(service, certificate):
     device, _, _ = dead_device(service)
-    with Binary(service, certificate, door="feedback") as reader:
+    with Binary(service, certificate, listener="feedback") as reader:
         begun = time.monotonic()
         assert service.stop() == 0
         assert time.monotonic() - begun < 8
@@ -276,13 +275,13 @@ def close_notify(connection):
 def is_held(service, port):
     """Whether the service still has the socket of a reader's connection."""
     return any(
-        local == service.doors["feedback"] and remote == port and inode != "0"
-        for local, remote, _, inode in tcp_rows(service.pid)
+        local == service.listeners["feedback"] and remote == port and inode != "0"
+        for local, remote, _, inode, _ in tcp_rows(service.pid)
     )
 
 
 def serve_once(service, data, certificate):
-    """What the command prints of a service that sends these bytes."""
+    """The command's output for a service that sends these bytes."""
     import ssl
     import threading
 

@@ -1,4 +1,4 @@
-"""Garbage on the doors: it ends in a refusal or a time-out, and takes nothing with it."""
+"""Garbage sent to each listener ends in a refusal or a time-out, and harms no other connection."""
 
 import contextlib
 import json
@@ -39,7 +39,7 @@ def descriptors(service):
 
 
 def read_to_end(connection, timeout=30):
-    """What the service says until it closes the connection."""
+    """The bytes that the service sends until it closes the connection."""
     connection.settimeout(timeout)
     said = b""
     try:
@@ -61,8 +61,8 @@ def send_to_end(connection, data):
 
 
 @pytest.fixture(params=["api", "binary", "feedback", "console"])
-def door(request, parties):
-    return parties.service.doors[request.param]
+def listener(request, parties):
+    return parties.service.listeners[request.param]
 
 
 NOISE = [
@@ -73,8 +73,8 @@ NOISE = [
 
 
 @pytest.mark.parametrize("noise", NOISE, ids=lambda noise: f"{noise[:6].hex()}-{len(noise)}")
-def test_noise_before_the_handshake_ends_the_connection(door, noise):
-    connection = socket.create_connection(("127.0.0.1", door))
+def test_noise_before_the_handshake_ends_the_connection(listener, noise):
+    connection = socket.create_connection(("127.0.0.1", listener))
     with contextlib.suppress(OSError):
         connection.sendall(noise)
         connection.shutdown(socket.SHUT_WR)
@@ -83,7 +83,7 @@ def test_noise_before_the_handshake_ends_the_connection(door, noise):
 
 
 def test_plain_http_on_the_api_is_refused(parties):
-    connection = socket.create_connection(("127.0.0.1", parties.service.doors["api"]))
+    connection = socket.create_connection(("127.0.0.1", parties.service.listeners["api"]))
     said = send_to_end(connection, b"POST /3/device/00 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
     assert b"200" not in said
 
@@ -114,7 +114,7 @@ INSIDE = {
 @pytest.mark.parametrize("alpn", [("h2",), ()], ids=["h2", "no-alpn"])
 def test_noise_after_the_handshake_ends_the_connection(parties, name, alpn):
     context = tls_context(parties.service.ca, parties.certificate, alpn)
-    connection = connect_tls(parties.service.doors["api"], context)
+    connection = connect_tls(parties.service.listeners["api"], context)
     with contextlib.suppress(OSError):
         connection.sendall(INSIDE[name])
         if name == "GOAWAY":
@@ -126,13 +126,13 @@ def test_noise_after_the_handshake_ends_the_connection(parties, name, alpn):
 
 class TestOversizedHeaders:
     @pytest.mark.parametrize("size", [9_000, 15_000])
-    def test_one_field_that_nobody_needs_is_bearable_or_refused(self, parties, size):
+    def test_an_unknown_long_field_is_accepted_or_refused(self, parties, size):
         with parties.provider() as provider:
             answer = provider.push(parties.token, headers=[("x-large", "y" * size)])
             assert answer.status == 200 or answer.reset is not None or answer.status >= 400
 
     @pytest.mark.parametrize("headers", [[("x-large", "y" * 60_000)], [(f"x-{n}", "y" * 500) for n in range(100)]])
-    def test_far_too_much_ends_in_a_refusal(self, parties, headers):
+    def test_far_too_large_headers_are_refused(self, parties, headers):
         with parties.provider() as provider:
             try:
                 answer = provider.push(parties.token, headers=headers)
@@ -140,7 +140,7 @@ class TestOversizedHeaders:
                 return
             assert answer.status >= 400 or answer.reset is not None
 
-    def test_every_field_may_be_long_and_is_then_refused(self, parties):
+    def test_a_long_value_in_any_field_is_refused(self, parties):
         long = "9" * 3000
         with parties.provider("key") as provider:
             for name in ("id", "expiration", "priority", "push_type", "collapse_id", "topic"):
@@ -150,7 +150,7 @@ class TestOversizedHeaders:
 
 
 class TestOldCertificates:
-    def test_one_that_has_expired(self, fresh):
+    def test_an_expired_certificate_is_refused(self, fresh):
         service = fresh().start()
         certificate = service.provider_certificate()
         service.stop()
@@ -160,16 +160,16 @@ class TestOldCertificates:
             with Provider(service, certificate) as provider:
                 assert provider.push("00").status != 400
 
-    def test_one_that_was_revoked_is_not_revived_by_a_resumed_session(self, parties):
+    def test_a_revoked_certificate_is_refused_in_a_resumed_session(self, parties):
         service = parties.service
         certificate = service.provider_certificate("com.example.resumed")
         context = tls_context(service.ca, certificate, version=ssl.TLSVersion.TLSv1_2)
-        with connect_tls(service.doors["api"], context) as connection:
+        with connect_tls(service.listeners["api"], context) as connection:
             session = connection.session
         listed = herald("provider", "list", "--data", service.data, "--json").stdout
         (id,) = [entry["id"] for entry in json.loads(listed) if entry["topics"] == ["com.example.resumed"]]
         herald("provider", "revoke", "--data", service.data, id)
-        plain = socket.create_connection(("127.0.0.1", service.doors["api"]))
+        plain = socket.create_connection(("127.0.0.1", service.listeners["api"]))
         try:
             connection = context.wrap_socket(plain, server_hostname="localhost", session=session)
         except (ssl.SSLError, ConnectionError):
@@ -180,14 +180,14 @@ class TestOldCertificates:
 
 class TestConsole:
     def ask(self, parties, path, **headers):
-        request = urllib.request.Request(f"http://127.0.0.1:{parties.service.doors['console']}{path}", headers=headers)
+        request = urllib.request.Request(f"http://127.0.0.1:{parties.service.listeners['console']}{path}", headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 return answer.status
         except urllib.error.HTTPError as error:
             return error.code
 
-    def test_health_is_told_to_everybody_and_the_rest_to_operators(self, parties):
+    def test_health_is_public_and_the_rest_needs_a_token(self, parties):
         assert self.ask(parties, "/health") == 200
         assert self.ask(parties, "/metrics") == 200
         assert self.ask(parties, "/v1/devices") == 401
@@ -196,14 +196,14 @@ class TestConsole:
         assert self.ask(parties, "/v1/devices", authorization=f"Bearer {token}") == 200
 
     @pytest.mark.parametrize("path", ["/../../etc/passwd", "/%00", "/" + "x" * 9000, "/v1/credentials/../x/revoke"])
-    def test_odd_paths_lead_nowhere(self, parties, path):
+    def test_odd_paths_are_not_found(self, parties, path):
         with contextlib.suppress(urllib.error.URLError, ConnectionError):
             assert self.ask(parties, path) in (400, 401, 404, 405, 414)
 
 
-def test_a_cut_connection_is_forgotten(parties):
+def test_a_cut_connection_is_released(parties):
     """Sockets that are reset in every phase, by the hundred."""
-    port = parties.service.doors["api"]
+    port = parties.service.listeners["api"]
     context = tls_context(parties.service.ca, parties.certificate)
     for n in range(100):
         if n % 2:
@@ -217,9 +217,9 @@ def test_a_cut_connection_is_forgotten(parties):
 
 
 @pytest.mark.slow
-def test_connections_that_say_nothing_do_not_stay(parties):
+def test_silent_connections_are_closed(parties):
     """Plain TCP, half a handshake, TLS and silence, half a preface, half a request."""
-    port = parties.service.doors["api"]
+    port = parties.service.listeners["api"]
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
     for connection in silent[10:]:
         connection.sendall(bytes.fromhex("16030100fa010000f60303"))
@@ -249,7 +249,7 @@ def test_connections_that_say_nothing_do_not_stay(parties):
 
 
 @pytest.mark.slow
-def test_a_body_that_never_ends_is_given_up(parties):
+def test_an_endless_body_is_timed_out(parties):
     with parties.provider() as provider:
         stream = provider.send(parties.token, b'{"aps":', end=False)
         answer = provider.answer(stream, timeout=40)
@@ -257,7 +257,7 @@ def test_a_body_that_never_ends_is_given_up(parties):
         assert_accepted(provider.push(parties.token))
 
 
-def test_slow_but_honest_is_served(parties):
+def test_a_slow_but_complete_request_is_served(parties):
     """A request in pieces of one byte."""
     with parties.provider() as provider:
         provider.wait_for_settings()

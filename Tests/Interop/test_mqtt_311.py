@@ -21,7 +21,7 @@ FAILURE = 0x80
 
 @pytest.fixture
 def wire(steady):
-    """A connection on which nothing has been said."""
+    """A connection before its CONNECT."""
     return steady.wire(version=4)
 
 
@@ -104,7 +104,7 @@ def test_MQTT311_2_3_1_4_and_4_3_2_1_packet_identifiers_in_flight_are_not_zero_a
 
 
 @pytest.mark.parametrize("number", [1, 0x1234, 65535])
-def test_MQTT311_2_3_1_6_and_7_and_3_8_4_1_and_2_and_3_10_4_4_an_answer_names_what_it_answers(link, number):
+def test_MQTT311_2_3_1_6_and_7_and_3_8_4_1_and_2_and_3_10_4_4_an_answer_has_the_packet_identifier_of_its_request(link, number):
     link.send(mqtt.subscribe(number, ("foreign/topic", 1), version=4))
     assert link.expect(Kind.SUBACK).packet_id == number
     link.send(mqtt.unsubscribe(number, "foreign/topic", version=4))
@@ -137,7 +137,7 @@ def test_MQTT311_3_1_2_1_another_protocol_is_not_processed(steady, wire, protoco
 @pytest.mark.parametrize("protocol, level", [("MQTT", 3), ("MQTT", 0), ("MQIsdp", 3)])
 def test_MQTT311_3_1_2_2_an_older_version_is_refused_as_unsupported(steady, wire, protocol, level):
     wire.send(mqtt.connect(steady.id, 4, protocol=protocol, level=level))
-    wire.turned_away(BAD_VERSION)
+    wire.refused_at_connect(BAD_VERSION)
 
 
 def test_MQTT311_3_1_2_3_the_reserved_connect_flag_closes(steady, wire):
@@ -146,12 +146,12 @@ def test_MQTT311_3_1_2_3_the_reserved_connect_flag_closes(steady, wire):
     assert wire.until_closed() == []
 
 
-def test_MQTT311_3_1_2_4_and_5_and_3_2_2_2_a_session_that_exists_is_resumed(device, provider):
+def test_MQTT311_3_1_2_4_and_5_and_3_2_2_2_an_existing_session_is_resumed(device, provider):
     link = device.stay(4)
     assert not link.connack.session_present
     token = link.register()
     link.leave()
-    # What comes meanwhile is stored.
+    # Notifications in the meantime are stored.
     assert provider.push(token).status == 200
     link = device.stay(4)
     assert link.connack.session_present
@@ -184,7 +184,7 @@ def test_MQTT311_3_1_2_8_a_will_is_accepted_and_reaches_nobody(device, other):
     [0b0000_1010, 0b0010_0010, 0b0001_1110, 0b0000_0110, 0b1000_0010, 0b0100_0010],
     ids=["will-qos-alone", "will-retain-alone", "will-qos-3", "will-absent", "user-name-absent", "password-alone"],
 )
-def test_MQTT311_3_1_2_9_to_22_connect_flags_that_do_not_fit_close(steady, wire, flags):
+def test_MQTT311_3_1_2_9_to_22_inconsistent_connect_flags_close(steady, wire, flags):
     wire.send(mqtt.connect(steady.id, 4, flags=flags))
     assert wire.until_closed() == []
 
@@ -194,7 +194,7 @@ def test_MQTT311_3_1_2_22_a_password_without_a_user_name_closes(steady, wire):
     assert wire.until_closed() == []
 
 
-def test_MQTT311_3_1_2_19_and_21_a_user_name_and_a_password_may_come(steady):
+def test_MQTT311_3_1_2_19_and_21_a_user_name_and_a_password_are_accepted(steady):
     steady.connect(4, username="u", password="p").settled()
 
 
@@ -216,7 +216,7 @@ def test_MQTT311_3_1_3_3_a_connect_without_a_client_identifier_closes(wire):
     assert wire.until_closed() == []
 
 
-def test_MQTT311_3_1_3_6_an_empty_client_identifier_is_given_the_devices(device, provider):
+def test_MQTT311_3_1_3_6_an_empty_client_identifier_becomes_the_devices(device, provider):
     # There is no packet to say so in; what the device registers shows that it is the certificate's.
     link = device.connect(4, client_id="")
     token = link.register()
@@ -226,18 +226,18 @@ def test_MQTT311_3_1_3_6_an_empty_client_identifier_is_given_the_devices(device,
 
 def test_MQTT311_3_1_3_7_and_8_an_empty_client_identifier_without_a_clean_session_is_refused(wire):
     wire.send(mqtt.connect("", 4, clean=False))
-    wire.turned_away(BAD_IDENTIFIER)
+    wire.refused_at_connect(BAD_IDENTIFIER)
 
 
 @pytest.mark.parametrize("identifier", ["a", "0123456789abcdefghijABC"])
 def test_MQTT311_3_1_3_5_and_9_the_identifier_of_another_is_refused(wire, identifier):
-    # Identifiers of 1 to 23 letters and digits are allowed by form; the contract binds them to the certificate.
+    # Identifiers of 1 to 23 alphanumeric characters are allowed by form; the contract binds them to the certificate.
     wire.send(mqtt.connect(identifier, 4))
-    wire.turned_away(BAD_IDENTIFIER)
+    wire.refused_at_connect(BAD_IDENTIFIER)
 
 
 @pytest.mark.parametrize("tail", [b"", b"x"], ids=["cut-off", "with-a-tail"])
-def test_MQTT311_3_1_4_1_and_3_2_2_6_a_connect_whose_length_does_not_fit_closes(steady, wire, tail):
+def test_MQTT311_3_1_4_1_and_3_2_2_6_a_connect_with_a_wrong_length_closes(steady, wire, tail):
     body = mqtt.connect(steady.id, 4)[2:]
     wire.send(mqtt.packet(Kind.CONNECT, body + tail if tail else body[:-1]))
     assert wire.until_closed() == []
@@ -250,13 +250,13 @@ def test_MQTT311_3_1_4_2_a_newer_connection_of_the_client_takes_over(device):
     new.settled()
 
 
-def test_MQTT311_3_1_4_5_what_follows_a_refused_connect_is_not_processed(device, provider):
+def test_MQTT311_3_1_4_5_packets_after_a_refused_connect_are_not_processed(device, provider):
     link = device.connect(4)
     token = link.register()
     link.leave()
     wire = device.wire(version=4)
     wire.send(mqtt.connect("another", 4), mqtt.unsubscribe(1, f"apps/{TOPIC}/#", version=4), mqtt.PINGREQ)
-    wire.turned_away(BAD_IDENTIFIER)
+    wire.refused_at_connect(BAD_IDENTIFIER)
     assert provider.push(token).status == 200
 
 
@@ -269,10 +269,10 @@ def test_MQTT311_3_2_2_4_and_5_a_refusal_has_no_session_present_and_closes(devic
     device.stay(4).leave()
     wire = device.wire(version=4)
     wire.send(mqtt.connect("another", 4, clean=False))
-    assert not wire.turned_away(BAD_IDENTIFIER).session_present
+    assert not wire.refused_at_connect(BAD_IDENTIFIER).session_present
 
 
-def test_MQTT311_3_3_1_1_and_4_4_0_1_and_2_3_1_3_what_is_unacknowledged_is_sent_again(device, provider):
+def test_MQTT311_3_3_1_1_and_4_4_0_1_and_2_3_1_3_an_unacknowledged_publish_is_sent_again(device, provider):
     link = device.stay(4)
     token = link.register()
     assert provider.push(token).status == 200
@@ -286,7 +286,7 @@ def test_MQTT311_3_3_1_1_and_4_4_0_1_and_2_3_1_3_what_is_unacknowledged_is_sent_
     assert after.packet_id == before.packet_id
 
 
-def test_MQTT311_3_3_1_2_and_4_3_1_1_and_2_3_1_5_at_qos_0_it_is_sent_once(device, provider):
+def test_MQTT311_3_3_1_2_and_4_3_1_1_and_2_3_1_5_a_publish_at_qos_0_is_sent_once(device, provider):
     link = device.connect(4)
     token = link.register(qos=0)
     assert provider.push(token).status == 200
@@ -313,7 +313,7 @@ def test_MQTT311_3_3_1_9_nothing_is_retained(device, provider):
 
 
 @pytest.mark.parametrize("topic", [f"apps/{TOPIC}/#", "apps/+/settings", ""], ids=["number-sign", "plus", "empty"])
-def test_MQTT311_3_3_2_2_and_4_7_1_1_and_4_7_3_1_a_topic_name_that_is_none_closes(link, topic):
+def test_MQTT311_3_3_2_2_and_4_7_1_1_and_4_7_3_1_an_invalid_topic_name_closes(link, topic):
     link.send(mqtt.publish(topic, ENABLED, 4, qos=1, packet_id=1))
     link.refused()
 
@@ -338,13 +338,13 @@ def test_MQTT311_3_3_5_2_a_publish_to_a_topic_of_another_closes(link):
     assert link.refused() == []
 
 
-def test_the_contract_a_publish_at_qos_2_closes(link):
+def test_a_publish_at_qos_2_closes(link):
     link.send(mqtt.publish(SETTINGS, ENABLED, 4, qos=2, packet_id=1))
     assert link.refused() == []
 
 
 @pytest.mark.parametrize("name", ["#", "apps/#", "+", "apps/+/token", f"apps/{TOPIC}/+", "$SYS/#", "foreign/topic"])
-def test_MQTT311_3_8_3_2_and_3_9_3_2_a_filter_that_is_not_of_the_contract_is_refused_by_its_code(link, name):
+def test_MQTT311_3_8_3_2_and_3_9_3_2_a_filter_outside_the_contract_is_refused_by_its_code(link, name):
     assert link.subscribe(name).reasons == (FAILURE,)
     link.settled()
 
@@ -356,7 +356,7 @@ def test_MQTT311_3_8_3_3_and_3_10_3_2_a_packet_without_a_filter_closes(link, bui
 
 
 @pytest.mark.parametrize("options", [0b11, 0b100, 0b1000_0001])
-def test_MQTT311_3_8_3_4_a_qos_that_does_not_exist_closes(link, options):
+def test_MQTT311_3_8_3_4_an_unknown_qos_closes(link, options):
     link.send(mqtt.subscribe(1, (f"apps/{TOPIC}", options), version=4))
     link.refused()
 
@@ -386,7 +386,7 @@ def test_MQTT311_3_10_4_1_and_6_subscriptions_are_found_by_their_exact_filters(d
     assert provider.push(mail, topic=MAIL).status == 410
 
 
-def test_MQTT311_3_10_4_2_and_3_after_unsuback_nothing_new_is_sent_and_the_old_can_be_acknowledged(device, provider):
+def test_MQTT311_3_10_4_2_and_3_after_unsuback_only_old_publishes_are_acknowledged(device, provider):
     link = device.connect(4)
     link.subscribe(f"apps/{TOPIC}", f"apps/{TOPIC}/token")
     token = link.token()
@@ -426,7 +426,7 @@ def test_MQTT311_4_3_2_2_and_3_3_1_3_after_its_puback_an_identifier_names_a_new_
 
 def test_MQTT311_4_6_0_6_notifications_for_a_topic_come_in_the_order_of_the_provider(device, provider):
     link = device.connect(4)
-    token = link.register_and_hear(provider)
+    token = link.register_and_receive(provider)
     streams = [provider.send(token, {"n": number}) for number in range(30)]
     assert [link.notification().payload for _ in streams] == [b'{"n":%d}' % number for number in range(30)]
     assert {provider.answer(stream).status for stream in streams} == {200}

@@ -47,7 +47,7 @@ def test_MQTT_3_1_2_1_another_protocol_closes(steady, protocol):
 def test_MQTT_3_1_2_2_a_newer_version_is_refused_as_unsupported(steady, level):
     wire = steady.wire()
     wire.send(mqtt.connect(steady.id, level=level))
-    wire.turned_away(Reason.VERSION)
+    wire.refused_at_connect(Reason.VERSION)
 
 
 def test_MQTT_3_1_2_3_the_reserved_connect_flag_closes(steady):
@@ -69,7 +69,7 @@ def test_MQTT_3_1_2_4_and_3_1_4_4_a_clean_start_discards_the_session(device, pro
     link.notification()
 
 
-def test_MQTT_3_1_2_5_a_session_that_exists_is_resumed(device, provider):
+def test_MQTT_3_1_2_5_an_existing_session_is_resumed(device, provider):
     link = device.stay()
     token = link.register()
     link.leave()
@@ -103,14 +103,14 @@ def test_MQTT_3_1_2_13_will_retain_without_a_will_closes(steady):
 
 
 @pytest.mark.parametrize("flags", [0b1000_0010, 0b0100_0010, 0b0000_0110], ids=["user-name", "password", "will"])
-def test_MQTT_3_1_2_9_17_and_19_a_field_that_is_announced_and_absent_closes(steady, flags):
+def test_MQTT_3_1_2_9_17_and_19_an_announced_but_absent_field_closes(steady, flags):
     wire = steady.wire()
     wire.send(mqtt.connect(steady.id, flags=flags))
     wire.shut(Reason.MALFORMED)
 
 
 @pytest.mark.parametrize("fields", [{"username": "u"}, {"password": "p"}, {"will": Will()}], ids=str)
-def test_MQTT_3_1_2_16_and_18_a_field_that_is_not_announced_closes(steady, fields):
+def test_MQTT_3_1_2_16_and_18_an_unannounced_field_closes(steady, fields):
     wire = steady.wire()
     wire.send(mqtt.connect(steady.id, flags=0b10, **fields))
     wire.shut(Reason.MALFORMED)
@@ -119,8 +119,8 @@ def test_MQTT_3_1_2_16_and_18_a_field_that_is_not_announced_closes(steady, field
 @pytest.mark.parametrize(
     "fields", [{"username": "u"}, {"password": "p"}, {"username": "", "password": b"\xff"}], ids=str
 )
-def test_MQTT_3_1_2_17_and_19_a_user_name_and_a_password_may_come(steady, fields):
-    # The certificate says who it is; both are read and not asked for.
+def test_MQTT_3_1_2_17_and_19_a_user_name_and_a_password_are_accepted(steady, fields):
+    # The certificate has the identity; both fields are read and ignored.
     steady.connect(**fields).settled()
 
 
@@ -140,7 +140,7 @@ def test_MQTT_3_1_2_22_any_packet_within_the_keep_alive_keeps_the_connection(ste
     link.settled()
 
 
-def test_MQTT_3_1_2_22_half_a_packet_is_silence(steady):
+def test_MQTT_3_1_2_22_half_a_packet_does_not_keep_the_connection(steady):
     link = steady.connect(keep_alive=1)
     link.send(mqtt.subscribe(1, (f"apps/{TOPIC}", 1))[:-1])
     link.refused(Reason.KEEP_ALIVE)
@@ -156,7 +156,7 @@ def test_MQTT_3_1_2_23_without_an_interval_a_session_ends_with_its_connection(de
     assert not device.connect(clean=False).connack.session_present
 
 
-def test_MQTT_3_1_2_24_and_25_what_is_larger_than_the_maximum_packet_size_counts_as_sent(device, provider):
+def test_MQTT_3_1_2_24_and_25_a_publish_larger_than_the_maximum_packet_size_counts_as_sent(device, provider):
     link = device.stay(properties=[(Property.MAXIMUM_PACKET_SIZE, 400)])
     token = link.register()
     assert provider.push(token, {"aps": {"alert": "x" * 400}}).status == 200
@@ -168,7 +168,7 @@ def test_MQTT_3_1_2_24_and_25_what_is_larger_than_the_maximum_packet_size_counts
     assert link.notification().payload == b'{"next":1}'
 
 
-def test_MQTT_3_1_2_24_what_is_exactly_as_large_as_the_maximum_is_sent(device, provider):
+def test_MQTT_3_1_2_24_a_publish_of_exactly_the_maximum_packet_size_is_sent(device, provider):
     link = device.connect()
     token = link.register()
     apns = {"id": "11111111-2222-3333-4444-555555555555", "priority": 10, "push_type": "alert"}
@@ -184,7 +184,7 @@ def test_MQTT_3_1_2_24_what_is_exactly_as_large_as_the_maximum_is_sent(device, p
 
 
 @pytest.mark.parametrize("extra", [(), [(Property.TOPIC_ALIAS_MAXIMUM, 0)]], ids=["absent", "zero"])
-def test_MQTT_3_1_2_26_and_27_and_3_3_2_11_a_client_that_takes_no_alias_is_sent_none(device, provider, extra):
+def test_MQTT_3_1_2_26_and_27_and_3_3_2_11_no_topic_alias_is_sent_by_default(device, provider, extra):
     link = device.connect(properties=extra)
     token = link.register()
     for _ in range(3):
@@ -197,7 +197,7 @@ def test_MQTT_3_1_2_28_response_information_only_when_asked_for(steady, extra):
     assert steady.connect(properties=extra).connack.value(Property.RESPONSE_INFORMATION) is None
 
 
-def test_MQTT_3_1_2_29_no_explanations_where_none_are_wanted(steady):
+def test_MQTT_3_1_2_29_no_reason_strings_without_request_problem_information(steady):
     link = steady.connect(properties=[(Property.REQUEST_PROBLEM_INFORMATION, 0)])
     assert not link.subscribe("foreign/topic").properties
     assert not link.unsubscribe("foreign/topic").properties
@@ -218,7 +218,7 @@ def test_MQTT_3_1_2_29_no_explanations_where_none_are_wanted(steady):
     ],
     ids=lambda pair: f"{pair[0].name}={pair[1]}",
 )
-def test_MQTT_section_3_1_2_11_a_connect_property_that_may_not_be_closes(steady, pair):
+def test_MQTT_section_3_1_2_11_a_wrong_connect_property_closes(steady, pair):
     wire = steady.wire()
     wire.send(mqtt.connect(steady.id, properties=[pair]))
     wire.shut(*FAULTY)
@@ -237,7 +237,7 @@ def test_MQTT_section_3_1_2_11_a_connect_property_that_may_not_be_closes(steady,
     ],
     ids=lambda pair: pair[0].name,
 )
-def test_MQTT_section_3_1_2_11_a_connect_property_that_comes_twice_closes(steady, pair):
+def test_MQTT_section_3_1_2_11_a_duplicate_connect_property_closes(steady, pair):
     wire = steady.wire()
     wire.send(mqtt.connect(steady.id, properties=[pair, pair]))
     wire.shut(*FAULTY)
@@ -273,21 +273,21 @@ def test_MQTT_3_1_3_3_a_connect_without_a_client_identifier_closes(steady):
 
 
 @pytest.mark.parametrize("identifier", ["a", "0123456789abcdefghijABC", "ABCDEFGHIJKLMNOPQRSTUVW"])
-def test_MQTT_3_1_3_5_and_3_1_4_2_a_plain_client_identifier_is_refused_for_whose_it_is(steady, identifier):
+def test_MQTT_3_1_3_5_and_3_1_4_2_a_valid_but_foreign_client_identifier_is_refused(steady, identifier):
     # The contract binds the identifier to the certificate: an authorization, which the standard leaves to the server.
     wire = steady.wire()
     wire.send(mqtt.connect(identifier))
-    connack = wire.turned_away(Reason.CLIENT_ID)
+    connack = wire.refused_at_connect(Reason.CLIENT_ID)
     assert connack.value(Property.REASON_STRING) == f"use {steady.id}"
 
 
-def test_MQTT_3_1_3_6_and_7_and_3_2_2_16_an_empty_client_identifier_is_given_the_devices(steady):
+def test_MQTT_3_1_3_6_and_7_and_3_2_2_16_an_empty_client_identifier_becomes_the_devices(steady):
     # The last of these wants a new identifier: the contract gives the one that this certificate may use.
     link = steady.connect(client_id="")
     assert link.connack.value(Property.ASSIGNED_CLIENT_ID) == steady.id
 
 
-def test_MQTT_3_1_3_7_an_assigned_identifier_is_processed_as_if_the_client_had_given_it(device):
+def test_MQTT_3_1_3_7_an_assigned_identifier_counts_as_the_clients(device):
     link = device.connect(client_id="", expiry=LONG)
     link.register()
     link.leave()
@@ -297,10 +297,10 @@ def test_MQTT_3_1_3_7_an_assigned_identifier_is_processed_as_if_the_client_had_g
 def test_MQTT_3_1_3_8_an_empty_client_identifier_without_clean_start_is_refused(steady):
     wire = steady.wire()
     wire.send(mqtt.connect("", clean=False))
-    wire.turned_away(Reason.CLIENT_ID)
+    wire.refused_at_connect(Reason.CLIENT_ID)
 
 
-def test_MQTT_3_1_4_1_a_connect_cut_off_anywhere_closes(steady):
+def test_MQTT_3_1_4_1_a_truncated_connect_closes(steady):
     whole = mqtt.connect(steady.id, properties=[(Property.RECEIVE_MAXIMUM, 5)], will=Will(), username="u", password="p")
     body = whole[2:]
     for size in range(0, len(body), 3):
@@ -322,14 +322,14 @@ def test_MQTT_3_1_4_3_a_newer_connection_of_the_client_takes_over(device):
     new.settled()
 
 
-def test_MQTT_3_1_4_6_what_follows_a_refused_connect_is_not_processed(device, other, provider):
+def test_MQTT_3_1_4_6_packets_after_a_refused_connect_are_not_processed(device, other, provider):
     link = device.connect()
     token = link.register()
     link.leave()
     wire = device.wire()
     # Were the UNSUBSCRIBE heeded, the app would be gone.
     wire.send(mqtt.connect(other.id), mqtt.unsubscribe(1, f"apps/{TOPIC}/#"), mqtt.PINGREQ)
-    wire.turned_away(Reason.CLIENT_ID)
+    wire.refused_at_connect(Reason.CLIENT_ID)
     assert provider.push(token).status == 200
 
 
@@ -351,7 +351,7 @@ def test_MQTT_3_2_2_6_and_7_a_refusal_has_no_session_present_and_closes(device):
     device.stay().leave()
     wire = device.wire()
     wire.send(mqtt.connect(device.id, clean=False, will=Will(qos=2)))
-    assert not wire.turned_away(Reason.QOS).session_present
+    assert not wire.refused_at_connect(Reason.QOS).session_present
     assert device.stay().connack.session_present
 
 
@@ -360,7 +360,7 @@ def test_MQTT_3_2_2_2_a_clean_start_has_no_session_present(device):
     assert not device.connect(clean=True).connack.session_present
 
 
-def test_MQTT_3_2_2_3_session_present_says_whether_there_is_one(device):
+def test_MQTT_3_2_2_3_session_present_is_true_for_an_existing_session(device):
     first = device.stay()
     assert not first.connack.session_present
     first.leave()
@@ -370,7 +370,7 @@ def test_MQTT_3_2_2_3_session_present_says_whether_there_is_one(device):
     assert not device.stay().connack.session_present
 
 
-def test_MQTT_3_2_2_9_what_the_service_does_not_do_is_announced(steady):
+def test_MQTT_3_2_2_9_unsupported_features_are_announced(steady):
     connack = steady.connect().connack
     assert connack.value(Property.MAXIMUM_QOS) == 1
     assert connack.value(Property.RETAIN_AVAILABLE) == 0
@@ -389,20 +389,20 @@ def test_MQTT_3_2_2_10_a_subscription_at_qos_2_is_granted_qos_1(device):
 def test_MQTT_3_2_2_12_a_will_at_qos_2_is_refused(steady):
     wire = steady.wire()
     wire.send(mqtt.connect(steady.id, will=Will(qos=2)))
-    wire.turned_away(Reason.QOS)
+    wire.refused_at_connect(Reason.QOS)
 
 
 def test_MQTT_3_2_2_13_and_3_1_2_15_a_retained_will_is_refused(steady):
     wire = steady.wire()
     wire.send(mqtt.connect(steady.id, will=Will(retain=True)))
-    wire.turned_away(Reason.RETAIN)
+    wire.refused_at_connect(Reason.RETAIN)
 
 
-def test_MQTT_3_2_2_19_and_20_no_reason_string_that_the_client_has_no_room_for(steady):
+def test_MQTT_3_2_2_19_and_20_no_reason_string_beyond_the_maximum_packet_size(steady):
     wire = steady.wire()
     wire.maximum_packet_size = 20
     wire.send(mqtt.connect("another", properties=[(Property.MAXIMUM_PACKET_SIZE, 20)]))
-    wire.turned_away(Reason.CLIENT_ID)
+    wire.refused_at_connect(Reason.CLIENT_ID)
 
 
 def test_MQTT_3_2_2_21_a_keep_alive_of_zero_or_too_long_is_replaced(steady):
@@ -425,7 +425,7 @@ def test_MQTT_section_3_1_2_11_a_session_expiry_interval_is_kept_or_replaced_by_
 def test_MQTT_4_12_0_1_an_authentication_method_is_refused(steady):
     wire = steady.wire()
     wire.send(mqtt.connect(steady.id, properties=[(Property.AUTHENTICATION_METHOD, "SCRAM-SHA-1")]))
-    wire.turned_away(Reason.AUTHENTICATION_METHOD)
+    wire.refused_at_connect(Reason.AUTHENTICATION_METHOD)
 
 
 def test_MQTT_4_12_0_6_without_an_authentication_method_none_is_named(steady):
@@ -444,7 +444,7 @@ def test_MQTT_3_15_1_1_an_empty_auth_closes(steady):
     link.refused(Reason.PROTOCOL_ERROR, Reason.MALFORMED)
 
 
-def test_a_connect_that_never_ends_is_not_waited_for_and_not_gathered(steady):
+def test_an_endless_connect_is_timed_out_and_not_buffered(steady):
     wire = steady.wire()
     # 256 MB are announced: refused at once, and not when they have come.
     wire.send(bytes([Kind.CONNECT << 4]) + b"\xff\xff\xff\x7f" + b"\0\4MQTT\5")

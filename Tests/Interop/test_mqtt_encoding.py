@@ -1,4 +1,4 @@
-"""MQTT 5.0, sections 1.5 and 2: how values and packets are written. A test is named by the statement that it checks.
+"""MQTT 5.0, sections 1.5 and 2: the encoding of values and packets. A test is named by the statement that it checks.
 
 Everything that the service sends in any test is held against these statements by `mqtt_packets`.
 """
@@ -20,7 +20,7 @@ ILL_FORMED = {
     "beyond-plane-16": b"\xf4\x90\x80\x80",
 }
 
-# Where a client writes strings in a CONNECT, and where after it.
+# The strings of a CONNECT, and those of later packets.
 IN_CONNECT = {
     "client-id": lambda identity, value: mqtt.connect(value),
     "will-topic": lambda identity, value: mqtt.connect(identity, will=Will(topic=value)),
@@ -91,7 +91,7 @@ def test_MQTT_1_5_4_3_a_byte_order_mark_is_part_of_a_topic(steady):
 def test_MQTT_1_5_4_3_a_byte_order_mark_is_part_of_a_client_identifier(steady):
     wire = steady.wire()
     wire.send(mqtt.connect("\ufeff" + steady.id))
-    wire.turned_away(Reason.CLIENT_ID)
+    wire.refused_at_connect(Reason.CLIENT_ID)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -136,7 +136,7 @@ def test_MQTT_1_5_7_1_both_strings_of_a_pair_are_utf_8(steady, pair):
     ],
     ids=lambda data: Kind(data[0] >> 4).name,
 )
-def test_MQTT_2_1_3_1_and_3_6_1_1_reserved_flags_that_are_not_as_listed_close(steady, data):
+def test_MQTT_2_1_3_1_and_3_6_1_1_wrong_reserved_flags_close(steady, data):
     link = steady.connect()
     link.send(data)
     link.refused(Reason.MALFORMED)
@@ -180,7 +180,7 @@ def test_MQTT_2_2_1_3_a_packet_identifier_of_zero_closes(steady, data):
 
 
 @pytest.mark.parametrize("number", [1, 0x1234, 65535])
-def test_MQTT_2_2_1_5_and_6_an_answer_has_the_packet_identifier_of_what_it_answers(steady, number):
+def test_MQTT_2_2_1_5_and_6_an_answer_has_the_packet_identifier_of_its_request(steady, number):
     link = steady.connect()
     link.send(mqtt.subscribe(number, ("foreign/topic", 1)))
     assert link.expect(Kind.SUBACK).packet_id == number
@@ -246,13 +246,13 @@ def test_MQTT_section_2_2_2_2_a_property_of_another_packet_closes(steady, data):
     ],
     ids=lambda data: Kind(data[0] >> 4).name,
 )
-def test_MQTT_section_2_2_2_2_a_property_that_may_come_once_and_comes_twice_closes(steady, data):
+def test_MQTT_section_2_2_2_2_a_duplicate_property_closes(steady, data):
     link = steady.connect()
     link.send(data)
     link.refused(Reason.PROTOCOL_ERROR, Reason.MALFORMED)
 
 
-def test_MQTT_section_2_2_2_2_user_properties_may_come_often_and_twice(steady):
+def test_MQTT_section_2_2_2_2_user_properties_may_repeat(steady):
     link = steady.connect(properties=[mqtt.user("a", "1")] * 3 + [mqtt.user("b", "")])
     assert link.unsubscribe("foreign/topic", properties=[mqtt.user("a", "1")] * 50).reasons
 
@@ -276,7 +276,7 @@ def test_MQTT_section_2_2_2_2_user_properties_may_come_often_and_twice(steady):
         "DISCONNECT-with-a-tail",
     ],
 )
-def test_MQTT_4_13_1_1_a_packet_whose_length_does_not_fit_closes(steady, data):
+def test_MQTT_4_13_1_1_a_packet_with_a_wrong_length_closes(steady, data):
     link = steady.connect()
     link.send(data)
     link.refused(Reason.MALFORMED)

@@ -1,4 +1,4 @@
-"""MQTT 5.0, sections 3.3 to 3.7, 4.3, 4.4, 4.6 and 4.9: PUBLISH, both ways. A test is named by what it checks."""
+"""MQTT 5.0, sections 3.3 to 3.7, 4.3, 4.4, 4.6 and 4.9: PUBLISH, both ways. A test is named by the statement that it checks."""
 
 import time
 
@@ -36,7 +36,7 @@ def test_MQTT_3_3_1_2_at_qos_0_dup_is_never_set(device, provider):
     assert found.qos == 0 and not found.duplicate
 
 
-def test_MQTT_3_3_2_1_and_3_the_topic_name_is_one_that_the_subscription_matches(device, provider):
+def test_MQTT_3_3_2_1_and_3_the_topic_name_matches_the_subscription(device, provider):
     link = device.connect()
     link.subscribe(f"apps/{APPS[0]}/#", f"apps/{APPS[1]}/token", f"apps/{APPS[2]}")
     tokens = {found.topic: found.payload.decode() for found in (link.next() for _ in range(2))}
@@ -47,7 +47,7 @@ def test_MQTT_3_3_2_1_and_3_the_topic_name_is_one_that_the_subscription_matches(
     link.quiet()
 
 
-def test_MQTT_3_3_2_15_to_20_nothing_of_what_a_device_publishes_comes_back_and_the_order_stands(device, provider):
+def test_MQTT_3_3_2_15_to_20_a_device_gets_none_of_its_own_publishes_and_the_order_is_kept(device, provider):
     link = device.connect()
     token = link.register()
     mine = [
@@ -65,7 +65,7 @@ def test_MQTT_3_3_2_15_to_20_nothing_of_what_a_device_publishes_comes_back_and_t
     assert len(orders) == 1
 
 
-def test_MQTT_3_3_2_5_what_has_expired_is_not_delivered(device, other, provider):
+def test_MQTT_3_3_2_5_an_expired_publish_is_not_delivered(device, other, provider):
     link = device.connect()
     token = link.register()
     link.leave()
@@ -77,7 +77,7 @@ def test_MQTT_3_3_2_5_what_has_expired_is_not_delivered(device, other, provider)
     link.quiet()
 
 
-def test_MQTT_3_3_2_6_the_message_expiry_interval_is_what_is_left(device, other, provider):
+def test_MQTT_3_3_2_6_the_message_expiry_interval_is_the_remaining_time(device, other, provider):
     link = device.connect()
     token = link.register()
     link.leave()
@@ -151,7 +151,7 @@ def test_MQTT_2_2_1_4_and_4_3_2_1_and_2_packet_identifiers_in_flight_are_not_zer
     assert all(publish.qos == 1 and not publish.duplicate for publish in found)
 
 
-def test_MQTT_4_3_1_1_at_qos_0_it_is_sent_once_and_not_waited_for(device, provider):
+def test_MQTT_4_3_1_1_a_publish_at_qos_0_is_sent_once_without_acknowledgement(device, provider):
     link = device.connect()
     token = link.register(qos=0)
     assert provider.push(token).status == 200
@@ -174,7 +174,7 @@ def test_MQTT_4_3_2_3_a_publish_is_unacknowledged_until_its_own_puback_comes(dev
     assert device.stay().notification().payload == b'{"n":1}'
 
 
-def test_MQTT_4_4_0_1_what_is_unacknowledged_is_sent_again_under_its_identifier(device, provider):
+def test_MQTT_4_4_0_1_an_unacknowledged_publish_is_sent_again_under_its_identifier(device, provider):
     link = device.stay()
     before = in_flight(link, provider, APPS[:3], 3)
     link.leave()
@@ -184,7 +184,7 @@ def test_MQTT_4_4_0_1_what_is_unacknowledged_is_sent_again_under_its_identifier(
     assert all(found.duplicate for found in after)
 
 
-def test_MQTT_4_4_0_1_nothing_is_sent_again_while_the_connection_stands(device, provider):
+def test_MQTT_4_4_0_1_nothing_is_sent_again_on_the_same_connection(device, provider):
     link = device.connect()
     token = link.register()
     assert provider.push(token).status == 200
@@ -219,7 +219,7 @@ def test_MQTT_3_4_2_1_a_puback_may_have_a_reason_and_properties(device, provider
 
 def test_MQTT_4_6_0_5_and_6_notifications_for_a_topic_come_in_the_order_of_the_provider(device, provider):
     link = device.connect()
-    token = link.register_and_hear(provider)
+    token = link.register_and_receive(provider)
     # Fewer than the service holds for a connection: all are sent.
     streams = [provider.send(token, {"n": number}) for number in range(50)]
     found = [link.notification().payload for _ in streams]
@@ -280,7 +280,7 @@ def test_MQTT_3_3_4_6_a_subscription_identifier_from_a_client_closes(steady):
     link.refused(*FAULTY)
 
 
-def test_MQTT_section_3_3_2_3_2_a_payload_format_that_does_not_exist_closes(steady):
+def test_MQTT_section_3_3_2_3_2_an_unknown_payload_format_closes(steady):
     link = steady.connect()
     link.send(mqtt.publish(SETTINGS, ENABLED, qos=1, packet_id=1, properties=[(Property.PAYLOAD_FORMAT, 2)]))
     link.refused(*FAULTY)
@@ -303,7 +303,7 @@ def test_MQTT_3_3_4_1_and_4_3_2_4_a_publish_at_qos_1_is_acknowledged(device):
     assert link.publish(SETTINGS, ENABLED).reason == 0
 
 
-def test_MQTT_4_3_2_5_and_3_3_1_3_after_its_puback_an_identifier_is_new_whatever_dup_says(device, provider):
+def test_MQTT_4_3_2_5_and_3_3_1_3_an_identifier_is_free_after_its_puback_despite_dup(device, provider):
     link = device.connect()
     token = link.register()
     for enabled, duplicate in ((b"false", False), (b"true", True)):
@@ -311,7 +311,7 @@ def test_MQTT_4_3_2_5_and_3_3_1_3_after_its_puback_an_identifier_is_new_whatever
         link.send(mqtt.publish(SETTINGS, body, qos=1, packet_id=9, duplicate=duplicate))
         assert link.expect(Kind.PUBACK).packet_id == 9
     assert provider.push(token).status == 200
-    # What the service sends has a DUP of its own.
+    # The service sets DUP independently.
     assert not link.notification().duplicate
 
 
@@ -336,13 +336,13 @@ def test_MQTT_section_3_3_5_a_publish_to_a_topic_of_another_is_refused_by_its_pu
     assert link.notification().payload == b'{"n":1}'
 
 
-def test_MQTT_3_2_2_15_a_packet_far_larger_than_anything_of_the_contract_closes(steady):
+def test_MQTT_3_2_2_15_a_packet_beyond_the_maximum_size_closes(steady):
     link = steady.connect()
     link.send(mqtt.publish(SETTINGS, b"x" * (1 << 20), qos=1, packet_id=1))
     link.refused(Reason.PACKET_TOO_LARGE)
 
 
-def test_MQTT_3_4_2_1_a_puback_with_a_reason_that_does_not_exist_closes(steady):
+def test_MQTT_3_4_2_1_a_puback_with_an_unknown_reason_closes(steady):
     link = steady.connect()
     link.send(mqtt.packet(Kind.PUBACK, mqtt.u16(1) + b"\x55"))
     link.refused(*FAULTY)
@@ -353,7 +353,7 @@ def test_MQTT_3_4_2_1_a_puback_with_a_reason_that_does_not_exist_closes(steady):
     [(Kind.PUBREC, 0, Kind.PUBREL), (Kind.PUBREL, 2, Kind.PUBCOMP), (Kind.PUBCOMP, 0, None)],
     ids=["PUBREC", "PUBREL", "PUBCOMP"],
 )
-def test_MQTT_section_3_5_and_3_6_packets_of_qos_2_for_an_unknown_identifier_do_no_harm(steady, kind, flags, answer):
+def test_MQTT_section_3_5_and_3_6_packets_of_qos_2_for_an_unknown_identifier_are_harmless(steady, kind, flags, answer):
     link = steady.connect()
     link.send(mqtt.packet(kind, mqtt.u16(7), flags=flags), mqtt.PINGREQ)
     # "Packet Identifier not found" (0x92; `mqtt_packets` sees to it), or the end of the connection (section 4.13).

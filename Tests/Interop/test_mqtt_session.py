@@ -36,7 +36,7 @@ def test_MQTT_3_14_1_1_disconnect_with_other_flags_closes(steady):
     link.refused(Reason.MALFORMED)
 
 
-def test_MQTT_3_14_2_1_disconnect_with_a_reason_that_does_not_exist_closes(steady):
+def test_MQTT_3_14_2_1_disconnect_with_an_unknown_reason_closes(steady):
     link = steady.connect()
     link.send(mqtt.disconnect(reason=0x03))
     assert all(found.reason in FAULTY for found in link.until_closed())

@@ -42,14 +42,14 @@ def test_MQTT_3_8_3_5_reserved_subscription_options_close(steady, options):
 
 
 @pytest.mark.parametrize("options", [0b0000_0011, 0b0011_0001], ids=["QoS-3", "retain-handling-3"])
-def test_MQTT_section_3_8_3_1_options_that_do_not_exist_close(steady, options):
+def test_MQTT_section_3_8_3_1_unknown_options_close(steady, options):
     link = steady.connect()
     link.send(mqtt.subscribe(1, (f"apps/{TOPIC}", options)))
     link.refused(*FAULTY)
 
 
 @pytest.mark.parametrize("options", [0b0000_0101, 0b0000_1001, 0b0001_0001, 0b0010_0001, 0b0010_1101])
-def test_MQTT_section_3_8_3_1_no_local_retain_as_published_and_retain_handling_are_taken(device, provider, options):
+def test_MQTT_section_3_8_3_1_no_local_retain_as_published_and_retain_handling_are_accepted(device, provider, options):
     link = device.connect()
     assert link.subscribe((f"apps/{TOPIC}/#", options)).reasons == (1,)
     assert provider.push(link.token()).status == 200
@@ -98,7 +98,7 @@ def test_MQTT_3_8_4_5_6_and_7_several_filters_have_one_suback_with_a_code_for_ea
     link = device.connect()
     filters = [(f"apps/{app}", number % 3) for number, app in enumerate(APPS)]
     suback = link.subscribe(*filters)
-    # What was granted: QoS 1 at most.
+    # The granted QoS is 1 at most.
     assert suback.reasons == tuple(min(qos, 1) for _, qos in filters)
 
 
@@ -112,7 +112,7 @@ def test_MQTT_3_8_4_6_and_3_9_3_1_the_codes_are_in_the_order_of_the_filters(devi
 
 
 @pytest.mark.parametrize("qos", [0, 1, 2])
-def test_MQTT_3_8_4_8_a_notification_comes_at_the_qos_that_was_granted(device, provider, qos):
+def test_MQTT_3_8_4_8_a_notification_comes_at_the_granted_qos(device, provider, qos):
     link = device.connect()
     granted = link.subscribe(f"apps/{TOPIC}/#", qos=qos).reasons
     assert granted == (min(qos, 1),)
@@ -128,7 +128,7 @@ def test_MQTT_3_8_4_8_a_notification_comes_at_the_qos_that_was_granted(device, p
         "apps/com.example.", "apps/com example", "apps/" + "x" * 201, "channels", "channels/a",
     ],
 )
-def test_MQTT_3_9_3_2_a_filter_that_is_not_of_the_contract_is_refused_by_its_code(steady, name):
+def test_MQTT_3_9_3_2_a_filter_outside_the_contract_is_refused_by_its_code(steady, name):
     link = steady.connect()
     assert link.subscribe(name).reasons == (Reason.NOT_AUTHORIZED,)
     link.settled()
@@ -138,7 +138,7 @@ def test_MQTT_3_9_3_2_a_filter_that_is_not_of_the_contract_is_refused_by_its_cod
     "name",
     ["#", "+", "apps/#", "apps/+", "+/+", f"apps/{TOPIC}/+", f"+/{TOPIC}", "apps/+/token", "$SYS/#", "channels/#"],
 )
-def test_MQTT_3_9_3_2_a_wildcard_that_is_not_of_the_contract_is_refused_by_its_code(steady, name):
+def test_MQTT_3_9_3_2_a_wildcard_outside_the_contract_is_refused_by_its_code(steady, name):
     link = steady.connect()
     assert link.subscribe(name).reasons in ((Reason.WILDCARD,), (Reason.NOT_AUTHORIZED,))
     link.settled()
@@ -205,7 +205,7 @@ def test_MQTT_4_8_2_1_a_shared_subscription_is_refused(steady):
 @pytest.mark.parametrize(
     "name", ["$share", "$share/", "$share//a", "$share/g", "$share/g/", "$share/+/a", "$share/g#/a"]
 )
-def test_MQTT_4_8_2_2_a_shared_subscription_that_is_malformed_is_refused(steady, name):
+def test_MQTT_4_8_2_2_a_malformed_shared_subscription_is_refused(steady, name):
     link = steady.connect()
     link.send(mqtt.subscribe(1, (name, 1)))
     found = link.read()
@@ -268,7 +268,7 @@ def test_MQTT_3_10_4_2_after_unsuback_nothing_new_is_sent(device, provider):
     link.notification()
 
 
-def test_MQTT_3_10_4_3_what_was_sent_before_can_still_be_acknowledged(device, provider):
+def test_MQTT_3_10_4_3_earlier_publishes_can_still_be_acknowledged(device, provider):
     link = device.stay()
     link.subscribe(f"apps/{TOPIC}", f"apps/{TOPIC}/token")
     token = link.token()

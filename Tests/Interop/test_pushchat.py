@@ -1,4 +1,4 @@
-"""PushChat: two people talk by push on two devices of one laptop, in Chromium, and nothing that is said is lost."""
+"""PushChat: two people talk by push on two devices of one laptop, in Chromium, and no message is lost."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def bob(room):
     return room.bob
 
 
-def test_a_message_just_appears_in_an_app_that_is_open(ann, bob):
+def test_a_message_appears_in_an_open_app(ann, bob):
     ann.say("Hello Bob")
     bob.reads("Hello Bob")
     # It came by push, to the app alone.
@@ -53,7 +53,7 @@ def test_a_message_just_appears_in_an_app_that_is_open(ann, bob):
     assert ann.browser.complaints() == []
 
 
-def test_a_locked_device_shows_the_alert_and_opening_it_lands_in_the_chat(ann, bob):
+def test_a_locked_device_shows_the_alert_and_opening_it_opens_the_chat(ann, bob):
     bob.act(do="lock")
     ann.say("Dinner is ready", "It gets cold")
     bob.alerted("Ann: Dinner is ready")
@@ -64,7 +64,7 @@ def test_a_locked_device_shows_the_alert_and_opening_it_lands_in_the_chat(ann, b
     page.one(".lock-list .card")
     page.one(".slider input").send_keys(Keys.ENTER)
     bob.reads("Dinner is ready", "It gets cold")
-    # Who has read everything has no number on the icon.
+    # The icon has no number when everything is read.
     eventually(lambda: bob.on_screen["badge"] == 0, what="an icon without a number")
 
 
@@ -79,7 +79,7 @@ def test_the_device_speaks_its_users_language(ann, bob):
     page.until(lambda: page.one("#send").text == "Send")
 
 
-def test_a_long_message_is_cut_in_the_alert_and_whole_in_the_chat(ann, bob, room):
+def test_a_long_message_is_shortened_only_in_the_alert(ann, bob, room):
     text = "👍🏽 “so” \\ " * 400
     bob.act(do="lock")
     page = ann.app()
@@ -88,29 +88,29 @@ def test_a_long_message_is_cut_in_the_alert_and_whole_in_the_chat(ann, bob, room
     shown = eventually(lambda: bob.snapshot["notifications"], timeout=30, what="the alert")[0]
     assert shown["body"].startswith("Ann: 👍🏽 “so”") and shown["body"].endswith("…")
     (row,) = room.queue.run("SELECT payload, status FROM push_queue ORDER BY id DESC LIMIT 1")
-    # As much as fits: one more of the longest letters would be too much.
+    # As much as fits: one more of the longest characters would be too much.
     assert 4096 - 40 < len(row["payload"].encode()) <= 4096
     bob.open_app()
     bob.reads(text)
 
 
-def test_a_network_that_is_cut_loses_nothing(ann, bob, room):
+def test_a_network_cut_loses_nothing(ann, bob, room):
     bob.act(do="home")
     bob.act(do="set", network=False)
     said = [f"while you were away {number}" for number in range(4)]
     ann.say(*said)
-    # The relay is done before the network is back: what it sent after that would be shown too.
+    # The relay finishes before the network is back: later notifications would be shown too.
     room.queue.drained()
     assert bob.snapshot["notifications"] == []
     bob.act(do="set", network=True)
-    # The service keeps the newest for who is away; the chat has them all.
+    # The service keeps the newest notification for an absent device; the chat has every message.
     shown = bob.alerted(f"Ann: {said[-1]}")
     assert len(bob.snapshot["notifications"]) == 1 and bob.on_screen["badge"] == 4
     bob.act(do="tap", id=shown["id"])
     bob.reads(*said)
 
 
-def test_a_relay_that_is_killed_loses_nothing(ann, bob, room):
+def test_a_killed_relay_loses_nothing(ann, bob, room):
     bob.act(do="home")
     ann.say("before")
     room.relay.kill()
@@ -126,8 +126,8 @@ def test_a_relay_that_is_killed_loses_nothing(ann, bob, room):
     ann.reads("all there")
 
 
-def test_a_server_that_is_killed_loses_nothing(ann, bob, room):
-    """What it had said was sent is there, and was sent."""
+def test_a_killed_server_loses_nothing(ann, bob, room):
+    """Every message that the server confirmed is stored and was sent."""
     bob.act(do="home")
     said = [f"your server is about to end {number}" for number in range(3)]
     ann.say(*said)
@@ -142,7 +142,7 @@ def test_a_server_that_is_killed_loses_nothing(ann, bob, room):
     ann.browser.complaints()
 
 
-def test_a_server_that_fails_for_a_while_is_asked_again(ann, bob, room):
+def test_a_failing_server_is_tried_again(ann, bob, room):
     bob.act(do="home")
     ann.say("it was there all the time")
     room.chat.database.run("ALTER TABLE messages RENAME TO elsewhere")
@@ -156,10 +156,10 @@ def test_a_server_that_fails_for_a_while_is_asked_again(ann, bob, room):
     bob.browser.complaints()
 
 
-def test_who_removes_the_app_leaves_the_room(ann, bob, room):
+def test_removing_the_app_leaves_the_room(ann, bob, room):
     token = bob.device_token
     bob.command("remove", APP)
-    # The service is told by the connection that stands.
+    # The open connection tells the service.
     ann.say("Bob?")
     row = eventually(
         lambda: room.queue.run("SELECT * FROM push_queue WHERE device_token = ? AND status = 'refused'", token), timeout=30,
@@ -182,7 +182,7 @@ def test_who_removes_the_app_leaves_the_room(ann, bob, room):
     ann.browser.complaints()
 
 
-def test_the_forms_of_the_tutorial(ann, room):
+def test_the_forms_of_the_tutorial_work(ann, room):
     evil = "<img src=x onerror=document.title='owned'>"
     page = room.browser
     page.driver.switch_to.window(room.home)
@@ -239,12 +239,12 @@ JOIN = {"udid": UDID, "token": TOKEN, "name": "Eve", "code": "another room"}
         ("leave", {"udid": UDID}, 404, "join first"),
     ],
 )
-def test_what_is_wrong_is_told(room, command, body, status, words):
+def test_wrong_requests_are_explained(room, command, body, status, words):
     answer, said, _ = room.chat.ask(f"api/{command}", body)
     assert (answer, words in said["error"]) == (status, True), said
 
 
-def test_other_sites_are_kept_out(room):
+def test_other_sites_are_refused(room):
     assert room.chat.ask("api/join", JOIN, Host="evil.example")[0] == 421
     assert room.chat.ask("api/join", JOIN, Origin="http://evil.example")[0] == 403
     assert room.chat.ask("api/join", JOIN, kind="text/plain")[0] == 415
@@ -254,7 +254,7 @@ def test_other_sites_are_kept_out(room):
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
 
 
-def test_a_proxy_shows_it_elsewhere(room, tmp_path):
+def test_a_proxy_may_serve_the_app_under_a_path(room, tmp_path):
     site = "https://chat.example.com"
     chat = Server(tmp_path, room.queue.path)
     try:
@@ -274,7 +274,7 @@ def test_a_proxy_shows_it_elsewhere(room, tmp_path):
         assert refused.returncode == 64 and "--site must be an address without a path" in refused.stderr
 
 
-def test_who_comes_back_to_a_full_room_takes_no_second_place(room):
+def test_returning_to_a_full_room_takes_no_second_place(room):
     def join(number, token=None):
         user = {"udid": f"{number:040x}", "token": f"{token or number:064x}", "name": "Eve", "code": "a full room"}
         return room.chat.ask("api/join", user)[0]
@@ -287,7 +287,7 @@ def test_who_comes_back_to_a_full_room_takes_no_second_place(room):
         assert room.chat.ask("api/leave", {"udid": f"{number:040x}"})[0] == 200
 
 
-def test_who_talks_too_much_waits(room):
+def test_messages_are_rate_limited(room):
     assert room.chat.ask("api/join", JOIN)[0] == 200
     answers = [room.chat.ask("api/message", {"udid": UDID, "text": "spam"}) for _ in range(40)]
     refused = [answer for answer in answers if answer[0] != 200]
@@ -303,6 +303,27 @@ def test_who_talks_too_much_waits(room):
     assert room.chat.database.run("SELECT * FROM messages WHERE code = 'another room'") == []
 
 
+def test_the_package_is_the_tested_one(tmp_path):
+    """PushChat is a package of its own. The tests use the same target of Herald's package, which sees nothing but `public`."""
+
+    def manifest(folder):
+        command = ["swift", "package", "--package-path", folder, "--scratch-path", tmp_path / "build", "dump-package"]
+        environment = {**os.environ, "HERALD_DEVELOPMENT": "1"}
+        found = json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, timeout=100).stdout)
+        (target,) = [target for target in found["targets"] if target["name"] == "PushChat"]
+        packages = [json.dumps(package) for package in found["dependencies"] if "sourceControl" in package]
+        # HeraldModel is a target of the one and a product for the other.
+        products = sorted(product[0] for kind in target["dependencies"] for product in kind.values())
+        return target, products, packages
+
+    package, products, packages = manifest(ROOT / "Examples" / "PushChat")
+    built, same_products, all_packages = manifest(ROOT)
+    assert (products, package["resources"], package["settings"]) == (same_products, built["resources"], built["settings"])
+    assert set(packages) <= set(all_packages)
+    assert (ROOT / built["path"]).samefile(ROOT / "Examples" / "PushChat" / "Sources" / "PushChat")
+    assert not built["packageAccess"]
+
+
 def test_the_app_passes_the_check(tmp_path):
     herald("check", "--bundle", BUNDLE, "--strict")
     payload = tmp_path / "payload.json"
@@ -310,12 +331,11 @@ def test_the_app_passes_the_check(tmp_path):
         "aps": {"alert": {"body": "Ann: hi", "action-loc-key": "REPLY"}, "badge": 1, "sound": "beep.caf"}, "message": 1,
     }))
     assert "beep.caf" in herald("check", payload, "--bundle", BUNDLE, "--strict").stdout
-    made = (BUNDLE / "beep.caf").read_bytes()
-    subprocess.run([ROOT / "Examples" / "PushChat" / "make-beep"], check=True, timeout=30)
-    assert (BUNDLE / "beep.caf").read_bytes() == made
+    subprocess.run([ROOT / "Examples" / "PushChat" / "make-beep", tmp_path / "beep.caf"], check=True, timeout=30)
+    assert (tmp_path / "beep.caf").read_bytes() == (BUNDLE / "beep.caf").read_bytes()
 
 
-def test_a_server_without_a_relay_says_what_to_do(room, tmp_path):
+def test_a_server_without_a_relay_explains_the_remedy(room, tmp_path):
     def failure(*options):
         command = [PUSHCHAT, "--database", tmp_path / "chat.db", "--port", "0", *options]
         result = subprocess.run(command, capture_output=True, text=True, timeout=30)
@@ -337,7 +357,7 @@ def test_the_demo_starts_and_stops_everything(tmp_path):
         process = subprocess.Popen(
             [demo, "--folder", tmp_path / "demo", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env=environment,
-            # A suite that runs in the background of a script ignores it, and what it starts would, too.
+            # A suite in the background of a script ignores SIGINT, and its child processes would inherit that.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         try:

@@ -1,4 +1,4 @@
-"""A relay that sends by the binary interface: what is silent becomes `sent`, each once, whatever happens on the way."""
+"""A relay that sends by the binary interface: each row becomes `sent` once, whatever fails on the way."""
 
 import collections
 import json
@@ -22,16 +22,16 @@ def service(fresh):
 
 @pytest.fixture
 def proxy(service):
-    proxy = CuttingProxy("127.0.0.1", lambda: service.doors["binary"])
+    proxy = CuttingProxy("127.0.0.1", lambda: service.listeners["binary"])
     yield proxy
     proxy.close()
 
 
 def binary(service, *options, port=None, certificate=None):
-    """The options with which a relay sends to the binary door of a Herald."""
+    """The options with which a relay sends to the binary listener of a Herald."""
     return [
         "--topic", TOPIC, "--interface", "binary", "--certificate", certificate or service.provider_certificate(),
-        "--service", f"localhost:{port or service.doors['binary']}", "--ca", service.ca, *options,
+        "--service", f"localhost:{port or service.listeners['binary']}", "--ca", service.ca, *options,
     ]
 
 
@@ -49,18 +49,18 @@ def prepare(queue, token, count=ROWS):
 
 
 def taken(service, queue):
-    """How often the service took each row, by the number with which its identifier ends."""
+    """The number of times that the service accepted each row, by the number at the end of its identifier."""
     counts = collections.Counter(accepted(service, TOPIC))
     return {row["id"]: counts[int(row["apns_id"][-8:], 16)] for row in queue.run("SELECT id, apns_id FROM push_queue")}
 
 
 def traced(queue):
-    """Every row became what it is once."""
+    """Asserts that every row got its state once."""
     (row,) = queue.run("SELECT count(*) AS lines, count(DISTINCT id) AS rows FROM trace")
     return row["lines"] == row["rows"]
 
 
-def test_a_row_reaches_the_device_as_it_is(service, queue, relay):
+def test_a_row_reaches_the_device_unchanged(service, queue, relay):
     begin(relay, *binary(service))
     with Device(service) as device:
         device.start()
@@ -90,7 +90,7 @@ def test_a_bad_row_among_500_is_refused_and_its_neighbours_are_sent_once(service
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("direction, after", [("up", 25_000), ("down", 4_000)])
-def test_what_was_on_a_connection_that_broke_is_asked_for_and_not_sent_again(
+def test_rows_of_a_broken_connection_are_looked_up_and_not_resent(
     service, queue, relay, proxy, direction, after
 ):
     prepare(queue, away_device(service).token)
@@ -103,7 +103,7 @@ def test_what_was_on_a_connection_that_broke_is_asked_for_and_not_sent_again(
 
 
 @pytest.mark.timeout(120)
-def test_without_a_journal_what_was_on_a_connection_that_broke_is_sent_again(service, queue, relay, proxy):
+def test_rows_of_a_broken_connection_are_resent_without_a_journal(service, queue, relay, proxy):
     prepare(queue, away_device(service).token)
     proxy.plan("up", 25_000)
     begin(relay, *binary(service, port=proxy.port))
@@ -114,7 +114,7 @@ def test_without_a_journal_what_was_on_a_connection_that_broke_is_sent_again(ser
 
 
 @pytest.mark.timeout(300)
-def test_a_relay_that_is_killed_asks_what_became_of_its_rows(fresh, tmp_path):
+def test_a_killed_relay_looks_up_the_outcome_of_its_rows(fresh, tmp_path):
     for attempt in range(5):
         service, queue = fresh().start(), SQLiteQueue(tmp_path / f"queue{attempt}.db")
         prepare(queue, away_device(service).token, 3000)
@@ -137,11 +137,11 @@ def test_a_relay_that_is_killed_asks_what_became_of_its_rows(fresh, tmp_path):
 
 
 @pytest.mark.timeout(120)
-def test_a_service_that_stops_in_between_has_each_once(service, queue, relay):
+def test_a_restarted_service_gets_each_row_once(service, queue, relay):
     prepare(queue, away_device(service).token, 3000)
     begin(relay, *binary(service))
     eventually(lambda: queue.count("sent") > 0)
-    ports = ["--binary-port", service.doors["binary"]]
+    ports = ["--binary-port", service.listeners["binary"]]
     assert service.stop() == 0
     service.start(*map(str, ports))
     queue.drained(timeout=90)
@@ -149,7 +149,7 @@ def test_a_service_that_stops_in_between_has_each_once(service, queue, relay):
     assert set(taken(service, queue).values()) == {1}
 
 
-def test_a_certificate_that_is_not_taken_leaves_no_row_in_doubt(service, queue, relay, fresh):
+def test_a_refused_certificate_leaves_no_row_in_doubt(service, queue, relay, fresh):
     token = away_device(service).token
     foreign = fresh().start().provider_certificate()
     for certificate, reason in [
@@ -171,7 +171,7 @@ def test_a_certificate_that_is_not_taken_leaves_no_row_in_doubt(service, queue, 
     assert queue.count("sent") == 2
 
 
-def test_another_apps_certificate_sends_to_nobody(service, queue, relay):
+def test_a_certificate_of_another_app_reaches_no_device(service, queue, relay):
     begin(relay, *binary(service, certificate=service.provider_certificate(OTHER)))
     row = queue.done(queue.insert(device_token=away_device(service).token))
     assert (row["status"], row["reason"]) == ("refused", "BadDeviceToken")
@@ -182,7 +182,7 @@ def test_another_apps_certificate_sends_to_nobody(service, queue, relay):
 def test_dead_tokens_come_from_the_feedback_service(service, queue, relay):
     gone, there = away_device(service), away_device(service)
     remove_app(gone)
-    feedback = ["--feedback", f"localhost:{service.doors['feedback']}", "--feedback-every", "1s"]
+    feedback = ["--feedback", f"localhost:{service.listeners['feedback']}", "--feedback-every", "1s"]
     begin(relay, *binary(service, *feedback))
     (dead,) = eventually(lambda: queue.run("SELECT device_token, evidence FROM devices WHERE dead_at IS NOT NULL"))
     assert dead["device_token"] == gone.token and dead["evidence"].startswith("feedback of localhost:")
@@ -191,7 +191,7 @@ def test_dead_tokens_come_from_the_feedback_service(service, queue, relay):
     assert queue.done(queue.insert(device_token=there.token))["status"] == "sent"
 
 
-def test_what_the_interface_cannot_carry_is_refused_and_says_so(service, queue, relay):
+def test_unsupported_fields_are_refused_with_a_reason(service, queue, relay):
     begin(relay, *binary(service))
     token = away_device(service).token
     silent = json.dumps({"aps": {"content-available": 1}})
@@ -212,11 +212,11 @@ def test_what_the_interface_cannot_carry_is_refused_and_says_so(service, queue, 
     assert (row["status"], row["reason"]) == ("failed", "NoCredential")
 
 
-def test_old_and_new_services_stand_beside_each_other(service, queue, relay, tmp_path):
+def test_binary_and_http_2_services_work_side_by_side(service, queue, relay, tmp_path):
     common = {"certificate": str(service.provider_certificate()), "topic": TOPIC, "ca": str(service.ca)}
     apps = [
-        common | {"name": "old", "interface": "binary", "service": f"localhost:{service.doors['binary']}"},
-        common | {"name": "new", "interface": "http2", "service": f"localhost:{service.doors['api']}"},
+        common | {"name": "old", "interface": "binary", "service": f"localhost:{service.listeners['binary']}"},
+        common | {"name": "new", "interface": "http2", "service": f"localhost:{service.listeners['api']}"},
     ]
     config = tmp_path / "relay.yaml"
     config.write_text(json.dumps({"apps": apps}))
@@ -230,15 +230,16 @@ def test_old_and_new_services_stand_beside_each_other(service, queue, relay, tmp
 @pytest.mark.parametrize(
     "options, words",
     [
-        (["--topic", TOPIC], "Apple has no binary interface any more: say in `service` whose it is"),
+        (["--topic", TOPIC], "Apple has shut its binary interface down: name another service in `service`"),
         (["--service", "localhost:2195"], "give that one in `topic`"),
         (["--service", "localhost:2195", "--topic", TOPIC, "--key", "AuthKey_ABCDE12345.p8", "--team", "TEAM123456"],
          "give `certificate`, not `key`"),
     ],
 )
-def test_a_configuration_that_cannot_work_says_why(tmp_path, options, words):
+def test_an_unusable_configuration_is_explained(tmp_path, options, words):
     pem = tmp_path / "AuthKey_ABCDE12345.p8"
     pem.write_text("x")
+    pem.chmod(0o600)
     options = [str(pem) if option.startswith("AuthKey") else option for option in options]
     credential = [] if "--key" in options else ["--certificate", str(pem)]
     result = herald(
@@ -248,9 +249,10 @@ def test_a_configuration_that_cannot_work_says_why(tmp_path, options, words):
     assert result.returncode != 0 and words in result.stderr, result.stderr
 
 
-def test_an_interface_that_is_none_is_told(tmp_path):
+def test_an_unknown_interface_is_reported(tmp_path):
     pem = tmp_path / "provider.pem"
     pem.write_text("x")
+    pem.chmod(0o600)
     result = herald(
         "relay", "run", "--database", f"sqlite://{tmp_path}/queue.db", "--certificate", pem, "--interface", "http3",
         check=False,

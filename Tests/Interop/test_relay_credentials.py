@@ -1,6 +1,7 @@
-"""A relay whose credential the service does not accept: its rows wait until somebody has mended it; no other waits with them."""
+"""A relay with a refused credential: its rows wait until the credential is replaced, and other rows do not."""
 
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -14,7 +15,7 @@ ROWS = 60
 
 
 def to(service):
-    return ["--service", f"localhost:{service.doors['api']}", "--ca", service.ca, *asking(service)]
+    return ["--service", f"localhost:{service.listeners['api']}", "--ca", service.ca, *asking(service)]
 
 
 def fill(queue, token, topic=TOPIC):
@@ -23,23 +24,23 @@ def fill(queue, token, topic=TOPIC):
     )
 
 
-def rests(relay, queue, reason):
-    """All of them wait, and whoever looks is told why."""
+def assert_waiting(relay, queue, reason):
+    """Asserts that all rows wait, and that health, status and log name the reason."""
     def problem():
         code, body = relay.get("/health")
         return code == 503 and [line for line in json.loads(body)["problems"] if f"({reason})" in line]
 
     (line,) = eventually(problem, what=f"a problem for {reason}")
-    assert "does not accept the credential" in line and TOPIC in line
+    assert "refuses the credential" in line and TOPIC in line
     eventually(lambda: relay.command("status")["waiting"] == {reason: ROWS}, what=f"{ROWS} rows that wait")
     assert queue.count("queued") == ROWS
     # One line for all of them.
-    (line,) = [line for line in relay.lines if "the service does not accept the credential" in line]
+    (line,) = [line for line in relay.lines if "the service refuses the credential" in line]
     assert " error " in line and reason in line
 
 
-def goes(relay, queue, service):
-    """All are sent, each once, by nothing but the right credential."""
+def assert_sent(relay, queue, service):
+    """Asserts that each row is sent once, with the right credential."""
     queue.drained(timeout=60)
     assert queue.count("sent") == ROWS
     counts = received(service, {row["apns_id"] for row in queue.run("SELECT apns_id FROM push_queue")})
@@ -52,21 +53,21 @@ def test_a_revoked_certificate_refuses_no_row(fresh, queue, relay, tmp_path):
     service = fresh().start()
     token = away_device(service).token
     pem = tmp_path / "provider.pem"
-    pem.write_bytes(service.provider_certificate().read_bytes())
+    shutil.copy(service.provider_certificate(), pem)
     (credential,) = json.loads(herald("provider", "list", "--data", service.data, "--json").stdout)
     herald("provider", "revoke", credential["id"], "--data", service.data)
     relay.options = [str(option) for option in ["--topic", TOPIC, "--certificate", pem, *to(service)]]
     relay.start()
     fill(queue, token)
-    rests(relay, queue, "BadCredential")
+    assert_waiting(relay, queue, "BadCredential")
     # A new one in the same file, and no more.
-    pem.write_bytes(service.provider_certificate().read_bytes())
+    shutil.copy(service.provider_certificate(), pem)
     relay.reload()
-    goes(relay, queue, service)
+    assert_sent(relay, queue, service)
 
 
 @pytest.mark.timeout(120)
-def test_a_key_that_the_service_does_not_know_refuses_no_row(fresh, queue, relay, tmp_path):
+def test_a_key_unknown_to_the_service_refuses_no_row(fresh, queue, relay, tmp_path):
     service = fresh().start()
     token = away_device(service).token
     key = tmp_path / "AuthKey_ABCDE12345.p8"
@@ -74,20 +75,20 @@ def test_a_key_that_the_service_does_not_know_refuses_no_row(fresh, queue, relay
     relay.options = [str(option) for option in ["--topic", TOPIC, "--key", key, "--team", TEAM, *to(service)]]
     relay.start()
     fill(queue, token)
-    rests(relay, queue, "InvalidProviderToken")
+    assert_waiting(relay, queue, "InvalidProviderToken")
     # One row is tried at a time, not all of them again and again.
     attempts = relay.metric("herald_relay_send_seconds_count")
     assert attempts is None or attempts < 3 * ROWS
-    # What it says is not the end: the relay that knows the right key goes on.
+    # The refusal is not final: a relay with the right key continues.
     assert relay.stop() == 0
     path, identifier, team = service.provider_key()
     relay.options = [str(option) for option in ["--topic", TOPIC, "--key", path, "--key-id", identifier, "--team", team, *to(service)]]
     relay.start()
-    goes(relay, queue, service)
+    assert_sent(relay, queue, service)
 
 
 @pytest.mark.timeout(120)
-def test_a_topic_that_nobody_promised_is_the_rows_own_fault(fresh, queue, relay):
+def test_a_topic_without_a_credential_is_the_rows_fault(fresh, queue, relay):
     service = fresh().start()
     device = away_device(service, TOPIC, OTHER)
     certificate = service.provider_certificate(TOPIC)

@@ -1,4 +1,4 @@
-"""A relay on the service's bad days: nothing is lost, nothing doubled, and every row ends `sent` once."""
+"""A relay during drills of the service: nothing is lost or sent twice, and every row becomes `sent` once."""
 
 import collections
 import json
@@ -12,7 +12,7 @@ from provider import away_device, listening_device
 from relay import Relay, SQLiteQueue, check, fill, sending
 from service import TOPIC, eventually, herald
 
-#: What the journal says of a request that a drill kept from being taken.
+#: The journal's states of a request that a drill refused or lost.
 NOT_TAKEN = ("refused (drill)", "lost (drill)")
 
 
@@ -26,12 +26,13 @@ class Scene:
     def __init__(self, service):
         self.service = service
         self.certificate = service.provider_certificate()
-        self.token = away_device(service).token
+        self.device = away_device(service)
+        self.token = self.device.token
 
     def get(self, path):
         token = (self.service.data / "run" / "admin.token").read_text().strip()
         request = urllib.request.Request(
-            f"http://127.0.0.1:{self.service.doors['console']}{path}", headers={"authorization": f"Bearer {token}"}
+            f"http://127.0.0.1:{self.service.listeners['console']}{path}", headers={"authorization": f"Bearer {token}"}
         )
         with urllib.request.urlopen(request, timeout=20) as answer:
             return answer.read().decode()
@@ -43,15 +44,16 @@ class Scene:
         herald("drill", "stop", "--all", "--data", self.service.data)
 
     def hits(self, kind):
-        """How many requests drills of a kind have hit so far."""
+        """The number of requests that drills of a kind have hit."""
         found = re.search(rf'herald_drilled_requests_total{{kind="{kind}"}} (\d+)', self.get("/metrics"))
         return int(found[1]) if found else 0
 
     def states(self, ids):
-        """The journal's lines of notifications, in their order."""
-        return {
-            id: [words(line) for line in json.loads(self.get(f"/v1/journal?notification={id}"))] for id in ids
-        }
+        """The journal's lines of the device's newest notifications, in their order."""
+        lines = collections.defaultdict(list)
+        for line in json.loads(self.get(f"/v1/journal?device={self.device.id}&limit=10000")):
+            lines[line["id"].lower()].append(words(line))
+        return {id: lines[id.lower()] for id in ids}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def scene(tmp_path_factory):
 
 @pytest.fixture
 def day(scene, tmp_path, record_property):
-    """A relay and its queue; a test drains rows through it on a bad day."""
+    """A relay and its queue; a test drains rows through it during a drill."""
     queue = SQLiteQueue(tmp_path / "queue.db")
     relay = Relay(queue.url, "--topic", TOPIC, *sending(scene.service, "--log-level", "notice"))
 
@@ -134,15 +136,15 @@ def arrivals(scene, tmp_path, record_property):
     scene.stop()
 
 
-def test_each_reaches_the_device_once_after_goaway(arrivals):
+def test_each_row_reaches_the_device_once_after_goaway(arrivals):
     assert arrivals(400, "goaway", "--share", "2%", "--seed", 11) >= 3
 
 
-def test_each_reaches_the_device_once_after_refusals(arrivals):
+def test_each_row_reaches_the_device_once_after_refusals(arrivals):
     assert arrivals(150, "refuse", "--reason", "ServiceUnavailable", "--share", "30%", "--seed", 12, "--for", "8s") >= 3
 
 
-def test_each_reaches_the_device_once_after_dropped_connections(arrivals):
+def test_each_row_reaches_the_device_once_after_dropped_connections(arrivals):
     assert arrivals(400, "drop", "--share", "1%", "--seed", 13, "--for", "12s") >= 2
 
 
@@ -155,7 +157,7 @@ def test_shutdown_in_mid_batch(day):
 
 
 @pytest.mark.timeout(120)
-def test_connections_that_drop(day):
+def test_dropped_connections(day):
     assert day(1000, ["drop", "--share", "1%", "--seed", 3, "--for", "15s"], timeout=100).hits["drop"] >= 3
 
 
@@ -175,7 +177,7 @@ def test_one_stream_at_a_time(day):
     day(300, ["streams", "--streams", "1"])
 
 
-def test_429_with_the_usual_pause(day):
+def test_429_with_the_default_pause(day):
     past = day(400, ["refuse", "--reason", "TooManyRequests", "--share", "30%", "--seed", 6])
     assert past.hits["refuse"] >= 60
 

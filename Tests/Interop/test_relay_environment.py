@@ -1,4 +1,4 @@
-"""Development and production: one setting of the relay says by which of two sets of credentials its rows go."""
+"""Development and production: one setting of the relay selects the credentials of its rows."""
 
 import json
 
@@ -23,7 +23,7 @@ def device():
         each.stop()
 
 
-def test_one_setting_leads_every_row_to_the_other_environment(shared, fresh, device, tmp_path):
+def test_one_setting_switches_every_row_to_the_other_environment(shared, fresh, device, tmp_path):
     sandbox = fresh("--environment", "sandbox").start()
     services = {"production": shared, "sandbox": sandbox}
     tokens = {environment: device(service).token for environment, service in services.items()}
@@ -32,7 +32,7 @@ def test_one_setting_leads_every_row_to_the_other_environment(shared, fresh, dev
         "apps": [
             {
                 "topic": TOPIC, "certificate": str(service.provider_certificate()), "ca": str(service.ca),
-                "service": f"localhost:{service.doors['api']}", "environment": environment,
+                "service": f"localhost:{service.listeners['api']}", "environment": environment,
             }
             for environment, service in services.items()
         ]

@@ -1,4 +1,4 @@
-"""A relay when tokens die in a wave, when a row's time is over before its answer is known, when the service starts anew."""
+"""A relay during a wave of dead tokens, with rows that expire in doubt, and after a restart of the service."""
 
 import concurrent.futures
 import json
@@ -12,7 +12,7 @@ from provider import away_device
 from relay import PostgresServer, Relay, check, fill, received, sending
 from service import TOPIC, eventually, herald
 
-#: So many deaths are let through in ten minutes.
+#: The number of dead tokens that the breaker allows in ten minutes.
 ALLOWANCE = 20
 
 
@@ -24,7 +24,7 @@ def states(service, id):
     return [line["state"] for line in service.journal(id)]
 
 
-def test_a_wave_of_deaths_puts_the_brake_on(fresh, queue, relay):
+def test_a_wave_of_dead_tokens_opens_the_breaker(fresh, queue, relay):
     service = fresh().start()
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         tokens = [device.token for device in pool.map(lambda _: away_device(service), range(ALLOWANCE + 5))]
@@ -33,27 +33,27 @@ def test_a_wave_of_deaths_puts_the_brake_on(fresh, queue, relay):
     drill(service, "refuse", "--reason", "Unregistered")
     rows = queue.done(*[queue.insert(device_token=token) for token in tokens])
     assert {(row["status"], row["reason"]) for row in rows} == {("refused", "Unregistered")}
-    # Those within the allowance are marked; what came after it is noted, and no more.
+    # Tokens within the allowance are marked. Later ones are only recorded.
     held = len(tokens) - ALLOWANCE
     eventually(lambda: relay.metric("herald_relay_held_tokens_total") == held)
     assert relay.metric("herald_relay_dead_tokens_total") == ALLOWANCE
-    assert relay.metric("herald_relay_brakes") == 1
+    assert relay.metric("herald_relay_open_breakers") == 1
     status = relay.command("status")
     assert (status["dead_devices"], status["held_devices"]) == (ALLOWANCE, held)
     code, body = relay.get("/health")
     (problem,) = json.loads(body)["problems"]
-    assert code == 503 and f"of {TOPIC} (production) came back dead" in problem and "herald relay revive" in problem
-    (line,) = [line for line in relay.lines if "tokens are no more marked dead" in line]
+    assert code == 503 and f"of {TOPIC} (production) were reported dead" in problem and "herald relay revive" in problem
+    (line,) = [line for line in relay.lines if "too many dead tokens: marking is suspended" in line]
     assert " critical " in line and f"of {TOPIC} (production)" in line
     # The tokens that were held are still sent to.
     herald("drill", "stop", "--all", "--data", service.data)
     kept = queue.run("SELECT device_token FROM devices WHERE held_at IS NOT NULL")[0]["device_token"]
     assert queue.done(queue.insert(device_token=kept))["status"] == "sent"
-    # It stays on, whoever starts the relay again: what dies then is held too.
-    assert status["brakes"] == [{"app": f"{TOPIC} (production)", "deaths": 21, "answers": 21} | status["brakes"][0]]
+    # The breaker stays open after a restart of the relay: later dead tokens are held too.
+    assert status["breakers"] == [{"app": f"{TOPIC} (production)", "dead_tokens": 21, "answers": 21} | status["breakers"][0]]
     assert relay.stop() == 0
     relay.start()
-    eventually(lambda: relay.metric("herald_relay_brakes") == 1)
+    eventually(lambda: relay.metric("herald_relay_open_breakers") == 1)
     assert relay.get("/health")[0] == 503
     drill(service, "refuse", "--reason", "Unregistered")
     assert queue.done(queue.insert(device_token=kept))["reason"] == "Unregistered"
@@ -61,9 +61,9 @@ def test_a_wave_of_deaths_puts_the_brake_on(fresh, queue, relay):
     assert relay.command("status")["dead_devices"] == ALLOWANCE
     # The cause is mended: all as before, without another start.
     answer = relay.command("revive", "--topic", TOPIC, "--since", "1h")
-    assert answer == {"changed": len(tokens), "brakes": [f"{TOPIC} (production)"]}
+    assert answer == {"changed": len(tokens), "breakers": [f"{TOPIC} (production)"]}
     eventually(lambda: relay.get("/health")[0] == 200)
-    assert relay.metric("herald_relay_brakes") == 0
+    assert relay.metric("herald_relay_open_breakers") == 0
     assert relay.command("retry", "--reason", "Unregistered") == {"changed": len(tokens) + 1}
     queue.drained()
     assert queue.count("sent") == len(tokens) + 2
@@ -72,22 +72,22 @@ def test_a_wave_of_deaths_puts_the_brake_on(fresh, queue, relay):
 
 
 @pytest.mark.timeout(120)
-def test_a_journal_that_cannot_be_asked_makes_rows_wait_and_not_double(fresh, queue, relay):
+def test_rows_wait_while_the_journal_cannot_be_queried(fresh, queue, relay):
     service = fresh().start()
     token = away_device(service).token
     right = ["--topic", TOPIC, *map(str, sending(service))]
     wrong = list(right)
     with socket.socket() as nobody:
-        # Bound and not listened to: whoever connects is refused.
+        # Bound without listening: connections are refused.
         nobody.bind(("127.0.0.1", 0))
         wrong[wrong.index("--console") + 1] = f"http://127.0.0.1:{nobody.getsockname()[1]}"
         relay.options = wrong
         relay.start()
         # Said before any row depends on it.
-        eventually(lambda: [line for line in relay.lines if "the journal cannot be asked" in line])
+        eventually(lambda: [line for line in relay.lines if "the journal is unavailable" in line])
         eventually(lambda: json.loads(relay.get("/health")[1])["notes"])
         (note,) = json.loads(relay.get("/health")[1])["notes"]
-        assert "the journal of localhost" in note and "cannot be asked" in note
+        assert "the journal of localhost" in note and "is unavailable" in note
         assert relay.get("/health")[0] == 200
         drill(service, "silence", "--accepted")
         id = queue.insert(device_token=token)
@@ -121,7 +121,7 @@ def test_a_journal_that_cannot_be_asked_makes_rows_wait_and_not_double(fresh, qu
 
 
 @pytest.mark.timeout(180)
-def test_a_database_that_dies_in_mid_run_costs_nothing(fresh):
+def test_a_database_failure_in_mid_run_loses_nothing(fresh):
     service = fresh().start()
     token = away_device(service).token
     server = PostgresServer()
@@ -136,12 +136,15 @@ def test_a_database_that_dies_in_mid_run_costs_nothing(fresh):
             server.restart()
         died = time.monotonic()
         queue.drained(timeout=60)
-        # What was in hand and whose claim or outcome got lost is free again after the lease, and is asked for.
+        # Rows whose claim or outcome was lost are free again after the lease, and are looked up.
         assert time.monotonic() - died < 5 + 25
         check(queue, 2000)
         ids = {row["apns_id"] for row in queue.run("SELECT apns_id FROM push_queue")}
         assert len(ids) == 2000 and {count for count in received(service, ids).values()} == {1}
-        assert all([line for line in relay.lines if "the queue works again" in line] for relay in relays)
+        eventually(
+            lambda: all([line for line in relay.lines if "the queue's database works again" in line] for relay in relays),
+            what="the log",
+        )
         # They hear of new rows as before.
         assert queue.done(queue.insert(device_token=token))["status"] == "sent"
         assert [relay.stop() for relay in relays] == [0, 0]
@@ -152,7 +155,7 @@ def test_a_database_that_dies_in_mid_run_costs_nothing(fresh):
 
 
 @pytest.mark.timeout(120)
-def test_a_row_whose_time_is_over_is_asked_for_before_it_expires(fresh, queue, relay):
+def test_an_expired_row_in_doubt_is_looked_up_before_it_expires(fresh, queue, relay):
     service = fresh().start()
     token = away_device(service).token
     lost = away_device(service).token
@@ -174,7 +177,7 @@ def test_a_row_whose_time_is_over_is_asked_for_before_it_expires(fresh, queue, r
     assert states(service, taken["apns_id"]).count("received") == 1
 
 
-def test_without_a_journal_such_a_row_says_that_nobody_knows(fresh, queue, relay):
+def test_an_expired_row_in_doubt_without_a_journal_has_an_unknown_outcome(fresh, queue, relay):
     service = fresh().start()
     token = away_device(service).token
     options = [str(option) for option in sending(service)]
@@ -192,7 +195,7 @@ def test_without_a_journal_such_a_row_says_that_nobody_knows(fresh, queue, relay
 
 
 @pytest.mark.timeout(120)
-def test_a_service_that_started_anew_is_asked_with_its_new_token(fresh, queue, relay):
+def test_a_restarted_service_is_queried_with_its_new_token(fresh, queue, relay):
     service = fresh().start()
     token = away_device(service).token
     relay.options = ["--topic", TOPIC, *map(str, sending(service))]
@@ -203,7 +206,7 @@ def test_a_service_that_started_anew_is_asked_with_its_new_token(fresh, queue, r
         lambda: (rows := queue.run("SELECT apns_id FROM push_queue WHERE apns_id IS NOT NULL")) and len(rows) == 10 and rows
     )
     eventually(lambda: all("answer withheld" in states(service, row["apns_id"]) for row in rows))
-    ports = ["--api-port", str(service.doors["api"]), "--console-port", str(service.doors["console"])]
+    ports = ["--api-port", str(service.listeners["api"]), "--console-port", str(service.listeners["console"])]
     before = (service.data / "run" / "admin.token").read_text()
     service.kill()
     service.start(*ports)
@@ -215,7 +218,7 @@ def test_a_service_that_started_anew_is_asked_with_its_new_token(fresh, queue, r
         assert states(service, row["apns_id"]).count("received") == 1
 
 
-def test_a_row_that_the_database_keeps_as_it_is_holds_up_no_other(fresh, queue, relay):
+def test_a_row_that_cannot_be_updated_delays_no_other(fresh, queue, relay):
     service = fresh().start()
     token = away_device(service).token
     relay.options = ["--topic", TOPIC, *map(str, sending(service, "--lease", "2s"))]
@@ -231,7 +234,7 @@ def test_a_row_that_the_database_keeps_as_it_is_holds_up_no_other(fresh, queue, 
     ids = [row["id"] for row in queue.run("SELECT id FROM push_queue WHERE collapse_id <> 'kept'")]
     assert {row["status"] for row in queue.done(*ids)} == {"sent"}
     assert queue.count("queued") == 1
-    (line,) = eventually(lambda: [line for line in relay.lines if "does not take what became of a row" in line][:1])
+    (line,) = eventually(lambda: [line for line in relay.lines if "cannot write the outcome of a row" in line][:1])
     assert "this row stays" in line
     # Once it may be written, it is, and it was not sent twice.
     queue.run("DROP TRIGGER kept")
@@ -241,7 +244,7 @@ def test_a_row_that_the_database_keeps_as_it_is_holds_up_no_other(fresh, queue, 
     assert states(service, row["apns_id"]).count("received") == 1
 
 
-def test_a_window_of_one_sends_and_rests(fresh, queue, relay):
+def test_a_window_of_one_works(fresh, queue, relay):
     service = fresh().start()
     token = away_device(service).token
     slow = away_device(service).token

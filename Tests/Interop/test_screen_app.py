@@ -1,4 +1,4 @@
-"""An app's own page on the screen: what it hears of the device, what it may do, and who hears nothing."""
+"""An app's own page on the screen: its messages, its rights, and the isolation of other pages."""
 
 import http.server
 import json
@@ -23,7 +23,7 @@ fetch("/heard", { method: "POST", body: '"said"' });
 
 
 class Site:
-    """A site with one page, which reports what it hears."""
+    """A site with one page, which reports the messages that it gets."""
 
     def __init__(self, page):
         self.heard = queue.Queue()
@@ -73,7 +73,7 @@ def open_app(agent, url, **changes):
     agent.show(apps=[app(screen_url=url, state="foreground", **changes)], foreground=TOPIC)
 
 
-def test_an_apps_page_hears_who_the_device_is_and_what_comes(page, agent, site):
+def test_an_apps_page_gets_the_device_and_its_notifications(page, agent, site):
     greedy = site(GREEDY)
     open_app(agent, greedy.url, opened_with={"aps": {"alert": "hi"}})
     first, second = sorted([greedy.next(), greedy.next()], key=str)
@@ -86,14 +86,14 @@ def test_an_apps_page_hears_who_the_device_is_and_what_comes(page, agent, site):
     received = {"apns_id": "2f7ca8f4-0000-4000-8000-000000000001", "payload": {"aps": {"alert": "again"}}}
     open_app(agent, greedy.url, received=received)
     assert greedy.next()["received"] == received
-    # What is nothing new to the app is not said.
+    # A change that does not concern the app is not sent.
     agent.show(muted=True)
     agent.show(languages=["de", "en"])
     assert greedy.next()["languages"] == ["de", "en"]
     assert greedy.heard.empty()
 
 
-def test_a_page_that_took_the_place_of_the_apps_hears_nothing_and_does_nothing(page, agent, site):
+def test_a_page_that_replaced_the_apps_page_gets_nothing(page, agent, site):
     stranger = site(GREEDY)
     own = site(f"<!doctype html><script>location = {json.dumps(stranger.url)}</script>")
     open_app(agent, own.url)

@@ -1,4 +1,4 @@
-"""From `curl` to the screen: what a provider sends is what Chromium shows of a device that runs, and what the user does counts."""
+"""From `curl` to the screen: Chromium shows the notifications of a running device, and the user's actions reach it."""
 
 import json
 import pathlib
@@ -42,7 +42,7 @@ class Phone(Agent):
             [
                 "curl", "--silent", "--show-error", "--include", "--http2", "--cacert", service.ca,
                 "--cert", service.provider_certificate(APP), "-H", "apns-push-type: alert", "--data-binary", f"@{FILES / file}",
-                f"https://localhost:{service.doors['api']}/3/device/{self.device_token}",
+                f"https://localhost:{service.listeners['api']}/3/device/{self.device_token}",
             ],
             capture_output=True, text=True, timeout=30, check=True,
         )
@@ -87,7 +87,7 @@ def screen(phone, chromium):
 
 
 @pytest.mark.parametrize("file, wanted", STEPS, ids=[f"{file.split('-')[1]}-{step['language']}-{step['state']}" for file, step in STEPS])
-def test_the_examples_of_the_guide(phone, shared, screen, file, wanted):
+def test_the_examples_of_the_guide_work(phone, shared, screen, file, wanted):
     page = screen
     phone.act(do="set", languages=[wanted["language"]])
     if wanted["state"] == "locked":
@@ -99,7 +99,7 @@ def test_the_examples_of_the_guide(phone, shared, screen, file, wanted):
     badge = badge_of(page)
     sounds = len(phone.ask("api/device")[1]["sounds"])
     id = phone.push(shared, file)
-    status, record = phone.ask(f"api/saw/{id}?wait=30")
+    status, record = phone.ask(f"api/shown/{id}?wait=30")
     assert status == 200
     if wanted.get("shown") is False:
         assert (record["shown"], record["delivered_to_app"]) == (False, True)
@@ -110,7 +110,7 @@ def test_the_examples_of_the_guide(phone, shared, screen, file, wanted):
         if part in wanted:
             assert card.find_element("css selector", f".card-{part}").text == wanted[part] == record[part]
     if "buttons" in wanted:
-        # Those of Close and View; a category's own are a row above them.
+        # The buttons Close and View; a category's own are a row above them.
         rows = page.all(".banner .deeds")
         assert ([deed.text for deed in rows[-1].find_elements("css selector", ".deed")] if rows else []) == wanted["buttons"]
     if wanted["state"] == "locked":
@@ -136,34 +136,34 @@ def badge_of(page):
     return int(badges[0].text) if badges else 0
 
 
-def test_view_opens_the_app_and_close_does_not(phone, shared, screen):
+def test_view_opens_the_app_but_close_does_not(phone, shared, screen):
     phone.act(do="set", languages=["en"])
     id = phone.push(shared, "example-2-title-body-localised-button.json")
     screen.one(".banner .deed", "Play").click()
     assert '"acme1": "bar"' in screen.one(".payload").text
     screen.gone(".banner")
-    screen.until(lambda: phone.ask(f"api/saw/{id}")[1]["answer"] is not None)
-    assert phone.ask(f"api/saw/{id}")[1]["answer"]["did"] == "opened"
+    screen.until(lambda: phone.ask(f"api/shown/{id}")[1]["response"] is not None)
+    assert phone.ask(f"api/shown/{id}")[1]["response"]["kind"] == "opened"
     screen.gone(".launch-screen")
     screen.one(".home-bar").click()
     screen.one(".home-screen")
     id = phone.push(shared, "example-1-plain-text-and-custom-array.json")
     screen.one(".banner .deed", "Close").click()
     screen.gone(".banner")
-    screen.until(lambda: (phone.ask(f"api/saw/{id}")[1]["answer"] or {}).get("did") == "closed")
+    screen.until(lambda: (phone.ask(f"api/shown/{id}")[1]["response"] or {}).get("kind") == "closed")
 
 
-def test_the_network_is_lost_and_comes_back(phone, shared, screen):
+def test_the_screen_shows_a_network_loss_and_return(phone, shared, screen):
     screen.one("[role=switch]", "Network").click()
     screen.until(lambda: "Connected" != screen.one(".connection .state").text)
     id = phone.push(shared, "example-3-text-badge-sound.json")
-    assert phone.ask(f"api/saw/{id}")[0] == 404
+    assert phone.ask(f"api/shown/{id}")[0] == 404
     screen.one("[role=switch][aria-checked=false]", "Network").click()
     assert screen.one(".banner .card-body").text == "You got your emails."
-    assert phone.ask(f"api/saw/{id}?wait=30")[0] == 200
+    assert phone.ask(f"api/shown/{id}?wait=30")[0] == 200
 
 
-def test_the_bundles_sounds_are_served_and_can_be_played(phone, screen):
+def test_the_sounds_of_a_bundle_are_served_and_playable(phone, screen):
     for name in ("chime.aiff", "bingbong.aiff"):
         found = screen.driver.execute_async_script(
             """
@@ -179,16 +179,16 @@ def test_the_bundles_sounds_are_served_and_can_be_played(phone, screen):
         assert found == ["audio/aiff", 1, 3200]
 
 
-def test_only_the_page_itself_and_programs_may_use_the_device(phone):
+def test_other_origins_cannot_use_the_device(phone):
     assert phone.ask("api/device", {"do": "lock"}, origin="http://example.com")[0] == 403
     assert phone.ask("api/device", {"do": "lock"}, content_type="text/plain")[0] == 415
     assert phone.ask("api/device", host="example.com")[0] == 421
     status, answer = phone.ask("api/device", {"do": "tap", "id": "none"})
     assert status == 409 and answer["error"]
-    assert phone.ask("api/saw/nothing")[0] == 400
+    assert phone.ask("api/shown/nothing")[0] == 400
 
 
-def test_the_events_come_to_curl_and_end_with_the_agent(shared, tmp_path):
+def test_curl_gets_events_until_the_agent_stops(shared, tmp_path):
     phone = Phone(shared, tmp_path / "device", shared.device("short-lived")[0]).start()
     watcher = subprocess.Popen(["curl", "-sN", f"{phone.url}api/events"], stdout=subprocess.PIPE, text=True)
     assert watcher.stdout.readline() == "event: device\n"
@@ -198,10 +198,10 @@ def test_the_events_come_to_curl_and_end_with_the_agent(shared, tmp_path):
     assert watcher.wait(timeout=20) == 0
 
 
-def test_a_screen_that_cannot_be_opened_says_why(phone, shared, tmp_path):
+def test_a_failure_to_open_the_screen_is_explained(phone, shared, tmp_path):
     taken = phone.url.rstrip("/").rsplit(":", 1)[1]
     common = ["agent", "run", "--identity", shared.device("second")[0], "--ca", shared.ca, "--app", APP,
-              "--service", f"127.0.0.1:{shared.doors['device']}"]
+              "--service", f"127.0.0.1:{shared.listeners['device']}"]
     for options, words in (
         (["--screen", taken], "is in use by another program"),
         (["--screen", "0", "--screen-host", "192.0.2.1"], "choose another --screen-host"),
@@ -209,4 +209,4 @@ def test_a_screen_that_cannot_be_opened_says_why(phone, shared, tmp_path):
         failed = herald(*common, *options, check=False)
         assert failed.returncode == 1 and words in failed.stderr, failed.stderr
     wrong = herald(*common, "--screen", "70000", check=False)
-    assert wrong.returncode == 64 and "--screen must be a port" in wrong.stderr
+    assert wrong.returncode == 64 and "--screen is a port" in wrong.stderr

@@ -1,4 +1,4 @@
-"""The page of a device's screen in Chromium, on a made-up device: what is shown, what buttons do, and for whom it works."""
+"""The page of a device's screen in Chromium, on a simulated device: its content, buttons and languages."""
 
 import re
 import time
@@ -75,7 +75,7 @@ def test_the_locked_screen_has_the_time_and_a_slider(page, agent):
     assert page.all(".banner") == [] and page.all(".home-screen") == []
 
 
-def test_what_is_replaced_changes_in_place(page, agent):
+def test_a_replaced_notification_changes_in_place(page, agent):
     agent.show(locked=True, notifications=[notification(id="n2", body="second"), notification(body="first", thread="a")])
     page.until(lambda: len(page.all(".card")) == 2)
     first = page.one("[data-id='n1']")
@@ -89,7 +89,7 @@ def test_what_is_replaced_changes_in_place(page, agent):
     assert [card.get_attribute("data-id") for card in page.all(".card")] == ["n1", "n2"]
 
 
-def test_threads_are_together_newest_first(page, agent):
+def test_notifications_of_a_thread_are_grouped_newest_first(page, agent):
     shown = [notification(id=f"n{number}", thread=thread, body=f"{thread} {number}")
              for number, thread in ((5, "lena"), (4, None), (3, "lena"), (2, "lena"), (1, None))]
     agent.show(locked=True, notifications=shown)
@@ -102,7 +102,7 @@ def test_threads_are_together_newest_first(page, agent):
     assert more.get_attribute("aria-expanded") == "true"
 
 
-def test_interruption_levels_are_told_apart_in_words(page, agent):
+def test_interruption_levels_are_labelled(page, agent):
     levels = ["passive", "active", "time-sensitive", "critical"]
     agent.show(locked=True, notifications=[notification(id=level, thread=level, interruption=level) for level in levels])
     page.until(lambda: len(page.all(".card")) == 4)
@@ -150,12 +150,12 @@ def test_a_question_is_answered_for_each_kind(page, agent):
     assert agent.done() == {"do": "permit", "topic": "com.example.pushchat", "allow": ["alert", "sound"]}
     page.one(".question .deed", "Don’t allow").click()
     assert agent.done() == {"do": "permit", "topic": "com.example.pushchat", "allow": []}
-    # What lies below cannot be reached until it is answered or put off.
+    # The page below is inert until the question is answered or postponed.
     assert page.run("return document.querySelector('.under').inert")
     page.press(Keys.ESCAPE)
     page.gone(".question")
     page.one("summary").click()
-    page.one(".small", "Answer its question").click()
+    page.one(".small", "Answer its request").click()
     page.one(".question")
     agent.show(apps=[app(permission=None, wants=["sound"])])
     page.until(lambda: [label.text for label in page.all(".question label")] == ["Sounds"])
@@ -183,7 +183,7 @@ def test_switches(page, agent, name, before, words, deed):
     page.until(lambda: switch.get_attribute("aria-checked") == str(not before).lower())
 
 
-def test_the_language_is_chosen_and_the_clock_speaks_it(page, agent):
+def test_the_clock_follows_the_chosen_language(page, agent):
     agent.show(locked=True, time=1_700_000_000)
     page.one("#language").send_keys("French")
     assert agent.done() == {"do": "set", "languages": ["fr", "en"]}
@@ -221,7 +221,7 @@ def test_apps_have_icons_badges_and_switches_of_their_own(page, agent):
     page.one(".app-list .reason", "the topic is not allowed")
 
 
-def test_an_open_app_shows_what_it_was_opened_with(page, agent):
+def test_an_open_app_shows_its_notification(page, agent):
     payload = {"aps": {"alert": "Hi"}, "acme": ["bang", "whiz"]}
     page.run("""
         window.launched = [];
@@ -252,7 +252,7 @@ def test_an_app_opens_with_its_launch_image(page, agent):
     page.gone(".launch-screen")
 
 
-def test_an_apps_own_page_is_framed_and_kept_in(page, agent):
+def test_an_apps_own_page_is_framed_and_sandboxed(page, agent):
     agent.show(apps=[app(screen_url=f"{agent.url}assets/herald.svg")], foreground="com.example.pushchat")
     frame = page.one(".app-frame")
     assert "allow-top-navigation" not in frame.get_attribute("sandbox")
@@ -286,10 +286,10 @@ def test_live_activities(page, agent):
     page.until(lambda: len(page.all(".activity")) == 2)
     first, second = (card.text for card in page.all(".activity"))
     assert all(words in first for words in ("Outdated", "Line 3", "minutes\n4", "line\n3", "outdated since"))
-    assert "Ended" in second and "goes at" in second
+    assert "Ended" in second and "removed at" in second
 
 
-def test_the_connection_is_told_with_a_countdown(page, agent):
+def test_the_connection_state_is_shown_with_a_countdown(page, agent):
     agent.show(connection={"state": "offline", "reason": "the service closed the connection", "retry_in": 30})
     state = page.one(".connection")
     page.until(lambda: "Not connected" in state.text)
@@ -304,7 +304,7 @@ def test_the_connection_is_told_with_a_countdown(page, agent):
     page.one(".sign[aria-label='Not connected to the service']")
 
 
-def test_the_agent_goes_and_comes_back(chromium, agent):
+def test_the_page_survives_a_restart_of_the_agent(chromium, agent):
     page = chromium.open(agent.url)
     agent.stop()
     assert "The agent does not answer." in page.one(".lost").text
@@ -318,7 +318,7 @@ def test_the_agent_goes_and_comes_back(chromium, agent):
     page.complaints()
 
 
-def test_what_the_agent_refuses_is_told(chromium, agent):
+def test_a_refusal_of_the_agent_is_shown(chromium, agent):
     page = chromium.open(agent.url)
     agent.refusal = "there is no notification n1 <any more>"
     page.one(".app").click()

@@ -110,7 +110,7 @@ def test_a_hundred_notifications_of_four_kilobytes(page, agent):
     assert page.one("[data-id='n7'] .card-body").text.strip() == LONG.strip()
 
 
-def test_what_is_new_is_read_out(page, agent):
+def test_new_notifications_are_announced(page, agent):
     agent.show(notifications=[notification(title="Lena", body="Hi!", language="de")], banner="n1")
     page.until(lambda: page.one("#polite").get_property("textContent") == "PushChat. Lena. Hi!")
     assert page.one("#polite p").get_attribute("lang") == "de"
@@ -133,7 +133,7 @@ def test_the_page_has_landmarks_and_one_heading(page, agent):
     assert page.run("return document.documentElement.lang") == "en"
 
 
-def test_everything_is_reached_by_keyboard_with_a_focus_that_is_seen(page, agent):
+def test_everything_is_reachable_by_keyboard_with_visible_focus(page, agent):
     agent.show(**{**FULL, "apps": [app()], "banner": "n1"})
     page.one(".banner")
     wanted = page.run(
@@ -161,7 +161,7 @@ def test_everything_is_reached_by_keyboard_with_a_focus_that_is_seen(page, agent
     assert unseen == []
 
 
-def test_escape_closes_what_lies_over_the_rest(page, agent):
+def test_escape_closes_overlays(page, agent):
     agent.show(notifications=[notification()], banner="n1")
     page.one(".banner .deed", "View").send_keys(Keys.ESCAPE)
     assert agent.done() == {"do": "close", "id": "n1"}
@@ -171,7 +171,7 @@ def test_escape_closes_what_lies_over_the_rest(page, agent):
     assert page.run("return document.activeElement.id") == "screen"
 
 
-def test_motion_only_where_it_is_wanted(chromium, agent):
+def test_motion_follows_the_users_preference(chromium, agent):
     agent.show(notifications=[notification()], banner="n1")
     name = "return getComputedStyle(document.querySelector('.banner')).animationName"
     page = chromium.open(agent.url, reduced_motion=True)
@@ -182,11 +182,11 @@ def test_motion_only_where_it_is_wanted(chromium, agent):
     assert page.run(name) == "drop"
 
 
-def heard(**changes):
+def played(**changes):
     return {"id": "s1", "topic": "com.example.pushchat", "name": "default", "critical": False, "volume": None, "time": time.time(), **changes}
 
 
-# What is played ends in an audio context, of which nothing is heard here: what it is given to play is on record.
+# Sounds end in an audio context, and nothing is heard here. The test records the context's input.
 RECORD = """
 window.played = [];
 const start = AudioBufferSourceNode.prototype.start;
@@ -199,34 +199,34 @@ OscillatorNode.prototype.start = function () { played.push(["tone", this.frequen
 """
 
 
-def test_sounds_are_played_once_asked_for_and_always_written(page, agent):
+def test_sounds_are_played_once_enabled_and_always_written(page, agent):
     page.run(RECORD)
     agent.files["/api/apps/com.example.pushchat/sounds/chime.aiff"] = aiff([0, 1000, -1000, 0] * 500)
-    agent.show(sounds=[heard(name="chime.aiff")])
+    agent.show(sounds=[played(name="chime.aiff")])
     assert page.one(".ringing").text == "chime.aiff"
     page.one(".lines bdi", "chime.aiff")
     assert page.run("return played") == []
     page.one(".sound-off button", "Turn sound on").click()
     page.until(lambda: page.one("[role=switch]", "Sound in this browser").get_attribute("aria-checked") == "true")
-    agent.show(sounds=[heard(name="chime.aiff"), heard(id="s2", name="chime.aiff", critical=True, volume=0.4)])
+    agent.show(sounds=[played(name="chime.aiff"), played(id="s2", name="chime.aiff", critical=True, volume=0.4)])
     page.until(lambda: page.run("return played") == [["file", 22050, 1, 2000]])
     assert "critical, volume 0.4" in page.one(".history .lines").text
-    agent.show(sounds=[heard(id="s2"), heard(id="s3")])
+    agent.show(sounds=[played(id="s2"), played(id="s3")])
     page.until(lambda: page.run("return played.slice(1)") == [["tone", 660], ["tone", 990]])
     # Two of them were there before: each is played once.
-    agent.show(sounds=[heard(id="s3")], muted=True)
+    agent.show(sounds=[played(id="s3")], muted=True)
     page.one("[role=switch][aria-checked=true]", "Mute")
     assert len(page.run("return played")) == 3
     page.one("[role=switch]", "Sound in this browser").click()
     page.one(".sound-off")
 
 
-def test_a_sound_that_is_not_there_is_the_default_one(chromium, agent):
+def test_a_missing_sound_is_the_default(chromium, agent):
     page = chromium.open(agent.url)
     page.run(RECORD)
     page.one(".sound-off button").click()
     page.gone(".sound-off")
-    agent.show(sounds=[heard(name="none.caf")])
+    agent.show(sounds=[played(name="none.caf")])
     page.until(lambda: page.run("return played") == [["tone", 660], ["tone", 990]])
     page.complaints()
 
@@ -246,7 +246,7 @@ def test_sound_files_are_read(page, name, file, rate, values):
 
 
 @pytest.mark.parametrize("file", [b"", b"FORM", b"caff" + b"\xff" * 40, b"RIFF" + b"\0" * 60, b"\x89PNG" + b"\0" * 50, aiff([])])
-def test_what_is_no_sound_is_none(page, file):
+def test_an_invalid_sound_file_is_refused(page, file):
     assert decode(page, file) is None
 
 

@@ -12,13 +12,13 @@ from service import eventually
 DAY = 86_400
 
 
-def shown(service, door):
-    """The certificate that a door shows."""
-    pem = ssl.get_server_certificate(("127.0.0.1", service.doors[door]))
+def shown(service, listener):
+    """The certificate that a listener shows."""
+    pem = ssl.get_server_certificate(("127.0.0.1", service.listeners[listener]))
     return x509.load_pem_x509_certificate(pem.encode())
 
 
-def test_it_is_exchanged_while_running_and_no_connection_ends(fresh, enroll):
+def test_the_certificate_is_renewed_without_ending_connections(fresh, enroll):
     service = fresh("--clock", "adjustable").start()
     key = service.provider_key()
     phone = enroll(service)
@@ -43,18 +43,18 @@ def test_it_is_exchanged_while_running_and_no_connection_ends(fresh, enroll):
     with Provider(service, key=key) as provider:
         provider.ping()
     assert phone.stay().connack.session_present
-    assert any("certificate was exchanged" in line for line in service.lines)
-    assert sum("certificate was exchanged" in line for line in service.lines) == 1
+    eventually(lambda: any("certificate was renewed" in line for line in service.lines), what="the log")
+    assert sum("certificate was renewed" in line for line in service.lines) == 1
 
 
-def test_one_that_the_user_brought_is_left_alone(fresh, tmp_path):
+def test_a_certificate_of_the_user_is_left_alone(fresh, tmp_path):
     service = fresh("--clock", "adjustable").start()
     other = fresh().start()
     # Another service's certificate is as good as any of the user's own.
     (service.data / "trust" / "server.pem").write_bytes((other.data / "trust" / "server.pem").read_bytes())
     own = eventually(lambda: (now := shown(service, "api")) == shown(other, "api") and now)
     advance(service, 800 * DAY)
-    eventually(lambda: any("is your own and ends soon" in line for line in service.lines))
+    eventually(lambda: any("is your own and expires soon" in line for line in service.lines))
     assert shown(service, "api") == own
 
 

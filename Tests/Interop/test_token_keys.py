@@ -28,7 +28,7 @@ def provider(service):
         yield connection
 
 
-def test_a_rotation_from_its_beginning_to_its_end(service, enroll, provider):
+def test_a_rotation_from_start_to_end(service, enroll, provider):
     (key,) = command(service, "keys")
     assert (key["id"], key["newest"], key["retired"], key["opened"]) == (1, True, None, 0)
     phone = enroll(service)
@@ -40,7 +40,7 @@ def test_a_rotation_from_its_beginning_to_its_end(service, enroll, provider):
     rotated = command(service, "rotate")
     assert (rotated["id"], rotated["newest"]) == (2, True)
     assert provider.push(old).status == 200
-    # The device is told while it stays connected, and once.
+    # A connected device gets its new token once.
     new = link.token()
     assert new != old
     link.notification()
@@ -60,8 +60,8 @@ def test_a_rotation_from_its_beginning_to_its_end(service, enroll, provider):
     assert [key["opened"] for key in command(service, "keys")] == [None, 2]
 
 
-def test_what_cannot_be_retired(service):
-    assert "mints" in one_line(herald("token", "retire", "1", "--data", service.data, check=False))
+def test_keys_in_use_cannot_be_retired(service):
+    assert "makes new tokens" in one_line(herald("token", "retire", "1", "--data", service.data, check=False))
     assert "no token key 7" in one_line(herald("token", "retire", "7", "--data", service.data, check=False))
     command(service, "rotate")
     command(service, "retire", "1")
@@ -84,7 +84,7 @@ def test_without_a_service_nothing_is_counted(service, enroll):
 
 
 @pytest.mark.parametrize("version", [5, 4], ids=["5.0", "3.1.1"])
-def test_a_device_that_resumes_its_session_is_told_after_connack(service, enroll, version):
+def test_a_resumed_session_gets_its_new_token_after_connack(service, enroll, version):
     phone = enroll(service)
     link = phone.stay(version)
     old = link.register(TOPIC)
@@ -117,7 +117,7 @@ def test_a_device_that_resumes_its_session_is_told_after_connack(service, enroll
     link.settled()
 
 
-def test_a_device_that_is_killed_off_with_its_service_is_told_all_the_same(service, enroll):
+def test_a_device_gets_its_new_token_after_a_kill_of_the_service(service, enroll):
     phone = enroll(service)
     phone.stay().register()
     command(service, "rotate")
@@ -129,7 +129,7 @@ def test_a_device_that_is_killed_off_with_its_service_is_told_all_the_same(servi
     link.settled()
 
 
-def test_a_device_that_presents_a_token_of_an_older_key_is_told_the_new_one(service, enroll):
+def test_a_device_that_presents_an_old_token_gets_the_new_one(service, enroll):
     phone, tablet = enroll(service), enroll(service)
     link = phone.connect()
     old = link.register()
@@ -148,7 +148,7 @@ def test_a_device_that_presents_a_token_of_an_older_key_is_told_the_new_one(serv
     # Also on SUBSCRIBE, for an app subscribed to before.
     link.subscribe(f"apps/{SECOND}", properties=(user("token", old),))
     assert link.token() == new
-    # Who has no filter for it is not turned away.
+    # A connection without a filter for the app is accepted.
     other = phone.connect(clean=True)
     other.subscribe(f"apps/{TOPIC}", properties=(user("token", old),))
     assert other.publish(f"apps/{TOPIC}/token", old.encode()).reason == Reason.SUCCESS
@@ -156,7 +156,7 @@ def test_a_device_that_presents_a_token_of_an_older_key_is_told_the_new_one(serv
 
 
 @pytest.mark.parametrize("version", [5, 4], ids=["5.0", "3.1.1"])
-def test_what_a_connected_device_was_told_it_is_not_told_again(service, enroll, version):
+def test_a_device_gets_its_new_token_once(service, enroll, version):
     phone = enroll(service)
     link = phone.stay(version)
     old = link.register(TOPIC, SECOND)
@@ -177,7 +177,7 @@ def test_what_a_connected_device_was_told_it_is_not_told_again(service, enroll, 
     link.settled()
 
 
-def test_every_app_of_every_connected_device_is_told(service, enroll):
+def test_every_app_of_every_connected_device_gets_its_new_token(service, enroll):
     link = enroll(service).connect()
     old = link.register(*[f"com.example.app{number}" for number in range(50)])
     others = [enroll(service).connect() for _ in range(4)]
@@ -199,7 +199,7 @@ def agent(service, tmp_path):
     agent.close()
 
 
-def test_an_agent_that_stays_connected_through_a_rotation_is_reachable_all_the_time(service, provider, agent):
+def test_a_connected_agent_stays_reachable_during_a_rotation(service, provider, agent):
     old = agent.token(TOPIC)
     command(service, "rotate")
     new = agent.token(TOPIC)
@@ -211,7 +211,7 @@ def test_an_agent_that_stays_connected_through_a_rotation_is_reachable_all_the_t
     assert not [line for line in agent.passed if line["event"] == "disconnected"]
 
 
-def test_an_agent_that_was_away_all_through_a_rotation_comes_back_and_gets_its_token(service, provider, agent):
+def test_an_agent_absent_during_a_rotation_gets_its_token_later(service, provider, agent):
     old = agent.token(TOPIC)
     agent.stop()
     command(service, "rotate")

@@ -1,9 +1,14 @@
-"""Revocation lists of an authority whose key is elsewhere: in force, replaced, missing, overdue, forged; both doors."""
+"""Revocation lists of an authority whose key is elsewhere: in force, replaced, missing, overdue, forged; providers and devices."""
 
 import contextlib
 import datetime
+import http.client
+import itertools
 import json
+import os
 import re
+import resource
+import socket
 import ssl
 import subprocess
 import urllib.request
@@ -25,7 +30,7 @@ NOBODY = "0" * 64
 
 
 class Peers:
-    """The peers of one door, and their authority, whose key is not in the service's folder."""
+    """The peers of one listener, and their authority, whose key is not in the service's folder."""
 
     def __init__(self, service, kind):
         self.service = service
@@ -39,7 +44,9 @@ class Peers:
         text = path.read_text()
         path.write_text(text[: re.search(r"-----BEGIN [A-Z ]*KEY", text).start()])
 
-    def publish(self, *revoked, until=24 * HOUR, authority=None, number=None, encoding=serialization.Encoding.PEM):
+    def publish(
+        self, *revoked, until=24 * HOUR, authority=None, number=None, encoding=serialization.Encoding.PEM, mode=0o644
+    ):
         """Puts a list in place, as a tool of the authority would: by rename."""
         self.number += 1
         now = datetime.datetime.now(datetime.UTC)
@@ -57,12 +64,13 @@ class Peers:
             )
         new = self.list.with_suffix(".new")
         new.write_bytes(builder.sign((authority or self.authority).key, hashes.SHA256()).public_bytes(encoding))
+        new.chmod(mode)
         new.rename(self.list)
 
     def peer(self):
         return self.made.pop()
 
-    def gets_in(self, peer):
+    def is_accepted(self, peer):
         try:
             with contextlib.closing(self.connect(peer)):
                 return True
@@ -70,11 +78,11 @@ class Peers:
             return False
 
     def admits(self, peer):
-        """Waits until the service, which looks at its folder every second, lets a peer in."""
-        eventually(lambda: self.gets_in(peer), what="admission")
+        """Waits until the service, which reads its folder every second, accepts a peer."""
+        eventually(lambda: self.is_accepted(peer), what="admission")
 
     def refuses(self, peer):
-        eventually(lambda: not self.gets_in(peer), what="the refusal")
+        eventually(lambda: not self.is_accepted(peer), what="the refusal")
 
 
 class Providers(Peers):
@@ -110,7 +118,7 @@ class Devices(Peers):
         (name,) = x509.load_pem_x509_certificate(peer.read_bytes()).extensions.get_extension_for_class(
             x509.SubjectAlternativeName
         ).value
-        wire = mqtt_wire.Wire(self.service.doors["device"], mqtt_wire.tls_context(self.service.ca, peer))
+        wire = mqtt_wire.Wire(self.service.listeners["device"], mqtt_wire.tls_context(self.service.ca, peer))
         try:
             wire.send(mqtt.connect(name.value.removeprefix("urn:herald:device:")))
             connack = wire.read()
@@ -133,7 +141,7 @@ class Devices(Peers):
 
 @pytest.fixture(params=["provider", "device"])
 def peers(request, tmp_path):
-    """Peers of one door of a service that has not been started; their list is the service's own, and is gone."""
+    """Peers of one listener of a service that has not been started; their list is the service's own, and is gone."""
     service = Service(tmp_path / "data")
     herald("init", "--data", service.data)
     found = (Providers if request.param == "provider" else Devices)(service, request.param)
@@ -149,18 +157,51 @@ def logged(service, text):
 def metric(service, name, kind):
     token = (service.data / "run" / "admin.token").read_text().strip()
     request = urllib.request.Request(
-        f"http://127.0.0.1:{service.doors['console']}/metrics", headers={"authorization": f"Bearer {token}"}
+        f"http://127.0.0.1:{service.listeners['console']}/metrics", headers={"authorization": f"Bearer {token}"}
     )
     with urllib.request.urlopen(request, timeout=10) as answer:
         text = answer.read().decode()
-    return float(re.search(rf'^{name}{{peers="{kind}"}} (\S+)$', text, re.M)[1])
+    label = f'{{peers="{kind}"}}' if kind else ""
+    return float(re.search(rf"^{name}{label} (\S+)$", text, re.M)[1])
 
 
-def test_without_a_list_nobody_gets_in_until_there_is_one(peers):
+def health(service):
+    with urllib.request.urlopen(f"http://127.0.0.1:{service.listeners['console']}/health", timeout=10) as answer:
+        return json.load(answer)
+
+
+class Control(http.client.HTTPConnection):
+    """A connection to the control socket, which stays open."""
+
+    def __init__(self, service):
+        super().__init__("localhost", timeout=30)
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(str(service.data / "run" / "control.sock"))
+
+    def reload(self):
+        self.request("POST", "/v1/trust/reload")
+        answer = self.getresponse()
+        return answer.status, answer.read().decode()
+
+
+@contextlib.contextmanager
+def without_descriptors(service):
+    """For this time the service can open nothing more."""
+    used = {int(name) for name in os.listdir(f"/proc/{service.pid}/fd")}
+    free = next(number for number in itertools.count() if number not in used)
+    before = resource.prlimit(service.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(service.pid, resource.RLIMIT_NOFILE, (free, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(service.pid, resource.RLIMIT_NOFILE, before)
+
+
+def test_peers_are_refused_until_there_is_a_list(peers):
     peers.service.start()
     peer = peers.peer()
-    assert not peers.gets_in(peer)
-    eventually(lambda: logged(peers.service, "there is no revocation list: nobody"), what="the line in the log")
+    assert not peers.is_accepted(peer)
+    eventually(lambda: logged(peers.service, "there is no revocation list: connections of these peers are refused"), what="the line in the log")
     assert metric(peers.service, "herald_revocation_list_current", peers.kind) == 0
     peers.publish()
     peers.admits(peer)
@@ -168,18 +209,18 @@ def test_without_a_list_nobody_gets_in_until_there_is_one(peers):
     assert metric(peers.service, "herald_revocation_list_current", peers.kind) == 1
 
 
-def test_a_setting_lets_peers_in_where_there_is_no_list(peers):
+def test_a_setting_accepts_peers_without_a_list(peers):
     peers.service.start("--revocation-lists", "optional")
     peer = peers.peer()
-    assert peers.gets_in(peer)
-    eventually(lambda: logged(peers.service, "nobody of these peers counts as revoked"), what="the line in the log")
-    # One that appears counts.
+    assert peers.is_accepted(peer)
+    eventually(lambda: logged(peers.service, "no peer of this kind counts as revoked"), what="the line in the log")
+    # A new list counts.
     peers.publish(peer)
     peers.refuses(peer)
 
 
 @pytest.mark.parametrize("encoding", [serialization.Encoding.PEM, serialization.Encoding.DER], ids=["PEM", "DER"])
-def test_a_new_list_ends_the_revoked_and_nobody_else(peers, encoding):
+def test_a_new_list_disconnects_only_revoked_peers(peers, encoding):
     peers.publish(encoding=encoding)
     peers.service.start()
     revoked, healthy = peers.peer(), peers.peer()
@@ -188,16 +229,16 @@ def test_a_new_list_ends_the_revoked_and_nobody_else(peers, encoding):
         peers.ends(first)
         peers.works(second)
     peers.refuses(revoked)
-    assert peers.gets_in(healthy)
+    assert peers.is_accepted(healthy)
 
 
-def test_an_overdue_list_lets_nobody_new_in(peers):
+def test_an_overdue_list_refuses_new_connections(peers):
     peers.publish(until=HOUR)
     peers.service.start("--clock", "adjustable")
     peer = peers.peer()
     with contextlib.closing(peers.connect(peer)) as connection:
         advance(peers.service, 2 * HOUR)
-        assert not peers.gets_in(peer)
+        assert not peers.is_accepted(peer)
         peers.works(connection)
         eventually(lambda: logged(peers.service, "the revocation list is overdue"), what="the line in the log")
         assert metric(peers.service, "herald_revocation_list_seconds_left", peers.kind) < -HOUR / 2
@@ -212,40 +253,97 @@ def test_a_grace_keeps_an_overdue_list_in_force(peers):
     peers.service.start("--clock", "adjustable", "--revocation-grace", "3h")
     peer = peers.peer()
     advance(peers.service, 3 * HOUR)
-    assert peers.gets_in(peer)
+    assert peers.is_accepted(peer)
     advance(peers.service, 2 * HOUR)
-    assert not peers.gets_in(peer)
+    assert not peers.is_accepted(peer)
 
 
 @pytest.mark.parametrize("fault", ["signature", "older", "nonsense", "gone"])
-def test_a_list_that_is_none_leaves_the_one_in_force(peers, fault):
+def test_an_invalid_list_leaves_the_old_one_in_force(peers, fault):
     revoked, healthy = peers.peer(), peers.peer()
     peers.publish(revoked)
     peers.service.start()
-    assert not peers.gets_in(revoked)
+    assert not peers.is_accepted(revoked)
     with contextlib.closing(peers.connect(healthy)) as connection:
         match fault:
             case "signature":
-                peers.publish(authority=Authority.strange(peers.authority.certificate.subject))
+                peers.publish(authority=Authority.foreign(peers.authority.certificate.subject))
                 complaint = "its signature is wrong"
             case "older":
                 peers.publish(number=peers.number - 1)
-                complaint = "is older than the list in force"
+                complaint = "is older than the list in memory"
             case "nonsense":
                 peers.list.write_bytes(b"nonsense")
-                complaint = "is no revocation list"
+                complaint = "is not a revocation list"
             case "gone":
                 peers.list.unlink()
                 complaint = None
         if complaint:
             eventually(lambda: logged(peers.service, complaint), what="the line in the log")
         else:
-            # What follows is read after it: a key that comes by the same look at the folder.
+            # The service reads the folder once: it sees the key after the list.
             herald("provider", "key", "--data", peers.service.data, "--team", "TEAM123456", "--out",
                    peers.service.data.parent)
-        assert not peers.gets_in(revoked)
+        assert not peers.is_accepted(revoked)
         peers.works(connection)
-    assert peers.gets_in(healthy)
+    assert peers.is_accepted(healthy)
+
+
+def test_a_list_that_others_may_write_counts_once_its_mode_is_mended(peers):
+    """The operator does what the log says, and nothing else."""
+    peers.publish()
+    service = peers.service.start()
+    revoked = peers.peer()
+    with contextlib.closing(peers.connect(revoked)) as connection:
+        peers.publish(revoked, mode=0o664)
+        eventually(lambda: logged(service, f"chmod 644 {peers.list}"), what="the line in the log")
+        assert metric(service, "herald_trust_reload_failed", None) == 1
+        (warning,) = health(service)["warnings"]
+        assert "trust could not be reloaded since" in warning and str(peers.list) in warning
+        peers.works(connection)
+        peers.list.chmod(0o644)
+        peers.ends(connection)
+    assert not peers.is_accepted(revoked)
+    eventually(lambda: metric(service, "herald_trust_reload_failed", None) == 0, what="the end of the warning")
+    assert "warnings" not in health(service)
+    assert sum(f"chmod 644 {peers.list}" in line for line in service.lines) == 1
+
+
+def test_a_list_that_came_while_no_file_could_be_opened_counts_as_soon_as_one_can(peers):
+    """Descriptors may run out because of the very peer that is revoked."""
+    peers.publish()
+    service = peers.service.start()
+    revoked = peers.peer()
+    with contextlib.closing(peers.connect(revoked)) as connection, contextlib.closing(Control(service)) as control:
+        assert control.reload()[0] == 200
+        with without_descriptors(service):
+            peers.publish(revoked)
+            eventually(lambda: logged(service, f"cannot read {peers.list}: Too many open files"), what="the failure")
+            for _ in range(2):
+                status, words = control.reload()
+                assert status >= 400 and "Too many open files" in words
+        peers.ends(connection)
+        assert control.reload()[0] == 200
+    assert not peers.is_accepted(revoked)
+
+
+def test_a_command_says_that_the_service_does_not_know_of_its_revocation(fresh):
+    service = fresh().start()
+    names = [service.device()[1] for _ in range(2)]
+    keys = service.data / "trust" / "token.keys"
+    whole = keys.read_bytes()
+    keys.write_bytes(b"nonsense")
+    # The second time too: the last attempt at a file has failed.
+    for name in names:
+        result = herald("device", "revoke", "--data", service.data, name, check=False)
+        assert result.returncode != 0
+        assert "revoked, but the running service does not know it yet" in result.stderr
+        assert "token keys is damaged" in result.stderr
+    listed = json.loads(herald("device", "list", "--data", service.data, "--json").stdout)
+    assert all(entry["revoked"] for entry in listed if entry["id"] in names)
+    keys.write_bytes(whole)
+    eventually(lambda: "warnings" not in health(service), what="the end of the warning")
+    herald("device", "revoke", "--data", service.data, service.device()[1])
 
 
 @pytest.mark.parametrize("tls", ["-tls1_2", "-tls1_3"])
@@ -254,9 +352,9 @@ def test_openssl_cannot_resume_the_session_of_a_revoked_provider(shared, tls, tm
     ticket, pem = tmp_path / "session.pem", shared.provider_certificate()
 
     def s_client(*options):
-        """What the service says first: SETTINGS, and for the refused GOAWAY as well."""
+        """The service's first frames: SETTINGS, and GOAWAY for a refused client."""
         command = [
-            "openssl", "s_client", "-connect", f"127.0.0.1:{shared.doors['api']}", "-servername", "localhost",
+            "openssl", "s_client", "-connect", f"127.0.0.1:{shared.listeners['api']}", "-servername", "localhost",
             "-alpn", "h2", "-CAfile", str(shared.ca), "-cert", str(pem), "-key", str(pem), tls, "-ign_eof", *options,
         ]
         preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")

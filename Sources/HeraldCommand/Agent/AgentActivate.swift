@@ -3,43 +3,44 @@ import Foundation
 import HeraldDevice
 import HeraldModel
 
-/// `herald agent activate`: becomes a device of a service, with an invitation code.
+/// `herald agent activate`: makes this machine a device of a service, with an invitation code.
 struct AgentActivate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "activate",
-        abstract: "Become a device of a service, with a code of `herald device invite`.",
+        abstract: "Make this machine a device of a service, with a code of `herald device invite`.",
         discussion: """
-            The device makes its own key, which never leaves its folder. The code says which
-            service is the right one: another one is told nothing. Service, code and folder
-            may also be keys of a YAML file (--config) or environment variables, so that a
-            code need not be typed where others see it: HERALD_CODE.
+            The device creates its own key, which never leaves its folder. The code identifies the service: \
+            nothing is sent to any other server.
+
+            Service, code and folder may also be keys of a YAML file (--config) or environment variables. \
+            With HERALD_CODE, others cannot see the code in the list of processes.
 
             Example:
-              herald agent activate --service https://push.example.com:2191 \\
-                --code QE370-66QYX-63696-B4MHP-SADJC-4R4MC-5BDH6-DN6NJ-2KPYP
+              export HERALD_CODE=QE370-66QYX-63696-B4MHP-SADJC-4R4MC-5BDH6-DN6NJ-2KPYP
+              herald agent activate --service https://push.example.com:2191
             """
     )
 
-    @Option(help: ArgumentHelp("The service's activation door.", valueName: "url"))
+    @Option(help: ArgumentHelp("The service's activation listener.", valueName: "url"))
     var service: String?
 
     @Option(help: ArgumentHelp("The invitation code.", valueName: "code"))
     var code: String?
 
-    @OptionGroup var place: AgentFolderOptions
+    @OptionGroup var options: AgentFolderOptions
 
     @Option(
         help: ArgumentHelp(
-            "What people call the device, if the invitation does not say. (default: this machine's name)",
+            "The device's name, if the invitation has none. (default: this machine's name)",
             valueName: "text"
         )
     )
     var name: String?
 
-    @Option(help: ArgumentHelp("The port where devices connect. (default: what the service says)", valueName: "port"))
+    @Option(help: ArgumentHelp("The service's device port. (default: the service names it)", valueName: "port"))
     var devicePort: Int?
 
-    @Flag(help: "Lose the identity that is in the folder, if there is one. Apps and settings stay.")
+    @Flag(help: "Replace an identity in the folder. Apps and settings stay.")
     var replace = false
 
     @Flag(help: "Print JSON.")
@@ -52,21 +53,21 @@ struct AgentActivate: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let settings = try place.settings()
+        let settings = try options.settings()
         guard let service = try service ?? settings.text(.service) else {
             throw ValidationError("Missing expected argument '--service <url>'")
         }
         guard let code = try code ?? settings.text(.code) else {
             throw ValidationError("Missing expected argument '--code <code>'")
         }
-        let folder = try place.folder(settings)
+        let folder = try options.folder(settings)
         do {
             var activation = DeviceActivation(service: try ServiceAddress(service), folder: folder)
             activation.name = name
             activation.devicePort = devicePort
             activation.replaces = replace
             let credential = try await activation.activate(code: code)
-            try tell(credential, folder)
+            try report(credential, folder)
         } catch let error as EnrollmentError {
             throw CommandError(error)
         } catch let error as DeviceError {
@@ -74,11 +75,11 @@ struct AgentActivate: AsyncParsableCommand {
         }
     }
 
-    private func tell(_ credential: DeviceCredential, _ folder: DeviceFolder) throws {
+    private func report(_ credential: DeviceCredential, _ folder: DeviceFolder) throws {
         let service = try folder.service()
         let connection = HostPort(host: service.host, port: service.port).description
         if json {
-            return try Terminal.sayJSON(AgentReceipt(id: credential.id.name, service: connection, folder: folder))
+            return try Terminal.sayJSON(ActivationReport(id: credential.id.name, service: connection, folder: folder))
         }
         Terminal.say("device   \(credential.id)")
         Terminal.say("service  \(connection)")
@@ -87,35 +88,37 @@ struct AgentActivate: AsyncParsableCommand {
     }
 }
 
-/// `herald agent renew`: gets the next certificate now.
+/// `herald agent renew`: renews the certificate now.
 struct AgentRenew: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "renew",
-        abstract: "Get the device's next certificate now, with a new key.",
+        abstract: "Renew the device's certificate now, with a new key.",
         discussion: """
-            An agent that runs does it by itself, at two thirds of the certificate's life. The
-            certificate before stays good until its own end.
+            A running agent renews by itself, at two thirds of the certificate's life. The former certificate stays \
+            valid until it expires.
 
             Example:
               herald agent renew --folder ./herald-device
             """
     )
 
-    @OptionGroup var place: AgentFolderOptions
+    @OptionGroup var options: AgentFolderOptions
 
     @Flag(help: "Print JSON.")
     var json = false
 
     func run() async throws {
-        let folder = try place.folder(try place.settings())
+        let folder = try options.folder(try options.settings())
         do {
             let credential = try await folder.renew()
             let service = try folder.service()
             let connection = HostPort(host: service.host, port: service.port).description
             if json {
-                return try Terminal.sayJSON(AgentReceipt(id: credential.id.name, service: connection, folder: folder))
+                return try Terminal.sayJSON(
+                    ActivationReport(id: credential.id.name, service: connection, folder: folder)
+                )
             }
-            Terminal.say("device \(credential.id) has its next certificate")
+            Terminal.say("device \(credential.id) has a new certificate")
         } catch let error as EnrollmentError {
             throw CommandError(error)
         } catch let error as DeviceError {
@@ -124,7 +127,7 @@ struct AgentRenew: AsyncParsableCommand {
     }
 }
 
-/// Which folder holds the device.
+/// The options that name the device's folder.
 struct AgentFolderOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The device's folder. (default: ./herald-device)", valueName: "folder"))
     var folder: String?
@@ -132,7 +135,7 @@ struct AgentFolderOptions: ParsableArguments {
     @Option(help: ArgumentHelp("A YAML file with these options as keys.", valueName: "file"))
     var config: String?
 
-    /// What the environment and the configuration file say.
+    /// The settings from the environment and the configuration file.
     /// - Throws: ``CommandError/Code/configuration``.
     func settings(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> Settings {
         try Settings(commandLine: [:], environment: environment, file: config)
@@ -143,8 +146,8 @@ struct AgentFolderOptions: ParsableArguments {
     }
 }
 
-/// What an activation came to, as JSON.
-private struct AgentReceipt: Encodable {
+/// The result of an activation, as JSON.
+private struct ActivationReport: Encodable {
     let id: String
     let service: String
     let folder: String
@@ -161,7 +164,7 @@ private struct AgentReceipt: Encodable {
 }
 
 extension CommandError {
-    /// Why a device has no certificate.
+    /// Converts a failure of activation or renewal.
     init(_ error: EnrollmentError) {
         let code: Code =
             switch error.code {

@@ -1,60 +1,63 @@
 import ArgumentParser
 import Foundation
-import HeraldDevice
 import HeraldModel
+import HeraldPhone
 
-/// `herald agent show`: how the device looks.
+/// `herald agent show`: prints the snapshot of the device.
 struct AgentShow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show the device that runs: its apps, what it shows, and its switches.",
+        abstract: "Show the running device: its apps, notifications and switches.",
         discussion: """
             Example:
               herald agent show --folder kitchen --json
             """
     )
 
-    @OptionGroup var place: AgentFolderOptions
+    @OptionGroup var options: AgentFolderOptions
 
     @Flag(help: "Print the whole device as JSON.")
     var json = false
 
     func run() async throws {
-        let place = try place.place()
-        let answer = try await place.ask(["do": .string("device")])
+        let folder = try options.existingFolder()
+        let answer = try await folder.ask(["do": .string("device")])
         guard let device = answer["device"] else { return }
         if json { return try Terminal.sayJSON(device) }
-        for line in try AgentReport.lines(device, folder: place.path) { Terminal.say(line) }
+        for line in try AgentReport.lines(device, folder: folder.path) { Terminal.say(line) }
     }
 }
 
-/// `herald agent install`: an app's bundle.
+/// `herald agent install`: installs an app's bundle.
 struct AgentInstall: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "install",
-        abstract: "Install an app from its bundle's folder; one with its identifier is replaced.",
+        abstract: "Install an app from its bundle's folder, or replace it.",
         discussion: """
             Example:
               herald agent install ./Monopoly.app --folder kitchen
             """
     )
 
-    @Argument(help: ArgumentHelp("The folder that Info.plist is in.", valueName: "bundle"))
+    @Argument(help: ArgumentHelp("The folder that contains Info.plist.", valueName: "bundle"))
     var bundle: String
 
-    @OptionGroup var place: AgentFolderOptions
+    @OptionGroup var options: AgentFolderOptions
 
     func run() async throws {
         let path = URL(fileURLWithPath: bundle).standardizedFileURL.path
-        try await place.place().perform(["do": .string("install"), "path": .string(path)], .install(path: path))
+        try await options.existingFolder().perform(
+            ["do": .string("install"), "path": .string(path)],
+            .install(path: path)
+        )
     }
 }
 
-/// `herald agent remove`: an app and all that it has.
+/// `herald agent remove`: removes an app and its data.
 struct AgentRemove: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Remove an app and everything that it has on the device; its device token dies.",
+        abstract: "Remove an app and its data. Its device token never works again.",
         discussion: """
             Example:
               herald agent remove com.example.chat --folder kitchen
@@ -64,21 +67,24 @@ struct AgentRemove: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The app's identifier.", valueName: "topic"))
     var topic: String
 
-    @OptionGroup var place: AgentFolderOptions
+    @OptionGroup var options: AgentFolderOptions
 
     func run() async throws {
         let topic = try AgentTopic.read(topic)
-        try await place.place().perform(["do": .string("remove"), "topic": .string(topic.name)], .remove(topic))
+        try await options.existingFolder().perform(
+            ["do": .string("remove"), "topic": .string(topic.name)],
+            .remove(topic)
+        )
     }
 }
 
-/// `herald agent allow`: what an app may do.
+/// `herald agent allow`: sets the permission of an app.
 struct AgentAllow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "allow",
-        abstract: "Say what an app may do: alert, badge, sound, or none.",
+        abstract: "Set an app's permission: alert, badge, sound, or none.",
         discussion: """
-            An app that may do nothing is switched off at the service too.
+            With none, the service also discards the app's notifications.
 
             Example:
               herald agent allow com.example.chat alert,sound
@@ -88,27 +94,27 @@ struct AgentAllow: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The app's identifier.", valueName: "topic"))
     var topic: String
 
-    @Argument(help: ArgumentHelp("alert, badge and sound with commas, or none.", valueName: "list"))
+    @Argument(help: ArgumentHelp("alert, badge and sound, separated by commas; or none.", valueName: "list"))
     var list: String
 
-    @OptionGroup var place: AgentFolderOptions
+    @OptionGroup var options: AgentFolderOptions
 
     func run() async throws {
         let (topic, kinds) = (try AgentTopic.read(topic), try AgentPermission.kinds(list))
         let names = NotificationKind.allCases.filter(kinds.contains).map { PayloadValue.string($0.rawValue) }
-        try await place.place().perform(
+        try await options.existingFolder().perform(
             ["do": .string("permit"), "topic": .string(topic.name), "allow": .array(names)],
             .permit(topic, kinds)
         )
     }
 }
 
-/// `herald agent set`: the device's switches.
+/// `herald agent set`: changes the device's switches.
 struct AgentSet: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
         abstract:
-            "Change the device: its lock, languages, network, power, mute switch, Focus, and the app that is open.",
+            "Change the device: lock, languages, network, power saving, mute switch, Focus, and the open app.",
         discussion: """
             Example:
               herald agent set --locked on --language fr --language en
@@ -123,28 +129,28 @@ struct AgentSet: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Whether the screen is locked.", valueName: "on|off"))
     var locked: Position?
 
-    @Option(help: ArgumentHelp("The user's language; may be repeated, the dearest first.", valueName: "code"))
+    @Option(help: ArgumentHelp("The user's language; may be repeated, in order of preference.", valueName: "code"))
     var language: [String] = []
 
-    @Option(help: ArgumentHelp("Whether it has a network.", valueName: "on|off"))
+    @Option(help: ArgumentHelp("Whether the network is on.", valueName: "on|off"))
     var network: Position?
 
-    @Option(help: ArgumentHelp("Whether it saves power.", valueName: "on|off"))
+    @Option(help: ArgumentHelp("Whether power saving is on.", valueName: "on|off"))
     var saving: Position?
 
-    @Option(help: ArgumentHelp("Whether it is muted.", valueName: "on|off"))
+    @Option(help: ArgumentHelp("Whether the mute switch is on.", valueName: "on|off"))
     var muted: Position?
 
     @Option(help: ArgumentHelp("Whether a Focus is on.", valueName: "on|off"))
     var focus: Position?
 
-    @Option(help: ArgumentHelp("Opens an app.", valueName: "topic"))
+    @Option(help: ArgumentHelp("Open an app.", valueName: "topic"))
     var open: String?
 
-    @Flag(help: "Leaves the app that is open.")
+    @Flag(help: "Leave the open app.")
     var home = false
 
-    @OptionGroup var place: AgentFolderOptions
+    @OptionGroup var options: AgentFolderOptions
 
     func run() async throws {
         var members: [String: PayloadValue] = [:]
@@ -157,18 +163,18 @@ struct AgentSet: AsyncParsableCommand {
         if !language.isEmpty { members["languages"] = .array(language.map { .string($0) }) }
         let topic = try open.map { try AgentTopic.read($0) }
         guard !members.isEmpty || topic != nil || home else {
-            throw ValidationError("Nothing to set: say for example --locked on.")
+            throw ValidationError("Nothing to set: give an option, for example --locked on.")
         }
-        let place = try place.place()
-        if home { try await place.ask(["do": .string("home")]) }
-        if let topic { try await place.ask(["do": .string("open"), "topic": .string(topic.name)]) }
+        let folder = try options.existingFolder()
+        if home { try await folder.ask(["do": .string("home")]) }
+        if let topic { try await folder.ask(["do": .string("open"), "topic": .string(topic.name)]) }
         guard !members.isEmpty else { return }
         members["do"] = .string("set")
-        try await place.ask(members)
+        try await folder.ask(members)
     }
 }
 
-/// A topic on the command line.
+/// Reads a topic from the command line.
 enum AgentTopic {
     static func read(_ text: String) throws -> Topic {
         guard let topic = Topic(text) else {

@@ -2,13 +2,13 @@ import Foundation
 import HeraldDevice
 import HeraldModel
 
-/// Renews the certificate of an agent that runs, and says so.
+/// Renews the certificate of a running agent, and reports it.
 struct AgentRenewal {
     private let folder: DeviceFolder
     private let client: DeviceClient
     private let json: Bool
 
-    /// There is nothing to renew in a folder where no device was activated.
+    /// Creates nothing if the folder has no activated device.
     init?(path: String?, client: DeviceClient, json: Bool) {
         guard let path, FileManager.default.fileExists(atPath: DeviceFolder(path).servicePath) else { return nil }
         folder = DeviceFolder(path)
@@ -16,7 +16,7 @@ struct AgentRenewal {
         self.json = json
     }
 
-    /// Runs until it is cancelled, or there is nothing left to renew.
+    /// Runs until it is cancelled, or the certificate has expired.
     func run() async {
         do {
             try await DeviceRenewal(folder: folder).run { event in
@@ -24,21 +24,18 @@ struct AgentRenewal {
                 try say(event)
             }
         } catch is CancellationError {
-            // The agent ends.
+            // The agent stops.
         } catch {
-            Terminal.complain("herald: the certificate is not renewed: \(LogText.escaped("\(error)", limit: 512))")
+            Terminal.complain("herald: the certificate cannot be renewed:  \(LogText.escaped("\(error)", limit: 512))")
         }
     }
 
     private func say(_ event: RenewalEvent) throws {
         let line = Line(event)
-        guard json else { return Terminal.say(line.words) }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        Terminal.say(String(decoding: try encoder.encode(line), as: UTF8.self))
+        if json { try Terminal.sayJSON(line) } else { Terminal.say(line.words) }
     }
 
-    /// What is printed of an event.
+    /// The output for an event.
     private struct Line: Encodable {
         var event: String
         var expires: String?
@@ -56,23 +53,23 @@ struct AgentRenewal {
         init(_ event: RenewalEvent) {
             switch event {
             case .renewed(_, let end):
-                self.event = "certificate renewed"
+                self.event = "certificate_renewed"
                 expires = end.rfc3339
             case .failed(let why, let pause):
-                self.event = "certificate not renewed"
+                self.event = "certificate_not_renewed"
                 reason = LogText.escaped(why, limit: 512, spelling: .terminal)
                 nextAttempt = pause / .seconds(1)
             case .expired(let end):
-                self.event = "certificate expired"
+                self.event = "certificate_expired"
                 expires = end.rfc3339
             }
         }
 
         var words: String {
             switch (expires, reason) {
-            case (let end?, _) where event == "certificate expired":
-                "the certificate ended at \(end): activate the device anew, with `herald agent activate --replace`"
-            case (let end?, _): "certificate renewed: good until \(end)"
+            case (let end?, _) where event == "certificate_expired":
+                "the certificate expired at \(end): activate the device again with `herald agent activate --replace`"
+            case (let end?, _): "certificate renewed: valid until \(end)"
             default: "certificate not renewed: \(reason ?? ""); next attempt in \(Int(nextAttempt ?? 0)) s"
             }
         }

@@ -1,23 +1,27 @@
 import ArgumentParser
 import Foundation
+import HeraldDesktop
 import HeraldDevice
 import HeraldModel
+import HeraldPhone
 
-/// `herald agent run`: connects, registers apps, and shows what comes.
+/// `herald agent run`: runs a simulated device.
 struct AgentRun: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Connect, register apps, and show device tokens and notifications as they come.",
+        abstract: "Connect, register apps, and show device tokens and notifications.",
         discussion: """
-            With --folder the device keeps its apps, its settings and what is shown there, and a
-            notification is acknowledged once it is kept; each is shown once, whatever is killed
-            when. Without, it keeps nothing, and its apps may do everything unless --allow says
-            less.
-            A new app of a device with a folder waits for permission: on the terminal, by
-            --allow, or by `herald agent allow`; before that it is not registered.
-            A connection that ends is made again, after a pause.
-            Every option may also be a key of a YAML file (--config) or an environment
-            variable: identity, HERALD_IDENTITY.
+            With --folder, the device keeps its apps, settings and notifications. It acknowledges a notification \
+            once it is on disk, and shows it exactly once. Without --folder, it keeps nothing, and its apps have all \
+            permissions unless --allow limits them.
+
+            A new app of a device with a folder needs permission before it is registered: on the terminal, with --allow, \
+            or with `herald agent allow`.
+
+            When a connection ends, the device connects again after a pause.
+
+            Every option may also be a key of a YAML file (--config) or an environment variable: identity, \
+            HERALD_IDENTITY.
 
             Example:
               herald agent run --identity kitchen.pem \\
@@ -37,7 +41,7 @@ struct AgentRun: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where the device keeps what it keeps. (default: ./herald-device if a device was activated there)",
+            "The device's folder. (default: ./herald-device if a device was activated there)",
             valueName: "folder"
         )
     )
@@ -53,14 +57,17 @@ struct AgentRun: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "What the apps may do, of alert, badge and sound, or none; nobody is asked then.",
+            "The permission of the apps: alert, badge and sound, separated by commas; or none. Then the agent does not ask.",
             valueName: "list"
         )
     )
     var allow: String?
 
     @Option(
-        help: ArgumentHelp("The user's language; may be repeated, the dearest first. (default: en)", valueName: "code")
+        help: ArgumentHelp(
+            "The user's language; may be repeated, in order of preference. (default: en)",
+            valueName: "code"
+        )
     )
     var language: [String] = []
 
@@ -70,7 +77,7 @@ struct AgentRun: AsyncParsableCommand {
 
     @OptionGroup var reconnect: ReconnectOptions
 
-    @Flag(help: "Show notifications on the desktop too, by the notification service of its session bus.")
+    @Flag(help: "Show notifications on the desktop too, through the notification service of the session bus.")
     var desktop = false
 
     @Flag(help: "Print one line of JSON for each event.")
@@ -90,24 +97,24 @@ struct AgentRun: AsyncParsableCommand {
         try await translatingDeviceErrors {
             let credential =
                 try identity.map { try DeviceCredential(pem: try SafeFile.read($0)) }
-                ?? (folder ?? AgentPlace(path: AgentPlace.defaultPath)).device.credential()
+                ?? (folder ?? AgentFolderPath(path: AgentFolderPath.defaultPath)).device.credential()
             let activated = try folder?.service(unless: peer)
-            let place =
+            let address =
                 try activated.map { HostPort(host: $0.host, port: $0.port) }
-                ?? peer.service(defaultPort: 5223, door: \.device)
+                ?? peer.service(defaultPort: 5223, listener: \.device)
             var configuration = DeviceConfiguration(
-                host: place.host,
-                port: place.port,
+                host: address.host,
+                port: address.port,
                 credential: credential,
                 authorities: try folder.flatMap { try $0.authorities(unless: peer) } ?? peer.authorities()
             )
-            configuration.serverName = activated?.serverName
+            configuration.serverName = try activated.map { try peer.name($0.serverName ?? $0.host) }
             configuration.reconnection = try reconnect.limits(settings)
             let client = try DeviceClient(configuration)
             let agent = try DeviceAgent(
-                line: client,
+                connection: client,
                 device: credential.id.name,
-                service: "\(place)",
+                service: "\(address)",
                 folder: folder?.path
             )
             if !languages.isEmpty {
@@ -115,9 +122,12 @@ struct AgentRun: AsyncParsableCommand {
                 switches.languages = languages
                 try await agent.perform(.set(switches))
             }
-            // A device that keeps nothing has nobody to ask.
+            // A device without a folder cannot ask the user.
             let kinds = allowed ?? (folder == nil ? Set(NotificationKind.allCases) : nil)
             for app in apps { try await app.install(on: agent, allow: kinds) }
+            if await agent.snapshot().apps.isEmpty {
+                Terminal.complain("herald: no app is registered, so nothing can arrive: name one with --app")
+            }
             var running = AgentService(
                 agent: agent,
                 device: credential.id,
@@ -134,13 +144,13 @@ struct AgentRun: AsyncParsableCommand {
         }
     }
 
-    /// Where the device keeps what it keeps; nil for one that keeps nothing.
-    private func keptFolder(_ settings: Settings, identity: String?) throws -> AgentPlace? {
+    /// The device's folder; nil for a device that keeps nothing.
+    private func keptFolder(_ settings: Settings, identity: String?) throws -> AgentFolderPath? {
         if let named = try folder ?? settings.text(.folder) {
-            return AgentPlace(path: named)
+            return AgentFolderPath(path: named)
         }
         guard identity == nil else { return nil }
-        let usual = AgentPlace(path: AgentPlace.defaultPath)
+        let usual = AgentFolderPath(path: AgentFolderPath.defaultPath)
         guard usual.device.isActivated else {
             throw ValidationError("Missing expected argument '--identity <file>', or '--folder <folder>'")
         }
@@ -148,7 +158,7 @@ struct AgentRun: AsyncParsableCommand {
     }
 }
 
-/// An app as it is named on the command line.
+/// An app on the command line.
 struct AgentApp {
     private enum Kind {
         case bundle(String)
@@ -157,7 +167,7 @@ struct AgentApp {
 
     private let kind: Kind
 
-    /// A bundle's folder if it looks like one, else a topic.
+    /// Reads the folder of a bundle, or a topic.
     init(_ text: String) throws {
         if text.contains("/") || FileManager.default.fileExists(atPath: text + "/Info.plist") {
             kind = .bundle(text)
@@ -176,7 +186,7 @@ struct AgentApp {
     }
 }
 
-/// What an app may do, as it is written on the command line.
+/// Reads a permission from the command line.
 enum AgentPermission {
     static func kinds(_ text: String) throws -> Set<NotificationKind> {
         if text == "none" { return [] }
@@ -185,7 +195,7 @@ enum AgentPermission {
         }
         guard !kinds.isEmpty, !kinds.contains(nil) else {
             throw ValidationError(
-                "'\(LogText.escaped(text, limit: 64))' is not a list of alert, badge and sound, like alert,sound, and not none."
+                "'\(LogText.escaped(text, limit: 64))' is not a list of alert, badge and sound, like alert,sound, or none."
             )
         }
         return Set(kinds.compactMap { $0 })

@@ -1,13 +1,14 @@
 import ArgumentParser
-import HeraldDevice
+import HeraldPhone
 import HeraldScreen
 import Logging
+import NIOCore
 
-/// Where a device's screen is shown.
+/// The options of a device's screen.
 struct AgentScreenOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Show the device's screen on this port, to be looked at and used with a browser; 0 picks a free one.",
+            "Serve the device's screen for browsers on this port; 0 picks a free one.",
             valueName: "port"
         )
     )
@@ -15,25 +16,32 @@ struct AgentScreenOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The address of the screen; whoever reaches it uses the device. (default: 127.0.0.1)",
+            "The address of the screen. Everybody who reaches it controls the device. (default: 127.0.0.1)",
             valueName: "address"
         )
     )
     var screenHost: String?
 
-    /// Where the screen is; nil where none was asked for.
+    /// The screen's configuration; nil if there is no screen.
     func configuration(_ settings: Settings) throws -> ScreenConfiguration? {
         if let screen, !(0...65535).contains(screen) {
-            throw ValidationError("--screen must be a port from 0 to 65535")
+            throw ValidationError("--screen is a port from 0 to 65535.")
         }
-        guard let port = try screen ?? settings.port(.screen) else { return nil }
-        return ScreenConfiguration(host: try screenHost ?? settings.text(.screenHost) ?? "127.0.0.1", port: port)
+        guard let port = try screen ?? settings.number(.screen, in: 0...65_535) else { return nil }
+        let host = try screenHost ?? settings.text(.screenHost) ?? "127.0.0.1"
+        guard (try? SocketAddress.makeAddressResolvingHost(host, port: port)) != nil else {
+            throw ValidationError(
+                "'\(LogText.escaped(host, limit: 64))' is not an address of this machine: --screen-host is an IP address,"
+                    + " or 0.0.0.0 for all."
+            )
+        }
+        return ScreenConfiguration(host: host, port: port)
     }
 }
 
-/// The screen of a device that runs.
+/// The screen of a running device.
 enum AgentScreen {
-    /// The screen as a service that says where it is.
+    /// Creates the screen as a service that prints its address.
     static func service(_ configuration: ScreenConfiguration, of agent: DeviceAgent, json: Bool) -> ScreenService {
         ScreenService(
             configuration: configuration,
@@ -41,11 +49,11 @@ enum AgentScreen {
             logger: Logger(label: "herald.screen") { _ in SwiftLogNoOpLogHandler() }
         ) { port in
             let url = address(configuration.host, port)
-            Terminal.say(json ? AgentReport.screen(url) : "screen \(url)")
+            Terminal.say(json ? AgentEventLine(screen: url).text : "screen \(url)")
         }
     }
 
-    /// Where a browser on this machine finds it.
+    /// The address for a browser on this machine.
     static func address(_ host: String, _ port: Int) -> String {
         switch host {
         case "0.0.0.0": "http://127.0.0.1:\(port)/"

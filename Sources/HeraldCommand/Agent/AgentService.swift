@@ -1,25 +1,25 @@
 import ArgumentParser
 import Foundation
-import HeraldDevice
 import HeraldModel
+import HeraldPhone
 import HeraldScreen
 import HeraldWeb
 import Logging
 import ServiceLifecycle
 import UnixSignals
 
-/// A device that prints what happens to it, asks on the terminal, and stops when it is asked to.
+/// Runs a device: prints its events, asks for permissions on the terminal, and stops on a signal.
 struct AgentService: Service {
     let agent: DeviceAgent
     let device: DeviceID
     let json: Bool
-    /// Where the device keeps what it keeps; nil for nowhere.
+    /// The device's folder; nil for a device that keeps nothing.
     var folder: String?
-    /// Keeps the certificate from ending; nil where it is not in a folder of ours.
+    /// Renews the certificate; nil if it is not in the device's folder.
     let renewal: AgentRenewal?
-    /// Where its screen is; nil for none.
+    /// The device's screen; nil for none.
     var screen: ScreenConfiguration?
-    /// What else shows the device while it runs; one that ends does not end the device.
+    /// Further views of the device; the end of a view does not end the device.
     var views: [@Sendable () async -> Void] = []
 
     func run() async throws {
@@ -38,19 +38,19 @@ struct AgentService: Service {
                         if case .question(let app) = event, asks {
                             asking.yield(app)
                         } else if json {
-                            Terminal.say(AgentReport.json(event, device: device))
+                            Terminal.say(AgentEventLine(event, device: device).text)
                         } else {
                             for line in AgentReport.lines(event, device: device, folder: folder) { Terminal.say(line) }
                         }
                     }
                 } catch is CancellationError {
-                    // Asked to stop.
+                    // Stopped.
                 }
             }
         }
     }
 
-    /// Asks on the terminal until there is an answer; an empty one leaves the question open.
+    /// Asks on the terminal until there is an answer; an empty answer leaves the request open.
     private func ask(_ app: PhoneSnapshot.App) async {
         let kinds = app.wants.map { "\($0.rawValue)s" }.joined(separator: ", ")
         let name = LogText.escaped(app.name, limit: 64, spelling: .terminal)
@@ -60,7 +60,7 @@ struct AgentService: Service {
                     + "Allow? [y, n, or some: alert,sound]"
             )
             let answer = await withCheckedContinuation { continuation in
-                // Waits for a person, and does not keep the agent from ending.
+                // The thread waits for a person, and does not keep the process alive.
                 Thread.detachNewThread { continuation.resume(returning: readLine()) }
             }
             guard let answer = answer?.trimmingCharacters(in: .whitespaces).lowercased(), !answer.isEmpty else {
@@ -100,7 +100,7 @@ struct AgentService: Service {
         )
         do {
             try await group.run()
-        } catch let error as WebDoorError {
+        } catch let error as WebListenerError {
             throw CommandError(.port, error.message)
         }
     }

@@ -1,8 +1,8 @@
-import HeraldDevice
+import HeraldPhone
 
-/// What `herald check` knows of an app for which no payload was given.
+/// The report of `herald check` about an app without a payload.
 struct AppReport: Encodable {
-    /// The folder as it was named.
+    /// The folder, as it was named.
     let name: String
     let check: BundleCheck
 
@@ -18,13 +18,15 @@ struct AppReport: Encodable {
         try container.encode(check.findings, forKey: .findings)
     }
 
-    /// For people: how complete each language is, then the findings.
+    /// The lines for people: the texts of each language, then the findings.
     var lines: [String] {
         let languages = check.texts.sorted { $0.key < $1.key }.map { language, count in
             "  \(shown(language))  \(count) of \(check.keys) texts"
         }
         let findings = check.findings.map { "\($0.severity.rawValue): \(shown($0.message))" }
-        return ["\(shown(name)): \(check.findings.isEmpty ? "nothing to mend" : "\(check.findings.count) to look at")"]
+        return [
+            "\(shown(name)): \(check.findings.isEmpty ? "no findings" : "\(check.findings.count) \(check.findings.count == 1 ? "finding" : "findings")")"
+        ]
             + languages + findings
     }
 

@@ -1,17 +1,18 @@
 import ArgumentParser
 import Foundation
-import HeraldDevice
 import HeraldModel
+import HeraldPhone
 
-/// `herald check`: what a service would answer to a payload, what is dubious in it, and what users would see.
+/// `herald check`: prints the service's answer to a payload, its mistakes, and what users would see.
 struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Check a payload, and show what users would see.",
         discussion: """
-            Says what APNs would answer, what is wrong or dubious, and what each language, app state and setting shows.
-            With an app's bundle, or the folder of its project, it finds missing texts and wrong argument counts too;
-            without a payload it looks at every text of the app in every language.
-            Exits 0 where the payload would be accepted, 1 where it would be refused.
+            Prints the answer of APNs, errors and probable mistakes, and what each language, app state and setting \
+            shows. With an app's bundle, or the folder of its project, it also finds missing texts and wrong argument \
+            counts. Without a payload, it checks every text of the app in every language.
+
+            Exits with 0 if the payload would be accepted, and with 1 if it would be refused.
 
             Example:
               herald check invitation.json --bundle Monopoly.app --language fr
@@ -29,16 +30,16 @@ struct Check: ParsableCommand {
     @Option(help: ArgumentHelp("The app: a bundle, or the folder of its project.", valueName: "folder"))
     var bundle: String?
 
-    @Option(help: ArgumentHelp("The app's own folder, with more sounds in Library/Sounds.", valueName: "folder"))
+    @Option(help: ArgumentHelp("The app's container, with more sounds in Library/Sounds.", valueName: "folder"))
     var container: String?
 
     @Option(
         name: .customLong("language"),
-        help: ArgumentHelp("A language to show; repeat it. (default: all of the app's)", valueName: "code")
+        help: ArgumentHelp("A language to show; may be repeated. (default: all of the app's)", valueName: "code")
     )
     var languages: [String] = []
 
-    @Flag(help: "Exit 1 if there is a warning, too.")
+    @Flag(help: "Exit with 1 also if there is a warning.")
     var strict = false
 
     @Flag(help: "Print JSON.")
@@ -49,7 +50,7 @@ struct Check: ParsableCommand {
             throw ValidationError("Name a payload, an app's folder (--bundle), or both.")
         }
         guard container == nil || bundle != nil else {
-            throw ValidationError("--container belongs to an app: name its folder too (--bundle).")
+            throw ValidationError("--container needs --bundle, the folder of its app.")
         }
         guard PushType(rawValue: pushType) != nil else {
             let known = PushType.allCases.map(\.rawValue).joined(separator: ", ")

@@ -1,29 +1,29 @@
-import HeraldDevice
 import HeraldModel
+import HeraldPhone
 
-/// Everything that `herald check` knows of a payload; as JSON for programs.
+/// The report of `herald check` about a payload, as JSON.
 struct CheckReport: Encodable {
-    /// A state of the device, by the name that it is shown under.
-    struct Scene {
+    /// A situation of the device, with its name in the output.
+    struct Scenario {
         let name: String
         let change: @Sendable (inout DeviceSituation) -> Void
 
-        /// States of the app, then settings with the app in the background.
+        /// The states of the app, then settings with the app in the background.
         static let all = [
-            Scene(name: "background") { _ in },
-            Scene(name: "not running") { $0.app = .notRunning },
-            Scene(name: "ended by the user") { $0.app = .endedByUser },
-            Scene(name: "locked") { $0.isLocked = true },
-            Scene(name: "foreground") { $0.app = .foreground },
-            Scene(name: "focus on") { $0.isFocused = true },
-            Scene(name: "muted") { $0.isMuted = true },
-            Scene(name: "alerts off") { $0.settings.alerts = false },
-            Scene(name: "badges off") { $0.settings.badges = false },
-            Scene(name: "sounds off") { $0.settings.sounds = false },
+            Scenario(name: "background") { _ in },
+            Scenario(name: "not running") { $0.app = .notRunning },
+            Scenario(name: "ended by the user") { $0.app = .endedByUser },
+            Scenario(name: "locked") { $0.isLocked = true },
+            Scenario(name: "foreground") { $0.app = .foreground },
+            Scenario(name: "focus on") { $0.isFocused = true },
+            Scenario(name: "muted") { $0.isMuted = true },
+            Scenario(name: "alerts off") { $0.settings.alerts = false },
+            Scenario(name: "badges off") { $0.settings.badges = false },
+            Scenario(name: "sounds off") { $0.settings.sounds = false },
         ]
     }
 
-    /// What one language shows in one state.
+    /// The presentation in one language and scenario.
     struct View: Encodable {
         let language: String
         let state: String
@@ -43,9 +43,9 @@ struct CheckReport: Encodable {
 
     let name: String
     let check: PayloadCheck
-    /// The user's languages that are shown.
+    /// The languages in the report.
     let languages: [String]
-    /// State by state, and of each state language by language; empty where the payload is refused.
+    /// The views by scenario, then by language; empty if the payload is refused.
     let views: [View]
 
     init(payload: [UInt8], name: String, pushType: PushType, bundle: AppBundle?, languages: [String], now: Double) {
@@ -60,15 +60,15 @@ struct CheckReport: Encodable {
         }
         let presenter = Presenter(bundle: bundle)
         let notification = IncomingNotification(payload: payload, pushType: pushType)
-        views = Scene.all.flatMap { scene in
+        views = Scenario.all.flatMap { scenario in
             languages.map { language in
                 var situation = DeviceSituation(now: now)
                 situation.languages = [language]
-                // One that shows what is older than anything, so that every update changes it.
+                // Older than any update, so that every update changes it.
                 situation.activity = ShownActivity(timestamp: 0)
-                scene.change(&situation)
+                scenario.change(&situation)
                 let presentation = presenter.presentation(of: notification, in: situation)
-                return View(language: language, state: scene.name, presentation: presentation)
+                return View(language: language, state: scenario.name, presentation: presentation)
             }
         }
     }

@@ -1,12 +1,12 @@
-import HeraldDevice
 import HeraldModel
+import HeraldPhone
 
-/// What `herald check` found, for people: the answer, the findings, and the languages side by side.
+/// The report of `herald check` for people: the answer, the findings, and the languages side by side.
 enum CheckText {
-    /// How many languages stand beside each other, and in how many columns of the terminal.
+    /// The number of languages side by side, and the width of each in terminal columns.
     static let columns = 3
     static let width = 34
-    /// The longest text that is shown of one place, in bytes.
+    /// The longest text, in bytes.
     static let longestText = 1024
 
     static func lines(_ report: CheckReport) -> [String] {
@@ -39,7 +39,7 @@ enum CheckText {
         }
     }
 
-    /// States in which every language shows the same stand together.
+    /// Groups the states in which every language shows the same.
     private static func groups(_ report: CheckReport) -> [(states: [String], presentations: [Presentation])] {
         var groups: [(states: [String], presentations: [Presentation])] = []
         let count = report.languages.count
@@ -56,7 +56,7 @@ enum CheckText {
         return groups
     }
 
-    /// One group: the first whole, and the others as far as they differ from it, unless they show nothing.
+    /// The lines of a group: the first group in full, the others only as far as they differ, unless they show nothing.
     private static func block(
         _ group: (states: [String], presentations: [Presentation]),
         usual: [Presentation],
@@ -64,7 +64,9 @@ enum CheckText {
     ) -> [String] {
         let isUsual = group.presentations == usual
         let isWhole = isUsual || !group.presentations.contains { $0.isShown }
-        var lines = [group.states.joined(separator: ", ") + (isWhole ? "" : ": as at first, but")]
+        let states = group.states.joined(separator: ", ")
+        let heading = group.states.count > 1 ? "the same in \(group.states.count) situations: \(states)" : states
+        var lines = [heading + (isWhole ? "" : ": as in the first table, except")]
         for start in stride(from: 0, to: languages.count, by: columns) {
             let range = start..<min(start + columns, languages.count)
             let cells = range.map { facts(group.presentations[$0]) }
@@ -91,7 +93,7 @@ enum CheckText {
         "extension", "thread", "category", "interruption", "activity", "app", "because",
     ]
 
-    /// What there is to say of one presentation, by the words before it.
+    /// The facts of a presentation, by label.
     private static func facts(_ presentation: Presentation) -> [String: String] {
         var facts: [String: String] = [:]
         facts["shown"] = presentation.isShown ? place(presentation) : "nothing"
@@ -134,7 +136,7 @@ enum CheckText {
         return "\(sound.name), critical\(sound.volume.map { ", volume \($0)" } ?? "")"
     }
 
-    /// A text in lines of at most ``width`` columns, broken between words where that is possible.
+    /// Wraps a text to lines of at most ``width`` columns, between words if possible.
     private static func wrap(_ text: String) -> [String] {
         var lines: [String] = []
         var line = ""

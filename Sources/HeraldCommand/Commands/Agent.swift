@@ -1,16 +1,16 @@
 import ArgumentParser
 
-/// `herald agent`: a device made of software.
+/// `herald agent`: a simulated device.
 struct Agent: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Be a device: run it, and ask or tell the one that runs.",
+        abstract: "Run a simulated device, and control it.",
         discussion: """
             Example:
-              herald agent activate --service https://push.example.com:2191 --code …
+              HERALD_CODE=… herald agent activate --service https://push.example.com:2191
               herald agent run --identity kitchen.pem --app com.example.chat
             """,
         subcommands: [
-            AgentActivate.self, AgentRun.self, AgentShow.self, AgentSaw.self, AgentInstall.self, AgentRemove.self,
+            AgentActivate.self, AgentRun.self, AgentShow.self, AgentShown.self, AgentInstall.self, AgentRemove.self,
             AgentAllow.self, AgentSet.self, AgentRenew.self,
         ]
     )

@@ -7,15 +7,17 @@ import HeraldModel
 struct ClockCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clock",
-        abstract: "Show or move the time of the running service.",
+        abstract: "Show, accept or move the time of the running service.",
         discussion: """
-            Only a service that was started with --clock adjustable (or another clock than the system's) lets its time \
-            be moved. Expiry, certificates, provider tokens, the journal and drills follow it; time-outs do not.
+            You can move the time only if the service runs with --clock adjustable, or with any other clock than the \
+            system's. Expiry, certificates, provider tokens, the journal and drills follow it; timeouts do not.
+
+            After a jump of the machine's clock, what looks expired is withheld until you accept the clock, or it returns.
 
             Example:
               herald clock advance 30d
             """,
-        subcommands: [ClockShow.self, ClockAdvanceCommand.self],
+        subcommands: [ClockShow.self, ClockAccept.self, ClockAdvanceCommand.self],
         defaultSubcommand: ClockShow.self
     )
 }
@@ -33,13 +35,36 @@ struct ClockShow: AsyncParsableCommand {
 
     @OptionGroup var data: DataOptions
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
     func run() async throws {
         let reading = try await ControlClient.ofService(in: data.folder()).get("/v1/clock", as: ClockReading.self)
-        if json { return try Terminal.sayJSON(reading) }
+        if data.json { return try Terminal.sayJSON(reading) }
         Terminal.say(reading.adjustable ? "\(reading.now) (can be moved)" : reading.now)
+        guard let jump = reading.jumpSeconds else { return }
+        Terminal.say("jumped by \(ClockWatch.text(.seconds(jump))): what looks expired is withheld")
+    }
+}
+
+/// `herald clock accept`.
+struct ClockAccept: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "accept",
+        abstract: "Say that the machine's clock is right after a jump.",
+        discussion: """
+            Before the command returns, the service deletes what has expired by that clock. Without a jump, nothing \
+            happens.
+
+            Example:
+              herald clock accept
+            """
+    )
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        let reading = try await ControlClient.ofService(in: data.folder())
+            .post("/v1/clock/accept", as: ClockReading.self)
+        if data.json { return try Terminal.sayJSON(reading) }
+        Terminal.say(reading.now)
     }
 }
 
@@ -49,8 +74,8 @@ struct ClockAdvanceCommand: AsyncParsableCommand {
         commandName: "advance",
         abstract: "Move the service's time.",
         discussion: """
-            When the command returns, what the new time means has happened: connections whose certificate has expired \
-            are ended, and notifications that have expired are gone.
+            Before the command returns, the service applies the new time: it closes connections with expired \
+            certificates, and deletes expired notifications.
 
             Example:
               herald clock advance 1h
@@ -61,13 +86,10 @@ struct ClockAdvanceCommand: AsyncParsableCommand {
     @Argument(help: "How far: 250ms, 90s, 30m, 1h, 30d.")
     var time: String
 
-    @Flag(help: "Back instead of ahead.")
+    @Flag(help: "Move it back instead of ahead.")
     var back = false
 
     @OptionGroup var data: DataOptions
-
-    @Flag(help: "Print JSON.")
-    var json = false
 
     func validate() throws {
         _ = try seconds()
@@ -76,7 +98,7 @@ struct ClockAdvanceCommand: AsyncParsableCommand {
     func run() async throws {
         let reading = try await ControlClient.ofService(in: data.folder())
             .post("/v1/clock/advance", body: ClockAdvance(seconds: seconds()), as: ClockReading.self)
-        if json { return try Terminal.sayJSON(reading) }
+        if data.json { return try Terminal.sayJSON(reading) }
         Terminal.say(reading.now)
     }
 

@@ -21,26 +21,23 @@ struct DeviceEnroll: AsyncParsableCommand {
         commandName: "enroll",
         abstract: "Issue a certificate for a device.",
         discussion: """
-            The file holds the certificate, its chain and the private key. Where a request
-            is signed, the key stays with its owner, and the file holds the rest. The
-            device's MQTT client identifier is the identifier that is printed.
+            The file holds the certificate, its chain and the private key. With --request
+            the private key stays with its owner, and the file holds the rest. The command
+            prints the device's identifier, which is also its MQTT client identifier.
 
             Example:
               herald device enroll --out lamp.pem
             """
     )
 
-    @Option(help: ArgumentHelp("Where it is written; no file of that name may be there.", valueName: "file"))
+    @Option(help: ArgumentHelp("The file to write; it must not exist.", valueName: "file"))
     var out: String
 
-    @Option(help: ArgumentHelp("What people call the device.", valueName: "text"))
+    @Option(help: ArgumentHelp("The device's name for people.", valueName: "text"))
     var name: String?
 
     @Option(help: ArgumentHelp("A certificate signing request, in PEM or DER.", valueName: "file"))
     var request: String?
-
-    @Flag(help: "Print JSON.")
-    var json = false
 
     @OptionGroup var data: DataOptions
 
@@ -49,10 +46,10 @@ struct DeviceEnroll: AsyncParsableCommand {
         try OutputFile.check(out)
         let request = try request.map(CredentialOptions.request)
         let issued = try await TrustChange.make(in: folder) { trust, now in
-            try trust.enrollDevice(name: name, request: request, now: now)
+            try await trust.devices.enroll(name: name, request: request, now: now)
         }
         try OutputFile.write(issued.pem, to: out)
-        if json { return try Terminal.sayJSON(WithFile(record: issued.record, file: out)) }
+        if data.json { return try Terminal.sayJSON(RecordWithFile(record: issued.record, file: out)) }
         Terminal.say("device   \(issued.record.id)")
         Terminal.say("expires  \(issued.record.expires.rfc3339)")
         Terminal.say("file     \(out)")
@@ -70,14 +67,11 @@ struct DeviceList: AsyncParsableCommand {
             """
     )
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        let devices = try TrustChange.read(try data.folder()) { try $0.enrolledDevices() }
-        if json { return try Terminal.sayJSON(devices) }
+        let devices = try await TrustChange.read(try data.folder()) { try await $0.devices.all() }
+        if data.json { return try Terminal.sayJSON(devices) }
         var table = TextTable(["ID", "CREATED", "EXPIRES", "REVOKED", "NAME"])
         for device in devices {
             table.add([
@@ -95,7 +89,7 @@ struct DeviceRevoke: AsyncParsableCommand {
         commandName: "revoke",
         abstract: "Revoke a device, for ever.",
         discussion: """
-            It has taken effect when the command returns, on an open connection too.
+            It takes effect before the command returns, on an open connection too.
 
             Example:
               herald device revoke k7m2x9wqh4tb
@@ -105,16 +99,13 @@ struct DeviceRevoke: AsyncParsableCommand {
     @Argument(help: "The device's identifier, as `herald device list` shows it.")
     var id: String
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        let device = try await TrustChange.make(in: try data.folder()) { trust, now in
-            try trust.revokeDevice(id, now: now)
+        let device = try await TrustChange.make(in: try data.folder(), done: "revoked") { trust, now in
+            try await trust.devices.revoke(id, now: now)
         }
-        if json { return try Terminal.sayJSON(device) }
+        if data.json { return try Terminal.sayJSON(device) }
         Terminal.say("device \(device.id) is revoked")
     }
 }

@@ -1,5 +1,7 @@
 import ArgumentParser
 import Foundation
+import HeraldActivation
+import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import HeraldTrust
@@ -8,11 +10,10 @@ import HeraldTrust
 struct DeviceInvite: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "invite",
-        abstract: "Make a code with which a new device gets its certificate by itself.",
+        abstract: "Make a code with which a new device requests its certificate.",
         discussion: """
-            A code works once, and carries the fingerprint of the service's authority, so
-            that the device knows the right service when it first meets it. It is shown
-            here and never again: the service keeps a hash.
+            A code works once. It contains the fingerprint of the service's authority, by which the device recognizes \
+            the service. The command shows the code only now: the service keeps a hash.
 
             Example:
               herald device invite --name "Lamp in the hall" --valid 2h
@@ -21,34 +22,31 @@ struct DeviceInvite: AsyncParsableCommand {
             """
     )
 
-    /// How long a code may be good.
+    /// The allowed lifetimes of a code.
     static let validity = Duration.seconds(60) ... .seconds(365 * 86_400)
-    /// How many codes one command makes at most.
+    /// The allowed numbers of codes of one command.
     static let counts = 1...1000
 
-    @Option(help: ArgumentHelp("What people call the device. (default: what it calls itself)", valueName: "text"))
+    @Option(help: ArgumentHelp("The device's name for people. (default: the name it gives itself)", valueName: "text"))
     var name: String?
 
-    @Option(help: ArgumentHelp("How long the code is good: 90s, 30m, 24h, 7d.", valueName: "time"))
+    @Option(help: ArgumentHelp("How long the code is valid: 90s, 30m, 24h, 7d.", valueName: "time"))
     var valid = "24h"
 
-    @Option(help: ArgumentHelp("How many codes to make. (default: 1)", valueName: "n"))
+    @Option(help: ArgumentHelp("Number of codes. (default: 1)", valueName: "n"))
     var count: Int?
 
-    @Flag(help: "List the invitations, those that are over too.")
+    @Flag(help: "List all invitations.")
     var list = false
 
-    @Option(help: ArgumentHelp("End an invitation that was not used.", valueName: "id"))
+    @Option(help: ArgumentHelp("Withdraw an unused invitation.", valueName: "id"))
     var withdraw: String?
-
-    @Flag(help: "Print JSON.")
-    var json = false
 
     @OptionGroup var data: DataOptions
 
     func validate() throws {
         guard !list || withdraw == nil, !(list || withdraw != nil) || (name == nil && count == nil) else {
-            throw ValidationError("--list and --withdraw go with no other option but --json and --data.")
+            throw ValidationError("Use --list and --withdraw only with --json and --data.")
         }
         guard let valid = DurationText.read(valid), DeviceInvite.validity.contains(valid) else {
             throw ValidationError(
@@ -66,37 +64,37 @@ struct DeviceInvite: AsyncParsableCommand {
         if let withdraw { return try await end(withdraw, folder) }
         let lifetime = DurationText.read(valid) ?? .seconds(86_400)
         let issued = try await TrustChange.make(in: folder) { trust, now in
-            try trust.invite(name: name, lifetime: lifetime, count: count ?? 1, now: now)
+            try await trust.invitations.make(name: name, lifetime: lifetime, count: count ?? 1, now: now)
         }
-        if json {
-            // One as an object, several as an array, however many they are.
+        if data.json {
+            // Without --count an object, with it an array.
             if count == nil, let only = issued.first { return try Terminal.sayJSON(only) }
             return try Terminal.sayJSON(issued)
         }
-        let place = serviceAddress(folder)
+        let place = await serviceAddress(folder)
         for (number, one) in issued.enumerated() {
             if number > 0 { Terminal.say("") }
             Terminal.say("invitation  \(one.invitation.id)")
             Terminal.say("code        \(one.code.text)")
             Terminal.say("expires     \(one.invitation.expires.rfc3339)")
-            Terminal.say("activate    herald agent activate --service \(place) --code \(one.code.text)")
+            Terminal.say("activate    HERALD_CODE=\(one.code.text) herald agent activate --service \(place)")
         }
     }
 
-    /// Where the new device finds the service, as far as it can be told from here.
-    private func serviceAddress(_ folder: DataFolder) -> String {
-        let port = Doors.read(from: folder)?.activation ?? ServerConfiguration().activationPort
-        let name = try? TrustChange.read(folder) { try $0.nameForOthers() }
+    /// The service's address for the new device, as far as it is known here.
+    private func serviceAddress(_ folder: DataFolder) async -> String {
+        let port = ListeningAddresses.read(from: folder)?.activation ?? ServerConfiguration().activation.listener.port
+        let name = try? await TrustChange.read(folder) { try $0.server.publicName() }
         return "https://\(HostPort(host: (name ?? nil) ?? "localhost", port: port))"
     }
 
     private func showAll(_ folder: DataFolder) async throws {
-        let invitations = try TrustChange.read(folder) { try $0.invitations() }
-        if json { return try Terminal.sayJSON(invitations) }
+        let invitations = try await TrustChange.read(folder) { try await $0.invitations.all() }
+        if data.json { return try Terminal.sayJSON(invitations) }
         let now: WallTime =
             switch try FolderLock.attempt(folder) {
             case .taken: ServiceClock().now()
-            case .held: await TrustChange.moment(of: ControlClient(folder: folder))
+            case .held: await TrustChange.now(of: ControlClient(folder: folder))
             }
         var table = TextTable(["ID", "CREATED", "EXPIRES", "STATE", "DEVICE", "NAME"])
         for invitation in invitations {
@@ -110,9 +108,9 @@ struct DeviceInvite: AsyncParsableCommand {
 
     private func end(_ id: String, _ folder: DataFolder) async throws {
         let invitation = try await TrustChange.make(in: folder) { trust, now in
-            try trust.withdrawInvitation(id, now: now)
+            try await trust.invitations.withdraw(id, now: now)
         }
-        if json { return try Terminal.sayJSON(invitation) }
+        if data.json { return try Terminal.sayJSON(invitation) }
         Terminal.say("invitation \(id) is withdrawn")
     }
 }

@@ -1,15 +1,15 @@
 import ArgumentParser
 import HeraldConsole
 
-/// `herald drill`: a bad day on demand.
+/// `herald drill`: failures on demand.
 struct DrillCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "drill",
-        abstract: "Make the running service behave as APNs does on a bad day, for a while.",
+        abstract: "Make failures on demand in the running service, to test senders.",
         discussion: """
-            A drill hits notifications that would be accepted, and always ends: after the time that it was given (an \
-            hour at most), with the service, or by `herald drill stop`. Nothing is forged: what a drill refuses or loses \
-            is not delivered, and the journal says so.
+            A drill affects only notifications that would be accepted. It ends after its time (an hour at most), with \
+            the service, or by `herald drill stop`. If a drill refuses or loses a notification, the service does not \
+            deliver it, and the journal says so.
 
             Example:
               herald drill start refuse --reason TooManyRequests \\
@@ -28,17 +28,17 @@ struct DrillCommand: AsyncParsableCommand {
 struct DrillStart: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "start",
-        abstract: "Begin a drill.",
+        abstract: "Start a drill.",
         discussion: """
             refuse     the answer is a refusal (--reason)
-            latency    the answer waits (--latency); the notification does not
+            latency    the answer is delayed (--latency), the notification is not
             silence    no answer ever comes; the notification is lost, or with
                        --accepted stored and delivered
-            goaway     GOAWAY in mid-batch: what came before it is answered,
-                       nothing after it is looked at
-            streams    SETTINGS tells all connections one stream (--streams),
-                       with --every in turn with the usual number
-            drop       the connection is closed without a word, in TLS either
+            goaway     GOAWAY in mid-batch: requests up to its last stream are
+                       answered, later ones are ignored
+            streams    all connections get a limit of one stream (--streams);
+                       with --every it alternates with the usual limit
+            drop       the connection closes without GOAWAY or TLS close_notify
             shutdown   503 Shutdown, then GOAWAY with the reason Shutdown
 
             Example:
@@ -52,9 +52,6 @@ struct DrillStart: AsyncParsableCommand {
 
     @OptionGroup var data: DataOptions
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
     func validate() throws {
         do throws(DrillMistake) {
             try DrillReader.check(drill.request)
@@ -66,7 +63,7 @@ struct DrillStart: AsyncParsableCommand {
     func run() async throws {
         let service = try ControlClient.ofService(in: data.folder())
         let entry = try await service.post("/v1/drills", body: drill.request, as: DrillEntry.self)
-        if json { return try Terminal.sayJSON(entry) }
+        if data.json { return try Terminal.sayJSON(entry) }
         Terminal.say("drill \(entry.id): \(entry.what); until \(entry.ends), seed \(entry.seed)")
     }
 }
@@ -75,7 +72,7 @@ struct DrillStart: AsyncParsableCommand {
 struct DrillList: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the drills that are on.",
+        abstract: "List the active drills.",
         discussion: """
             Example:
               herald drill list --json
@@ -84,13 +81,10 @@ struct DrillList: AsyncParsableCommand {
 
     @OptionGroup var data: DataOptions
 
-    @Flag(help: "Print JSON: one array.")
-    var json = false
-
     func run() async throws {
         let service = try ControlClient.ofService(in: data.folder())
         let entries = try await service.get("/v1/drills", as: [DrillEntry].self)
-        if json { return try Terminal.sayJSON(entries) }
+        if data.json { return try Terminal.sayJSON(entries) }
         DrillText.say(entries)
     }
 }
@@ -99,7 +93,7 @@ struct DrillList: AsyncParsableCommand {
 struct DrillStop: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stop",
-        abstract: "End a drill, or all of them.",
+        abstract: "Stop a drill, or all of them.",
         discussion: """
             Example:
               herald drill stop 3
@@ -115,9 +109,6 @@ struct DrillStop: AsyncParsableCommand {
 
     @OptionGroup var data: DataOptions
 
-    @Flag(help: "Print JSON: one array of what was stopped.")
-    var json = false
-
     func validate() throws {
         guard (id != nil) != all else { throw ValidationError("Name a drill by its number, or --all.") }
     }
@@ -130,7 +121,7 @@ struct DrillStop: AsyncParsableCommand {
             } else {
                 try await service.post("/v1/drills/stop", as: [DrillEntry].self)
             }
-        if json { return try Terminal.sayJSON(entries) }
+        if data.json { return try Terminal.sayJSON(entries) }
         DrillText.say(entries)
     }
 }
@@ -138,7 +129,7 @@ struct DrillStop: AsyncParsableCommand {
 /// Drills as people read them.
 private enum DrillText {
     static func say(_ entries: [DrillEntry]) {
-        guard !entries.isEmpty else { return Terminal.say("no drill is on") }
+        guard !entries.isEmpty else { return Terminal.say("no drill is active") }
         var table = TextTable(["ID", "LEFT", "HITS", "SEED", "FROM", "WHAT"])
         for entry in entries {
             let left = "\(entry.wholeSecondsLeft) s"

@@ -2,15 +2,14 @@ import ArgumentParser
 import HeraldModel
 import HeraldProvider
 
-/// `herald feedback`: the tokens of an app that died since they were read last.
+/// `herald feedback`: the dead tokens of an app since the last read.
 struct Feedback: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Read the feedback service: which device tokens no longer work.",
         discussion: """
-            Prints a line for each dead token: since when, and the token. Reading empties the list: what was read to the \
-            end is not reported again. A token that your app has registered since then is good: keep it.
-            Every option may also be a key of a YAML file (--config) or an environment variable: certificate,
-            HERALD_CERTIFICATE.
+            Prints the time of death and the token, one line each. A complete reading empties the list. Keep a token \
+            that your app has registered since its time of death. Every option may also be a key of a YAML file \
+            (--config) or an environment variable: certificate, HERALD_CERTIFICATE.
 
             Example:
               herald feedback --certificate provider.pem
@@ -34,7 +33,7 @@ struct Feedback: AsyncParsableCommand {
         guard let certificate = try certificate ?? settings.text(.certificate) else {
             throw ValidationError("Missing expected argument '--certificate <file>'")
         }
-        let place = try peer.service(defaultPort: 2196, door: \.feedback)
+        let place = try peer.service(defaultPort: 2196, listener: \.feedback)
         let configuration = ProviderConfiguration(
             host: place.host,
             port: place.port,
@@ -50,11 +49,11 @@ struct Feedback: AsyncParsableCommand {
                 if json { lines.append(line) } else { Terminal.say(line.text) }
             }
         } catch let error as ProviderError {
-            // What came is not lost: the service forgets nothing that was not read to the end.
-            throw CommandError(.unreachable, error.message)
+            // Nothing is lost: the service forgets only what was read to the end.
+            throw peer.error(error)
         }
         if json { return try Terminal.sayJSON(lines) }
-        if isEmpty { Terminal.complain("herald: no token has died since the list was read last") }
+        if isEmpty { Terminal.complain("herald: no dead tokens since the last reading") }
     }
 }
 

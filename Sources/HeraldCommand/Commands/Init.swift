@@ -1,17 +1,17 @@
 import ArgumentParser
 import Foundation
 import HeraldMailbox
+import HeraldStores
 import HeraldTrust
 
-/// `herald init`: what the first start of a service makes, without starting it; and names for its certificate, later.
+/// `herald init`: makes a service's folder without starting it, or adds names to its certificate.
 struct Init: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Make a service's folder, or add names to its certificate.",
         discussion: """
-            The first start of `herald serve` does the same. With --as-apple the
-            certificate also has the names of Apple's push services, for clients that
-            cannot be told another address, and the command prints how they are led here
-            and made to trust the authority.
+            The first start of `herald serve` does the same. With --as-apple the certificate also has the names of \
+            Apple's push services. This is for client libraries in which Apple's host is fixed. The command prints how \
+            to direct such clients to this service.
 
             Example:
               herald init --hostname push.example.com
@@ -25,9 +25,6 @@ struct Init: AsyncParsableCommand {
 
     @Flag(help: "Add the names of Apple's push services.")
     var asApple = false
-
-    @Flag(help: "Print JSON.")
-    var json = false
 
     @OptionGroup var data: DataOptions
 
@@ -43,21 +40,22 @@ struct Init: AsyncParsableCommand {
         let trust: TrustFolder
         switch try FolderLock.attempt(folder) {
         case .taken(let lock):
-            trust = try create(folder)
+            trust = try await create(folder)
             withExtendedLifetime(lock) {}
         case .held:
-            trust = try create(folder)
-            try await TrustChange.tell(ControlClient(folder: folder))
+            trust = try await create(folder)
+            try await TrustChange.reload(ControlClient(folder: folder))
         }
         try report(InitReport(folder: folder, trust: trust))
     }
 
-    private func create(_ folder: DataFolder) throws -> TrustFolder {
+    private func create(_ folder: DataFolder) async throws -> TrustFolder {
         do {
-            return try TrustFolder.create(
+            return try await TrustFolder.create(
                 at: folder.path,
                 hostnames: hostname,
                 asApple: asApple,
+                store: TrustDatabase.open,
                 now: ServiceClock().now()
             )
         } catch let error as TrustError {
@@ -65,14 +63,14 @@ struct Init: AsyncParsableCommand {
         }
     }
 
-    /// A service that answers to Apple's names is for the network of the people who made it.
+    /// A service under Apple's names must not be public.
     private func refusePublicAddress() throws {
         let settings = try Settings(
             commandLine: [:],
             environment: ProcessInfo.processInfo.environment,
             file: data.config
         )
-        guard let host = try settings.text(.host), ListenAddress.isPublic(host) else { return }
+        guard let host = try settings.text(.host), ListenScope.isPublic(host) else { return }
         throw CommandError(
             .configuration,
             "--as-apple is for a service on your own network, and the setting host makes this one listen on \(host): "
@@ -81,21 +79,21 @@ struct Init: AsyncParsableCommand {
     }
 
     private func report(_ report: InitReport) throws {
-        if json { return try Terminal.sayJSON(report) }
+        if data.json { return try Terminal.sayJSON(report) }
         Terminal.say("data       \(report.data)")
         Terminal.say("authority  \(report.authority)")
         Terminal.say("names      \(report.names.joined(separator: ", "))")
         guard asApple else { return }
-        // Whole: the lines are for clients, which run in other folders.
+        // An absolute path: clients run in other folders.
         let authority = URL(fileURLWithPath: report.authority).standardizedFileURL.path
-        AppleRecipe(authority: authority).lines.forEach(Terminal.say)
+        AppleNamesGuide(authority: authority).lines.forEach(Terminal.say)
     }
 }
 
-/// What `herald init --json` prints.
+/// The folder as `herald init --json` prints it.
 private struct InitReport: Encodable {
     let data: String
-    /// Where the certificate is that providers and devices are given to trust.
+    /// The path of the certificate that providers and devices have to trust.
     let authority: String
     let names: [String]
 

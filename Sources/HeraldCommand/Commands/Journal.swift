@@ -6,13 +6,14 @@ import HeraldModel
 import HeraldStores
 import Logging
 
-/// `herald journal`: what became of notifications.
+/// `herald journal`: the events of notifications.
 struct Journal: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show what became of a notification.",
         discussion: """
-            One line for each thing that happened, oldest first, by a notification's apns-id or apns-unique-id, or for \
-            all notifications of a device or a topic. With a running service it is asked, else the folder is read.
+            Prints one line for each event, oldest first: of one notification by its apns-id or apns-unique-id, or of \
+            all notifications of a device or a topic. Exits 1 for an unknown notification. Asks the running service; if \
+            none runs, it reads the folder.
 
             Example:
               herald journal 2F7CA8F4-3B5C-4F4E-9F0E-6C0E4D2D2C11
@@ -26,21 +27,18 @@ struct Journal: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A device's identifier, as `herald device list` shows it.", valueName: "id"))
     var device: String?
 
-    @Option(help: ArgumentHelp("A topic; both environments.", valueName: "id"))
+    @Option(help: ArgumentHelp("A topic, in both environments.", valueName: "id"))
     var topic: String?
 
     @Option(
         help: ArgumentHelp(
-            "The most lines, 1 to \(AdminRoutes.journalLimit.upperBound); the newest are shown.",
+            "Lines at most, 1 to \(AdminRoutes.journalLimit.upperBound); the newest are shown.",
             valueName: "n"
         )
     )
     var limit = AdminRoutes.journalDefault
 
     @OptionGroup var data: DataOptions
-
-    @Flag(help: "Print JSON: one array.")
-    var json = false
 
     func validate() throws {
         guard [apnsId, device, topic].compactMap({ $0 }).count == 1 else {
@@ -60,9 +58,12 @@ struct Journal: AsyncParsableCommand {
             case .taken(let lock): try await JournalReader.entries(question, limit: limit, in: folder, under: lock)
             case .held: try await ControlClient(folder: folder).get(path(question), as: [JournalEntry].self)
             }
-        if json { return try Terminal.sayJSON(entries) }
-        guard !entries.isEmpty else { return Terminal.complain("herald: \(JournalText.nothing(about: question))") }
-        for line in JournalText.lines(entries) { Terminal.say(line) }
+        if data.json { try Terminal.sayJSON(entries) }
+        guard !entries.isEmpty else {
+            if case .notification = question { throw CommandError(.refused, JournalText.nothing(about: question)) }
+            return Terminal.complain("herald: \(JournalText.nothing(about: question))")
+        }
+        if !data.json { JournalText.lines(entries).forEach(Terminal.say) }
     }
 
     private func question() throws -> JournalQuestion {
@@ -99,7 +100,7 @@ enum JournalText {
     static func nothing(about question: JournalQuestion) -> String {
         switch question {
         case .notification(let id):
-            "nothing in the journal about \(id): no notification of that identifier was accepted, or it was too long ago"
+            "nothing in the journal about \(id): it was too long ago, or the service did not accept it (the journal has no refused ones)"
         case .device(let id):
             "nothing in the journal about the device \(id); `herald device list` shows the identifiers of devices"
         case .topic(let topic):
@@ -139,7 +140,13 @@ extension JournalReader {
         }
         let directory = SingleNodeDirectory()
         let postOffice = PostOffice(clock: clock, store: store, directory: directory, logger: silent)
-        let registry = Registry(store: store, postOffice: postOffice, directory: directory, clock: clock)
+        let registry = Registry(
+            store: store,
+            postOffice: postOffice,
+            directory: directory,
+            clock: clock,
+            logger: silent
+        )
         do {
             try await registry.load()
             let entries = try await JournalReader(store: store, registry: registry).entries(question, limit: limit)

@@ -1,7 +1,7 @@
 import Foundation
 import HeraldModel
 
-/// What a notification is to say, as it was typed, made into a payload ("Generating a remote notification").
+/// Composes the payload of the options that `herald send` has for it.
 struct PayloadComposer: Hashable, Sendable {
     var alert: String?
     var title: String?
@@ -13,7 +13,9 @@ struct PayloadComposer: Hashable, Sendable {
         alert == nil && title == nil && badge == nil && sound == nil
     }
 
-    /// The payload as compact JSON; a background push has no words and says only that there is something to fetch.
+    /// The payload as compact JSON.
+    ///
+    /// A background push without text has `content-available` only.
     func payload(for pushType: PushType) throws -> [UInt8] {
         let isSilent = isEmpty && pushType == .background
         let aps = Aps(

@@ -8,7 +8,7 @@ struct Provider: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Make, list and revoke the credentials of providers.",
         discussion: """
-            A provider proves itself by a certificate, which names its topics, or by
+            A provider authenticates with a certificate, which names its topics, or with
             tokens that it signs with a key.
 
             Example:
@@ -25,8 +25,8 @@ struct ProviderCertificate: AsyncParsableCommand {
         commandName: "certificate",
         abstract: "Issue a certificate for a provider.",
         discussion: """
-            The file holds the certificate, its chain and the private key. Where a request
-            is signed, the key stays with its owner, and the file holds the rest. With one
+            The file holds the certificate, its chain and the private key. With --request
+            the private key stays with its owner, and the file holds the rest. With one
             topic, notifications need not name it.
 
             Example:
@@ -35,12 +35,12 @@ struct ProviderCertificate: AsyncParsableCommand {
     )
 
     @Option(
-        help: ArgumentHelp("A topic that it may send to; may be repeated.", valueName: "id"),
+        help: ArgumentHelp("A topic that the provider may send to; may be repeated.", valueName: "id"),
         transform: CredentialOptions.topic
     )
     var topic: [Topic] = []
 
-    @Option(help: ArgumentHelp("The team that it belongs to.", valueName: "id"), transform: CredentialOptions.team)
+    @Option(help: ArgumentHelp("The team of the provider.", valueName: "id"), transform: CredentialOptions.team)
     var team: String?
 
     @Option(
@@ -52,11 +52,8 @@ struct ProviderCertificate: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A certificate signing request, in PEM or DER.", valueName: "file"))
     var request: String?
 
-    @Option(help: ArgumentHelp("Where it is written; no file of that name may be there.", valueName: "file"))
+    @Option(help: ArgumentHelp("The file to write; it must not exist.", valueName: "file"))
     var out: String
-
-    @Flag(help: "Print JSON.")
-    var json = false
 
     @OptionGroup var data: DataOptions
 
@@ -69,7 +66,7 @@ struct ProviderCertificate: AsyncParsableCommand {
         try OutputFile.check(out)
         let request = try request.map(CredentialOptions.request)
         let issued = try await TrustChange.make(in: folder) { trust, now in
-            try trust.issueProviderCertificate(
+            try await trust.providers.issueCertificate(
                 topics: topic,
                 team: team,
                 environments: environment,
@@ -78,7 +75,7 @@ struct ProviderCertificate: AsyncParsableCommand {
             )
         }
         try OutputFile.write(issued.pem, to: out)
-        if json { return try Terminal.sayJSON(WithFile(record: issued.record, file: out)) }
+        if data.json { return try Terminal.sayJSON(RecordWithFile(record: issued.record, file: out)) }
         Terminal.say("certificate  \(issued.record.id)")
         Terminal.say("topics       \(issued.record.topics.map(\.name).joined(separator: ", "))")
         Terminal.say("expires      \(issued.record.expires?.rfc3339 ?? "never")")
@@ -92,20 +89,20 @@ struct ProviderKeyCommand: AsyncParsableCommand {
         commandName: "key",
         abstract: "Make a key with which a provider signs its tokens.",
         discussion: """
-            The key is written as AuthKey_<key id>.p8 into the folder, and kept nowhere
-            else. Without a topic it is good for the whole team: for every topic that no
-            credential of another team names.
+            The command writes the key into the folder as AuthKey_<key id>.p8; the service
+            keeps only its public part. Without a topic the key is valid for the whole
+            team: for every topic that no other team owns.
 
             Example:
               herald provider key --team TEAM000001 --topic com.example.chat --out .
             """
     )
 
-    @Option(help: ArgumentHelp("The team that it belongs to.", valueName: "id"), transform: CredentialOptions.team)
+    @Option(help: ArgumentHelp("The team of the provider.", valueName: "id"), transform: CredentialOptions.team)
     var team: String
 
     @Option(
-        help: ArgumentHelp("A topic that it is limited to; may be repeated.", valueName: "id"),
+        help: ArgumentHelp("A topic that the key is limited to; may be repeated.", valueName: "id"),
         transform: CredentialOptions.topic
     )
     var topic: [Topic] = []
@@ -116,11 +113,8 @@ struct ProviderKeyCommand: AsyncParsableCommand {
     )
     var environment: Set<PushEnvironment> = Set(PushEnvironment.allCases)
 
-    @Option(help: ArgumentHelp("The folder that it is written into; made if there is none.", valueName: "folder"))
+    @Option(help: ArgumentHelp("The folder for the key; created if it does not exist.", valueName: "folder"))
     var out: String
-
-    @Flag(help: "Print JSON.")
-    var json = false
 
     @OptionGroup var data: DataOptions
 
@@ -129,11 +123,11 @@ struct ProviderKeyCommand: AsyncParsableCommand {
         if mkdir(out, 0o700) != 0, errno != EEXIST { throw SafeFile.failure("cannot make the folder", out) }
         try OutputFile.checkFolder(out)
         let issued = try await TrustChange.make(in: folder) { trust, now in
-            try trust.makeProviderKey(team: team, topics: topic, environments: environment, now: now)
+            try await trust.providers.makeKey(team: team, topics: topic, environments: environment, now: now)
         }
         let file = (out as NSString).appendingPathComponent(issued.fileName)
         try OutputFile.write(issued.pem, to: file)
-        if json { return try Terminal.sayJSON(WithFile(record: issued.credential, file: file)) }
+        if data.json { return try Terminal.sayJSON(RecordWithFile(record: issued.credential, file: file)) }
         Terminal.say("key     \(issued.credential.id)")
         Terminal.say("team    \(team)")
         Terminal.say("topics  \(topic.isEmpty ? "all of the team's" : topic.map(\.name).joined(separator: ", "))")
@@ -152,14 +146,11 @@ struct ProviderList: AsyncParsableCommand {
             """
     )
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        let credentials = try TrustChange.read(try data.folder()) { try $0.credentials() }
-        if json { return try Terminal.sayJSON(credentials) }
+        let credentials = try await TrustChange.read(try data.folder()) { try await $0.providers.all() }
+        if data.json { return try Terminal.sayJSON(credentials) }
         var table = TextTable(["ID", "KIND", "TEAM", "ENVIRONMENTS", "EXPIRES", "REVOKED", "TOPICS"])
         for credential in credentials {
             table.add([
@@ -179,7 +170,7 @@ struct ProviderRevoke: AsyncParsableCommand {
         commandName: "revoke",
         abstract: "Revoke a certificate or a key of a provider, for ever.",
         discussion: """
-            It has taken effect when the command returns, on open connections too.
+            It takes effect before the command returns, on open connections too.
 
             Example:
               herald provider revoke 7ZQ2M81KXA
@@ -189,16 +180,13 @@ struct ProviderRevoke: AsyncParsableCommand {
     @Argument(help: "The credential's identifier, as `herald provider list` shows it.")
     var id: String
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        let credential = try await TrustChange.make(in: try data.folder()) { trust, now in
-            try trust.revokeCredential(id, now: now)
+        let credential = try await TrustChange.make(in: try data.folder(), done: "revoked") { trust, now in
+            try await trust.providers.revoke(id, now: now)
         }
-        if json { return try Terminal.sayJSON(credential) }
+        if data.json { return try Terminal.sayJSON(credential) }
         Terminal.say("\(credential.kind.rawValue) \(credential.id) is revoked")
     }
 }

@@ -13,13 +13,13 @@ struct ReconnectOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How often to connect in an hour, whatever happens; a quarter of that at once. (default: 120)",
+            "Connection attempts in an hour at most; a quarter of them at once. (default: 120)",
             valueName: "number"
         )
     )
     var connectionsPerHour: Int?
 
-    /// What was typed, or is in the environment or the configuration file.
+    /// The limits of the command line, the environment and the configuration file.
     /// - Throws: `ValidationError` or ``CommandError/Code/configuration``.
     func limits(_ settings: Settings) throws -> ReconnectionLimits {
         var limits = ReconnectionLimits()

@@ -9,9 +9,8 @@ struct Send: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Send a notification.",
         discussion: """
-            Prints the apns-id and what the service answered; a refusal ends with exit code 1.
-            Every option may also be a key of a YAML file (--config) or an environment
-            variable: push-type, HERALD_PUSH_TYPE.
+            Prints the apns-id and the service's answer; a refusal ends with exit code 1. Every option may also be a key \
+            of a YAML file (--config) or an environment variable: push-type, HERALD_PUSH_TYPE.
 
             Example:
               herald send TOKEN --topic com.example.chat \\
@@ -27,7 +26,7 @@ struct Send: AsyncParsableCommand {
     func run() async throws {
         let options = try options.completed()
         let send = try SendRequest(options, now: ServiceClock().now())
-        let place = try options.peer.service(defaultPort: 2197, door: \.api)
+        let place = try options.peer.service(defaultPort: 2197, listener: \.api)
         var configuration = ProviderConfiguration(
             host: place.host,
             port: place.port,
@@ -35,14 +34,14 @@ struct Send: AsyncParsableCommand {
             authorities: try options.peer.authorities()
         )
         configuration.explains = true
-        // Who types a command wants to see what happens, not the third attempt.
+        // A person at a terminal wants the first answer, not the third.
         configuration.retry = .never
         configuration.totalTimeout = configuration.timeout
         let answer: PushAnswer
         do {
             answer = try await withProviderClient(configuration) { try await $0.send(send.request) }
         } catch let error as ProviderError {
-            throw CommandError(.unreachable, error.message)
+            throw options.peer.error(error)
         }
         try report(answer)
     }
@@ -76,8 +75,8 @@ struct SendReport: Encodable, Hashable {
     let timestamp: Int64?
 
     private enum CodingKeys: String, CodingKey {
-        case id = "apns-id"
-        case uniqueID = "apns-unique-id"
+        case id = "apns_id"
+        case uniqueID = "apns_unique_id"
         case status
         case reason
         case explanation
@@ -91,7 +90,7 @@ struct SendReport: Encodable, Hashable {
             (explanation, timestamp) = (receipt.explanation, nil)
         case .refused(let refusal):
             (id, uniqueID, status, reason) = (refusal.id, nil, refusal.status, refusal.reason.text)
-            explanation = refusal.explanation ?? refusal.reason.rejection?.explanation
+            explanation = refusal.explanation ?? refusal.reason.known?.explanation
             timestamp = refusal.since?.milliseconds
         }
     }
@@ -100,7 +99,7 @@ struct SendReport: Encodable, Hashable {
     static func words(for refusal: PushRefusal) -> String {
         let reason = LogText.escaped(refusal.reason.description, limit: 64)
         let since = refusal.since.map { " since \($0.rfc3339)" } ?? ""
-        let explanation = (refusal.explanation ?? refusal.reason.rejection?.explanation)
+        let explanation = (refusal.explanation ?? refusal.reason.known?.explanation)
             .map { ": \(LogText.escaped($0, limit: 256))" }
         return "refused with \(refusal.status) \(reason)\(since)\(explanation ?? "")"
     }

@@ -1,17 +1,18 @@
 import ArgumentParser
 import Foundation
+import HeraldModel
 import HeraldProvider
 
 /// The options of `herald send`.
 ///
 /// Each may be missing here, so that it can come from the environment or from the configuration file.
 struct SendOptions: ParsableArguments {
-    @Argument(help: "The device token: 64 hexadecimal digits.")
+    @Argument(help: "The device token: \(PushToken.rule).")
     var token: String
 
     @Option(
         help: ArgumentHelp(
-            "The app: a bundle identifier, with its suffix where the push type has one.",
+            "The app: a bundle identifier, with the suffix of the push type if it has one.",
             valueName: "id"
         )
     )
@@ -24,7 +25,7 @@ struct SendOptions: ParsableArguments {
     var key: String?
 
     @Option(
-        help: ArgumentHelp("The key's identifier; read from the name of an AuthKey file if left out.", valueName: "id")
+        help: ArgumentHelp("The key's identifier. (default: from the name of an AuthKey file)", valueName: "id")
     )
     var keyId: String?
 
@@ -53,11 +54,11 @@ struct SendOptions: ParsableArguments {
     var priority: Int?
 
     @Option(
-        help: ArgumentHelp("Until when it may wait: UNIX seconds, 0 for one attempt, or like 1h.", valueName: "when")
+        help: ArgumentHelp("When it expires: UNIX seconds, a time like 1h, or 0 for one attempt.", valueName: "when")
     )
     var expiration: String?
 
-    @Option(help: ArgumentHelp("Those that share it show as one.", valueName: "id"))
+    @Option(help: ArgumentHelp("Notifications that share it show as one.", valueName: "id"))
     var collapseId: String?
 
     @OptionGroup var peer: PeerOptions
@@ -100,7 +101,7 @@ struct SendOptions: ParsableArguments {
         switch (certificate, key) {
         case (let certificate?, nil):
             guard keyId == nil, team == nil else {
-                throw ValidationError("--key-id and --team go with --key.")
+                throw ValidationError("--key-id and --team need --key.")
             }
             return .certificate(pem: try SafeFile.read(certificate))
         case (nil, let key?):
@@ -110,7 +111,7 @@ struct SendOptions: ParsableArguments {
             }
             return .key(pem: try SafeFile.read(key), id: id, team: team)
         default:
-            throw ValidationError("Say who sends: either --certificate, or --key with --key-id and --team.")
+            throw ValidationError("Name the provider's credential: --certificate, or --key with --key-id and --team.")
         }
     }
 

@@ -1,15 +1,16 @@
 import ArgumentParser
 import Foundation
 import HeraldModel
+import HeraldPhone
 import HeraldProvider
 
-/// What was typed after `herald send`, made into a request; wrong usage is found here, before anything is sent.
+/// The request that `herald send` sends; finds wrong usage before anything is sent.
 struct SendRequest: Sendable {
     let request: PushRequest
 
     init(_ options: SendOptions, now: WallTime) throws {
-        guard let token = DeviceToken(options.token) else {
-            throw ValidationError("A device token is 64 hexadecimal digits.")
+        guard let token = PushToken(options.token) else {
+            throw ValidationError("A device token is \(PushToken.rule).")
         }
         guard let name = options.topic else { throw ValidationError("Missing expected argument '--topic <id>'") }
         guard let topic = Topic(name) else {
@@ -35,7 +36,7 @@ struct SendRequest: Sendable {
         self.request = request
     }
 
-    /// The type that was named, or the one whose suffix the topic has.
+    /// The named type, else the one whose suffix the topic has.
     static func pushType(_ text: String?, topic: Topic) throws -> PushType {
         guard let text else {
             return PushType.allCases.first { !$0.topicSuffix.isEmpty && topic.name.hasSuffix($0.topicSuffix) } ?? .alert
@@ -52,7 +53,14 @@ struct SendRequest: Sendable {
     /// A bare number is a moment, as in the header; a span needs its unit.
     static func expiration(_ text: String?, now: WallTime) throws -> Expiration {
         guard let text else { return .unspecified }
-        if let expiration = Expiration(text) { return expiration }
+        if let expiration = Expiration(text) {
+            guard case .at(let moment) = expiration, moment - now > .seconds(1000 * 365 * 86_400) else {
+                return expiration
+            }
+            throw ValidationError(
+                "'\(LogText.escaped(text, limit: 64))' is more than a thousand years ahead: give seconds, not milliseconds."
+            )
+        }
         guard let span = DurationText.read(text) else {
             throw ValidationError(
                 "'\(LogText.escaped(text, limit: 64))' is not an expiration: UNIX seconds, 0, or like 1h."
@@ -80,7 +88,7 @@ struct SendRequest: Sendable {
         let payload: [UInt8]
         if let path = options.payload {
             guard composer.isEmpty else {
-                throw ValidationError("Either --payload, or --alert, --title, --badge and --sound.")
+                throw ValidationError("Use --payload alone, or --alert, --title, --badge and --sound.")
             }
             payload = path == "-" ? try standardInput() : try SafeFile.read(path)
         } else {
@@ -97,7 +105,7 @@ struct SendRequest: Sendable {
         Array(try FileHandle.standardInput.read(upToCount: SafeFile.maximumBytes) ?? Data())
     }
 
-    /// What no service takes is not sent.
+    /// Refuses a payload that every service refuses.
     static func check(_ payload: [UInt8], pushType: PushType) throws {
         guard payload.count <= pushType.maximumPayloadBytes else {
             throw CommandError(
@@ -110,7 +118,7 @@ struct SendRequest: Sendable {
         case .object: return
         case .notAnObject: throw CommandError(.file, "the payload is not a JSON object: put braces around it")
         case .malformed(let position):
-            throw CommandError(.file, "the payload is not JSON: see its byte \(position)")
+            throw CommandError(.file, PayloadCheck.malformation(of: payload, at: position).message)
         }
     }
 }

@@ -1,9 +1,12 @@
 import ArgumentParser
+import CSignals
+import Configuration
 import CoreMetrics
 import Foundation
 import HeraldConsole
 import HeraldMailbox
 import Logging
+import UnixSignals
 
 /// `herald serve`: the service itself.
 struct Serve: AsyncParsableCommand {
@@ -19,43 +22,79 @@ struct Serve: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var options: ServeOptions
+    @Option(help: ArgumentHelp("A YAML file with these options as keys.", valueName: "file"))
+    var config: String?
+
+    // Groups of this command itself: ArgumentParser's debug checks read each level of nested groups five times.
+    @OptionGroup(title: ServerSettings.Basics.title) var basics: SettingOptions<ServerSettings.Basics>
+    @OptionGroup(title: ServerSettings.Listeners.title) var listeners: SettingOptions<ServerSettings.Listeners>
+    @OptionGroup(title: ServerSettings.Storage.title) var storage: SettingOptions<ServerSettings.Storage>
+    @OptionGroup(title: ServerSettings.Limits.title) var limits: SettingOptions<ServerSettings.Limits>
+    @OptionGroup(title: ServerSettings.Trust.title) var trust: SettingOptions<ServerSettings.Trust>
+    @OptionGroup(title: ServerSettings.Testing.title) var testing: SettingOptions<ServerSettings.Testing>
+    @OptionGroup(title: ServerSettings.Logs.title) var logs: SettingOptions<ServerSettings.Logs>
+
+    /// The options that were typed.
+    var typed: [SettingKey: ConfigContent] {
+        [basics.typed, listeners.typed, storage.typed, limits.typed, trust.typed, testing.typed, logs.typed]
+            .reduce(into: [:]) { $0.merge($1) { typed, _ in typed } }
+    }
+
+    /// Reads the command line, the environment and the file.
+    /// - Throws: ``CommandError/Code/configuration``.
+    func configuration(environment: [String: String]) throws -> ServerConfiguration {
+        try ServerConfiguration(Settings(commandLine: typed, environment: environment, file: config))
+    }
 
     func run() async throws {
-        let configuration = try options.configuration(environment: ProcessInfo.processInfo.environment)
+        herald_exit_on_bus_error()
+        // Trapped before the configuration is read: a reload during a slow start waits. `CSignals` ignores earlier ones.
+        let hangups = await UnixSignalsSequence(trapping: .sighup)
+        var configuration = try self.configuration(environment: ProcessInfo.processInfo.environment)
         let metrics = PrometheusRegistry()
         MetricsSystem.bootstrap(metrics)
         let clock = configuration.clock.makeClock()
         let trueClock = ServiceClock()
         let threshold = LogThreshold(configuration.logLevel)
+        let format = configuration.logFormat
+        let log = LogWriter.standardError(format, clock: trueClock)
+        defer { log.flush() }
         LoggingSystem.bootstrap { label in
             HeraldLogHandler(
                 label: label,
-                format: configuration.logFormat,
-                sink: StandardErrorSink(),
+                format: format,
+                sink: log,
                 clock: trueClock,
                 threshold: threshold
             )
         }
         let logger = Logger(label: "herald")
         for name in Settings.unknownVariables(in: ProcessInfo.processInfo.environment) {
-            logger.warning("an environment variable means nothing to Herald", metadata: ["variable": "\(name)"])
+            logger.warning("unknown environment variable; Herald ignores it", metadata: ["variable": "\(name)"])
         }
         try DataFolder(path: configuration.data).checkSocketPath()
         let folder = try DataFolder.open(configuration.data, mayCreate: true)
         let lock = try FolderLock.take(folder)
         defer { withExtendedLifetime(lock) {} }
-        Doors.remove(from: folder)
+        ListeningAddresses.remove(from: folder)
+        let descriptors = try DescriptorShares(among: configuration, of: DescriptorLimit.raise())
+        if let shares = descriptors.apply(to: &configuration) {
+            logger.log(
+                level: descriptors.isScarce ? .notice : .debug,
+                "the limit of open files allows fewer connections; raise LimitNOFILE= or ulimit -Hn for more",
+                metadata: ["files": "\(descriptors.limit)", "connections": "\(shares)"]
+            )
+        }
         let assembly = try await ServiceAssembly.make(configuration, folder: folder, clock: clock, logger: logger)
-        let reload = ConfigurationReload(assembly, threshold: threshold) { [options] in
-            try options.configuration(environment: ProcessInfo.processInfo.environment)
+        let reload = ConfigurationReload(assembly, threshold: threshold) { [self] in
+            try self.configuration(environment: ProcessInfo.processInfo.environment)
         }
         do {
-            try await ServiceRun(assembly: assembly, metrics: metrics, reload: reload).run()
+            try await ServiceRun(assembly: assembly, metrics: metrics, reload: reload, hangups: hangups).run()
         } catch {
-            Doors.remove(from: folder)
+            ListeningAddresses.remove(from: folder)
             throw error
         }
-        Doors.remove(from: folder)
+        ListeningAddresses.remove(from: folder)
     }
 }

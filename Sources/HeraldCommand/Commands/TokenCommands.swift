@@ -6,10 +6,10 @@ import HeraldStores
 import HeraldTrust
 import Logging
 
-/// `herald token`: what device tokens are, and the keys under which they are sealed.
+/// `herald token`: device tokens, and the keys under which they are sealed.
 struct Token: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Look into a device token, and change the keys of device tokens.",
+        abstract: "Inspect a device token, and manage the keys of device tokens.",
         discussion: """
             Example:
               herald token inspect TOKEN
@@ -23,10 +23,10 @@ struct Token: AsyncParsableCommand {
 struct TokenInspect: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "inspect",
-        abstract: "Say what a device token was minted for, and what a provider that uses it is told.",
+        abstract: "Show the device and the app of a device token, and the answer that a provider gets for it.",
         discussion: """
-            A provider token (a JSON Web Token) may be given instead: it is verified as
-            the provider API does.
+            You may give a provider token (a JSON Web Token) instead: the command verifies it as the provider
+            API does.
 
             Example:
               herald token inspect TOKEN
@@ -35,9 +35,6 @@ struct TokenInspect: AsyncParsableCommand {
 
     @Argument(help: "A device token, 64 hexadecimal digits; or a provider token.")
     var token: String
-
-    @Flag(help: "Print JSON.")
-    var json = false
 
     @OptionGroup var data: DataOptions
 
@@ -50,11 +47,14 @@ struct TokenInspect: AsyncParsableCommand {
     func run() async throws {
         let folder = try data.folder()
         guard let token = DeviceToken(token) else { return try await inspectProviderToken(folder) }
-        var report = TokenReport(token, ring: try TrustChange.read(folder) { try $0.tokenKeys() })
+        var report = TokenReport(token, ring: try await TrustChange.read(folder) { try $0.tokenKeys() })
         if let device = report.deviceNumber, let app = report.appNumber {
-            report.registration = try await standing(Slot(device: DeviceNumber(device), app: AppNumber(app)), folder)
+            report.registration = try await registration(
+                Slot(device: DeviceNumber(device), app: AppNumber(app)),
+                folder
+            )
         }
-        if json { return try Terminal.sayJSON(report) }
+        if data.json { return try Terminal.sayJSON(report) }
         Terminal.say(report.verdict)
         guard report.opens else { return }
         Terminal.say("device      \(report.registration?.device ?? "unknown")")
@@ -64,18 +64,18 @@ struct TokenInspect: AsyncParsableCommand {
     }
 
     /// From the running service, or from its store where none runs.
-    private func standing(_ slot: Slot, _ folder: DataFolder) async throws -> TokenReport.Standing? {
+    private func registration(_ slot: Slot, _ folder: DataFolder) async throws -> TokenReport.RegistrationState? {
         switch try FolderLock.attempt(folder) {
         case .taken(let lock):
             defer { withExtendedLifetime(lock) {} }
             let path = folder.storePath + "/herald.db"
-            // A service that never ran has no store, and this is no reason to make one.
+            // Opening the store would create one for a service that never ran.
             guard access(path, F_OK) == 0 else { return nil }
-            return TokenReport.Standing(slot, in: try await snapshot(path))
+            return TokenReport.RegistrationState(slot, in: try await snapshot(path))
         case .held:
-            let question = TokenReport.Question(deviceNumber: slot.device.value, appNumber: slot.app.value)
+            let query = TokenReport.Query(deviceNumber: slot.device.value, appNumber: slot.app.value)
             do {
-                return try await ControlClient(folder: folder).post(TokenRoute.path, body: question)
+                return try await ControlClient(folder: folder).post(TokenRoute.path, body: query)
             } catch let error as CommandError where error.code == .refused {
                 return nil
             }
@@ -99,18 +99,18 @@ struct TokenInspect: AsyncParsableCommand {
     }
 
     private func inspectProviderToken(_ folder: DataFolder) async throws {
-        let book = try TrustChange.read(folder) { try $0.credentialBook() }
+        let book = try await TrustChange.read(folder) { try await $0.credentialTable() }
         let now: WallTime
         switch try FolderLock.attempt(folder) {
         case .taken: now = ServiceClock().now()
-        case .held: now = await TrustChange.moment(of: ControlClient(folder: folder))
+        case .held: now = await TrustChange.now(of: ControlClient(folder: folder))
         }
         let report = ProviderTokenReport(
-            ProviderTokenVerifier(book: book).verify(Array(token.utf8), now: now),
+            ProviderTokenVerifier(credentials: book).verify(Array(token.utf8), now: now),
             topics: { book.key($0)?.topics ?? [] }
         )
-        if json { return try Terminal.sayJSON(report) }
-        Terminal.say(report.rejection.map { "\($0): \(report.why ?? "")" } ?? "good until \(report.expires ?? "")")
+        if data.json { return try Terminal.sayJSON(report) }
+        Terminal.say(report.rejection.map { "\($0): \(report.why ?? "")" } ?? "valid until \(report.expires ?? "")")
         guard let key = report.key, let team = report.team else { return }
         Terminal.say("key     \(key)")
         Terminal.say("team    \(team)")
@@ -119,7 +119,7 @@ struct TokenInspect: AsyncParsableCommand {
     }
 }
 
-/// What a provider token is worth.
+/// The verdict on a provider token.
 private struct ProviderTokenReport: Encodable {
     var valid = false
     var rejection: String?

@@ -9,30 +9,27 @@ struct TokenKeys: AsyncParsableCommand {
         commandName: "keys",
         abstract: "List the keys under which device tokens are sealed.",
         discussion: """
-            The newest mints; all that are not retired open. Where a service runs, OPENED
-            says how many tokens it has opened under each key since it started: a key
-            whose count stays at rest can be retired.
+            The newest key seals new tokens; every key that is not retired opens tokens. While a service runs, OPENED is \
+            the number of tokens that it opened with each key since its start: a key whose number stays the same can be \
+            retired.
 
             Example:
               herald token keys --json
             """
     )
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
     @OptionGroup var data: DataOptions
 
     func run() async throws {
         let folder = try data.folder()
-        let ring = try TrustChange.read(folder) { try $0.tokenKeys() }
+        let ring = try await TrustChange.read(folder) { try $0.tokenKeys() }
         let usage: TokenKeyRoute.Usage? =
             switch try FolderLock.attempt(folder) {
             case .taken: nil
             case .held: try? await ControlClient(folder: folder).post(TokenKeyRoute.path, body: [String: String]())
             }
         let records = TokenKeyRecord.list(ring, usage)
-        if json { return try Terminal.sayJSON(records) }
+        if data.json { return try Terminal.sayJSON(records) }
         var table = TextTable(["ID", "CREATED", "OPENED", "RETIRED"])
         for record in records {
             table.add([
@@ -51,28 +48,24 @@ struct TokenRotate: AsyncParsableCommand {
         commandName: "rotate",
         abstract: "Add a key under which device tokens are sealed from now on.",
         discussion: """
-            Tokens under the older keys stay good until their key is retired. Devices that
-            are connected are told their new tokens now, others when they come, and tell
-            them to their providers as they told the first ones.
+            Tokens of older keys stay valid until their key is retired. Connected devices get their new tokens now, others \
+            when they connect; their apps send them to their providers, like the first ones.
 
             Example:
               herald token rotate
             """
     )
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
     @OptionGroup var data: DataOptions
 
     func run() async throws {
         let ring = try await TrustChange.make(in: try data.folder()) { trust, now in
-            try trust.updateTokenKeys { try $0.rotate(now: now) }
+            try await trust.updateTokenKeys { try $0.rotate(now: now) }
             return try trust.tokenKeys()
         }
         guard let newest = TokenKeyRecord.list(ring, nil).last else { return }
-        if json { return try Terminal.sayJSON(newest) }
-        Terminal.say("token key \(newest.id) mints device tokens from now on")
+        if data.json { return try Terminal.sayJSON(newest) }
+        Terminal.say("token key \(newest.id) seals device tokens from now on")
     }
 }
 
@@ -80,11 +73,10 @@ struct TokenRotate: AsyncParsableCommand {
 struct TokenRetire: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retire",
-        abstract: "End a key of device tokens, for ever.",
+        abstract: "Retire a key of device tokens, for ever.",
         discussion: """
-            Tokens under it are answered 400 BadDeviceToken from now on, and a device that
-            presents one is refused. See with `herald token keys` first whether any is
-            still in use.
+            From now on, its tokens get 400 BadDeviceToken. Check with `herald token keys` first whether any is still \
+            in use.
 
             Example:
               herald token retire 1
@@ -94,17 +86,14 @@ struct TokenRetire: AsyncParsableCommand {
     @Argument(help: "The key's number, as `herald token keys` shows it.")
     var id: UInt32
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
     @OptionGroup var data: DataOptions
 
     func run() async throws {
-        let ring = try await TrustChange.make(in: try data.folder()) { trust, now in
-            try trust.updateTokenKeys { try $0.retire(id, now: now) }
+        let ring = try await TrustChange.make(in: try data.folder(), done: "retired") { trust, now in
+            try await trust.updateTokenKeys { try $0.retire(id, now: now) }
             return try trust.tokenKeys()
         }
-        guard json else { return Terminal.say("token key \(id) is retired") }
+        guard data.json else { return Terminal.say("token key \(id) is retired") }
         guard let record = TokenKeyRecord.list(ring, nil).first(where: { $0.id == id }) else { return }
         try Terminal.sayJSON(record)
     }
@@ -116,7 +105,7 @@ private struct TokenKeyRecord: Encodable {
     let created: String
     let newest: Bool
     let retired: String?
-    /// How many tokens were opened under it since the service started; nil where none runs, or the key is retired.
+    /// Tokens opened with it since the service started; nil if no service runs, or the key is retired.
     let opened: UInt64?
 
     private enum CodingKeys: String, CodingKey {
@@ -139,7 +128,7 @@ private struct TokenKeyRecord: Encodable {
         }
     }
 
-    /// What is not there is null, as in every list.
+    /// Writes missing values as null, like every list.
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(id, forKey: .id)

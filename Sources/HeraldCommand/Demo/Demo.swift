@@ -1,25 +1,26 @@
 import Foundation
 import HeraldDevice
 import HeraldModel
+import HeraldPhone
 import HeraldTrust
 
-/// Everything that `--demo` adds to a service.
+/// The additions of `--demo` to a service.
 struct Demo: Sendable {
     private let folder: DemoFolder
     private let app: Topic
 
-    /// Makes what the demo needs, once.
+    /// Makes the missing credentials and the device's certificate.
     /// - Throws: `TrustError` or ``CommandError``.
-    init(_ data: DataFolder, trust: TrustFolder, now: WallTime) throws {
+    init(_ data: DataFolder, trust: TrustFolder, now: WallTime) async throws {
         guard let app = Topic(DemoFolder.app) else {
             throw CommandError(.configuration, "the demo's app is not a topic")
         }
         self.app = app
         folder = DemoFolder(data)
-        try folder.make(with: trust, app: app, now: now)
+        try await folder.make(with: trust, app: app, now: now)
     }
 
-    /// The device and what it prints, for doors that are open.
+    /// The demo's device, for listeners that are open.
     /// - Throws: `DeviceError` or ``CommandError``.
     func service(
         _ data: DataFolder,
@@ -34,7 +35,7 @@ struct Demo: Sendable {
             credential: try DeviceCredential(pem: try SafeFile.read(folder.devicePath)),
             authorities: try SafeFile.read(data.authorityPath)
         )
-        // Whatever the address is, the server certificate names this machine.
+        // The server certificate names this machine, whatever the address.
         configuration.serverName = "localhost"
         let curl = DemoCurl(
             authorityPath: Demo.absolute(data.authorityPath),
@@ -43,14 +44,14 @@ struct Demo: Sendable {
             port: apiPort
         )
         let agent = try DeviceAgent(
-            line: try DeviceClient(configuration),
+            connection: try DeviceClient(configuration),
             device: configuration.credential.id.name,
             service: "\(host):\(devicePort)"
         )
         return DemoService(agent: agent, app: app, curl: curl, ready: ready)
     }
 
-    /// What listens on all addresses is reached by the one of this machine.
+    /// The address to connect to for an address to listen on: loopback for all addresses.
     private static func reachable(_ host: String) -> String {
         switch host {
         case "0.0.0.0": "127.0.0.1"

@@ -2,7 +2,7 @@ import Foundation
 import HeraldModel
 import HeraldTrust
 
-/// What `serve --demo` plays with, made once: a provider's certificate, a provider's key, and a device.
+/// The files of `serve --demo`, made once: a provider's certificate, a provider's key, and a device.
 ///
 ///     demo/             0700
 ///       provider.pem    0600   certificate, chain and key of a provider for the demo's app
@@ -23,7 +23,7 @@ struct DemoFolder: Sendable {
 
     /// Makes what is missing.
     /// - Throws: `TrustError` or ``CommandError``.
-    func make(with trust: TrustFolder, app: Topic, now: WallTime) throws {
+    func make(with trust: TrustFolder, app: Topic, now: WallTime) async throws {
         try DataFolder.securePrivateFolder(path)
         let names: [String]
         do {
@@ -33,11 +33,16 @@ struct DemoFolder: Sendable {
         }
         let both = Set(PushEnvironment.allCases)
         if !names.contains(where: { $0.hasPrefix("AuthKey_") }) {
-            let key = try trust.makeProviderKey(team: DemoFolder.team, topics: [app], environments: both, now: now)
+            let key = try await trust.providers.makeKey(
+                team: DemoFolder.team,
+                topics: [app],
+                environments: both,
+                now: now
+            )
             try write(key.pem, to: "\(path)/\(key.fileName)")
         }
         if !names.contains("provider.pem") {
-            let issued = try trust.issueProviderCertificate(
+            let issued = try await trust.providers.issueCertificate(
                 topics: [app],
                 team: DemoFolder.team,
                 environments: both,
@@ -46,7 +51,7 @@ struct DemoFolder: Sendable {
             try write(issued.pem, to: providerPath)
         }
         if !names.contains("device.pem") {
-            try write(try trust.enrollDevice(name: "demo", now: now).pem, to: devicePath)
+            try write(try await trust.devices.enroll(name: "demo", now: now).pem, to: devicePath)
         }
     }
 

@@ -1,16 +1,16 @@
 import HeraldDevice
 import HeraldModel
+import HeraldPhone
 import HeraldScreen
 import Logging
 import ServiceLifecycle
 
-/// The device of `serve --demo`: connected through the service's own door, as any device, printing what comes, and showing
-/// it on a screen.
+/// The device of `serve --demo`: connects like any device, prints its notifications, and shows them on a screen.
 struct DemoService: Service {
     let agent: DeviceAgent
     let app: Topic
     let curl: DemoCurl
-    /// Yields once the service has said that it is ready.
+    /// Yields once the service has printed `ready`.
     let ready: AsyncStream<Void>
 
     func run() async throws {
@@ -28,9 +28,9 @@ struct DemoService: Service {
             } catch is CancellationError {
                 return
             } catch {
-                Terminal.say("demo           the device gave up: \(error)")
+                Terminal.say("demo           the device stopped: \(error)")
             }
-            // The demo's end is not the service's.
+            // The service goes on without the demo.
             try? await gracefulShutdown()
         }
     }
@@ -72,17 +72,17 @@ struct DemoService: Service {
     }
 }
 
-/// The command that sends the demo's device a notification, to be pasted into another terminal.
+/// A `curl` command that sends the demo's device a notification.
 struct DemoCurl: Hashable, Sendable {
-    /// The data folder and what is in it, by paths that mean the same in every folder.
+    /// Absolute paths, which mean the same in every folder.
     let authorityPath: String
     let certificatePath: String
-    /// Where the provider API listens.
+    /// The address of the provider API.
     let host: String
     let port: Int
 
     func line(_ token: DeviceToken) -> String {
-        // The server certificate names localhost; where its address is another, curl is told so.
+        // The server certificate names localhost, so curl connects by that name to another address.
         let resolve = DemoCurl.isLocalhost(host) ? "" : " --resolve localhost:\(port):\(DemoCurl.bracketed(host))"
         return
             "curl -i --http2 --cacert \(DemoCurl.quoted(authorityPath)) --cert \(DemoCurl.quoted(certificatePath))\(resolve)"
@@ -90,7 +90,7 @@ struct DemoCurl: Hashable, Sendable {
             + " https://localhost:\(port)/3/device/\(token.hex)"
     }
 
-    /// Whether what listens there is reached by the name of this machine.
+    /// Whether `localhost` reaches a listener on this address.
     private static func isLocalhost(_ host: String) -> Bool {
         ["127.0.0.1", "::1", "localhost", "0.0.0.0", "::"].contains(host)
     }
@@ -99,7 +99,7 @@ struct DemoCurl: Hashable, Sendable {
         host.contains(":") ? "[\(host)]" : host
     }
 
-    /// A path as a shell takes it for one word.
+    /// A path as one word of a shell command.
     private static func quoted(_ path: String) -> String {
         let isPlain = path.utf8.allSatisfy { byte in
             switch byte {

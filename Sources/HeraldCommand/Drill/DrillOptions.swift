@@ -1,15 +1,15 @@
 import ArgumentParser
 import HeraldConsole
 
-/// The words of a drill: behind `herald drill start`, and in the configuration's list.
+/// Options of a drill: of `herald drill start`, and of the configuration's list.
 struct DrillOptions: ParsableArguments {
-    @Argument(help: "What happens: refuse, latency, silence, goaway, streams, drop or shutdown.")
+    @Argument(help: "The kind: refuse, latency, silence, goaway, streams, drop or shutdown.")
     var kind: String
 
     @Option(help: ArgumentHelp("The reason of a refusal (with its status), or of a GOAWAY.", valueName: "reason"))
     var reason: String?
 
-    @Option(help: ArgumentHelp("Which part of the requests is hit. (default: 100%)", valueName: "percent"))
+    @Option(help: ArgumentHelp("The share of requests that it affects. (default: 100%)", valueName: "percent"))
     var share: String?
 
     @Option(help: ArgumentHelp("Only notifications to this topic.", valueName: "id"))
@@ -18,19 +18,19 @@ struct DrillOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Only notifications to this device token.", valueName: "hex"))
     var token: String?
 
-    @Option(help: ArgumentHelp("How long answers wait: 500ms, or 200ms..2s.", valueName: "time"))
+    @Option(help: ArgumentHelp("The delay of answers: 500ms, or 200ms..2s.", valueName: "time"))
     var latency: String?
 
-    @Option(help: ArgumentHelp("What a refusal's retry-after says, instead of the usual.", valueName: "time"))
+    @Option(help: ArgumentHelp("The retry-after of the refusal, instead of the usual one.", valueName: "time"))
     var retryAfter: String?
 
-    @Flag(help: "With silence: what is not answered is accepted all the same, and delivered. (default: it is lost)")
+    @Flag(help: "With silence: accept and deliver the notification. (default: lose it)")
     var accepted = false
 
-    @Option(help: ArgumentHelp("How many concurrent streams connections are told. (default: 1)", valueName: "n"))
+    @Option(help: ArgumentHelp("With streams: the limit of concurrent streams. (default: 1)", valueName: "n"))
     var streams: Int?
 
-    @Option(help: ArgumentHelp("With streams: change to the usual number and back so often.", valueName: "time"))
+    @Option(help: ArgumentHelp("With streams: alternate with the usual limit this often.", valueName: "time"))
     var every: String?
 
     @Option(
@@ -39,7 +39,7 @@ struct DrillOptions: ParsableArguments {
     )
     var duration: String?
 
-    @Option(help: ArgumentHelp("The same seed and order of requests give the same victims.", valueName: "n"))
+    @Option(help: ArgumentHelp("The same seed and order of requests affect the same requests.", valueName: "n"))
     var seed: UInt64?
 
     /// The drill as it is asked for.
@@ -65,7 +65,7 @@ struct DrillOptions: ParsableArguments {
         do {
             let options = try DrillOptions.parse(text.split(separator: " ").map(String.init))
             guard options.duration != nil else {
-                throw DrillMistake(text: "a drill of the configuration says how long it lasts, like --for 10m")
+                throw DrillMistake(text: "a drill of the configuration needs its duration, like --for 10m")
             }
             try DrillReader.check(options.request)
             return options.request

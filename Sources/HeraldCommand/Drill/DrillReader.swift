@@ -3,20 +3,20 @@ import HeraldConsole
 import HeraldGateway
 import HeraldModel
 
-/// What is wrong with the words of a drill.
+/// A mistake in the description of a drill.
 struct DrillMistake: Error, Equatable {
     let text: String
 }
 
-/// Makes drills of what operators write: one reader for the command line, the admin API and the configuration.
+/// Parses drills: for the command line, the admin API and the configuration.
 enum DrillReader {
-    /// How long a drill lasts of which nothing is said.
+    /// The duration of a drill that names none.
     static let usualDuration = Duration.seconds(60)
 
     /// Reads and checks a drill.
     /// - Parameters:
-    ///   - request: The words.
-    ///   - slot: What a device token opens to; nil if it was not made by this service.
+    ///   - request: The description.
+    ///   - slot: Opens a device token; nil if it is not this service's.
     /// - Returns: The drill.
     /// - Throws: ``DrillMistake``.
     static func drill(_ request: DrillRequest, slot: (DeviceToken) -> Slot?) throws(DrillMistake) -> Drill {
@@ -31,12 +31,12 @@ enum DrillReader {
         )
     }
 
-    /// Checks the words where no token can be opened.
+    /// Checks a description without opening its token.
     static func check(_ request: DrillRequest) throws(DrillMistake) {
         _ = try drill(request) { _ in Slot(device: DeviceNumber(0), app: AppNumber(0)) }
     }
 
-    /// Each option belongs to some kinds, and would do nothing with the others.
+    /// Refuses options that the kind does not have.
     private static func checkUse(_ request: DrillRequest) throws(DrillMistake) {
         let uses: [(String, Bool, [String])] = [
             ("reason", request.reason != nil, ["refuse", "goaway"]),
@@ -51,10 +51,10 @@ enum DrillReader {
         ]
         for (name, isGiven, kinds) in uses where isGiven && !kinds.contains(request.kind) {
             guard Drill.Kind.names.contains(request.kind) else { break }
-            throw DrillMistake(text: "\(name) means nothing for a drill of the kind \(request.kind)")
+            throw DrillMistake(text: "\(name) has no effect on a drill of the kind \(request.kind)")
         }
         guard request.topic == nil || request.token == nil else {
-            throw DrillMistake(text: "a drill is for a topic or for a token: a token is of one topic anyway")
+            throw DrillMistake(text: "use topic or token, not both: a token already belongs to one topic")
         }
     }
 
@@ -77,17 +77,20 @@ enum DrillReader {
         case "drop": return .drop
         case "shutdown": return .shutdown
         default:
-            throw DrillMistake(text: "the kinds of drill are " + Drill.Kind.names.joined(separator: ", "))
+            throw DrillMistake(text: "the kinds of drills are " + Drill.Kind.names.joined(separator: ", "))
         }
     }
 
-    private static func reason(_ text: String?) throws(DrillMistake) -> Rejection? {
+    private static func reason(_ text: String?) throws(DrillMistake) -> RefusalReason? {
         guard let text else { return nil }
-        guard let rejection = Rejection.allCases.first(where: { $0.reason.lowercased() == text.lowercased() }) else {
+        guard let refusalReason = RefusalReason.allCases.first(where: { $0.reason.lowercased() == text.lowercased() })
+        else {
             let some = "BadDeviceToken, Unregistered, TooManyRequests, InternalServerError or ServiceUnavailable"
-            throw DrillMistake(text: "reason \"\(LogText.escaped(text, limit: 64))\" is none of APNs: write \(some)")
+            throw DrillMistake(
+                text: "reason \"\(LogText.escaped(text, limit: 64))\" is not a reason of APNs: write \(some)"
+            )
         }
-        return rejection
+        return refusalReason
     }
 
     private static func latency(_ text: String?) throws(DrillMistake) -> ClosedRange<Duration> {
@@ -108,7 +111,7 @@ enum DrillReader {
         -> Drill.Target
     {
         if let text = request.topic {
-            guard let topic = Topic(text) else { throw DrillMistake(text: "topic is a topic like com.example.app") }
+            guard let topic = Topic(text) else { throw DrillMistake(text: "topic must be like com.example.app") }
             return .topic(topic)
         }
         guard let text = request.token else { return .everybody }
@@ -116,7 +119,7 @@ enum DrillReader {
             throw DrillMistake(text: "a device token is 64 hexadecimal digits")
         }
         guard let place = slot(token) else {
-            throw DrillMistake(text: "the device token was not made by this service")
+            throw DrillMistake(text: "this service did not issue the device token")
         }
         return .slot(place)
     }
@@ -124,7 +127,7 @@ enum DrillReader {
     private static func share(_ text: String?) throws(DrillMistake) -> Double {
         guard let text else { return 1 }
         guard text.hasSuffix("%"), let percent = Double(text.dropLast()), percent >= 0.001, percent <= 100 else {
-            throw DrillMistake(text: "share is a part of the requests from 0.001% to 100%, like 20%")
+            throw DrillMistake(text: "share must be from 0.001% to 100%, like 20%")
         }
         return percent / 100
     }

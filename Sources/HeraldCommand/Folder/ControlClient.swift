@@ -5,16 +5,18 @@ import HeraldWeb
 import NIOCore
 import NIOHTTP1
 
-/// Asks the service that runs on a data folder, through its control socket; the folder's mode says who may.
+/// The client of a running service's control socket.
+///
+/// The folder's mode controls access.
 struct ControlClient: Sendable {
-    /// How long an answer may take: a revocation waits for a disk, a journal for a search.
+    /// How long an answer may take: a revocation waits for the disk, the journal for a search.
     static let timeout = TimeAmount.seconds(30)
     /// The longest answer that is read, in bytes.
     static let maximumAnswerBytes = 64 << 20
 
     let folder: DataFolder
 
-    /// The service that runs on a folder, for what only a running one can do.
+    /// The client of the service that runs on a folder.
     /// - Throws: ``CommandError/Code/unreachable`` if none runs.
     static func ofService(in folder: DataFolder) throws -> ControlClient {
         if case .taken = try FolderLock.attempt(folder) {
@@ -26,16 +28,19 @@ struct ControlClient: Sendable {
         return ControlClient(folder: folder)
     }
 
-    /// Reads something.
-    /// - Throws: ``CommandError/Code/unreachable`` if nobody answers, ``CommandError/Code/refused`` with the service's
-    ///   words if it says no.
-    func get<Answer: Decodable>(_ path: String, as type: Answer.Type = Answer.self) async throws -> Answer {
-        try ControlClient.decode(type, try await exchange(.GET, path, body: nil))
+    /// Sends a GET request.
+    /// - Throws: ``CommandError/Code/unreachable`` without an answer, ``CommandError/Code/refused`` with the service's
+    ///   message if it refuses.
+    func get<Answer: Decodable>(
+        _ path: String,
+        accepting failures: [HTTPResponseStatus] = [],
+        as type: Answer.Type = Answer.self
+    ) async throws -> Answer {
+        try ControlClient.decode(type, try await exchange(.GET, path, body: nil, accepting: failures))
     }
 
-    /// Has something done.
-    /// - Throws: ``CommandError/Code/unreachable`` if nobody answers, ``CommandError/Code/refused`` with the service's
-    ///   words if it says no.
+    /// Sends a POST request.
+    /// - Throws: As ``get(_:accepting:as:)``.
     func post<Answer: Decodable>(
         _ path: String,
         body: some Encodable,
@@ -45,19 +50,24 @@ struct ControlClient: Sendable {
         return try ControlClient.decode(type, try await exchange(.POST, path, body: body))
     }
 
-    /// Has something done that needs no words.
+    /// Sends a POST request without a body.
     /// - Throws: As ``post(_:body:as:)``.
     func post<Answer: Decodable>(_ path: String, as type: Answer.Type) async throws -> Answer {
         try ControlClient.decode(type, try await exchange(.POST, path, body: nil))
     }
 
-    /// Has something done that needs no words and has no answer.
+    /// Sends a POST request without a body, and ignores the answer.
     /// - Throws: As ``post(_:body:as:)``.
     func post(_ path: String) async throws {
         _ = try await exchange(.POST, path, body: nil)
     }
 
-    private func exchange(_ method: HTTPMethod, _ path: String, body: [UInt8]?) async throws -> Data {
+    private func exchange(
+        _ method: HTTPMethod,
+        _ path: String,
+        body: [UInt8]?,
+        accepting failures: [HTTPResponseStatus] = []
+    ) async throws -> Data {
         guard let url = URL(httpURLWithSocketPath: folder.controlSocketPath, uri: path) else {
             throw CommandError(.unreachable, "\(folder.controlSocketPath) cannot be the name of a socket")
         }
@@ -74,11 +84,11 @@ struct ControlClient: Sendable {
         } catch {
             throw CommandError(
                 .unreachable,
-                "the service on \(folder.path) does not answer at \(folder.controlSocketPath): see whether it runs"
+                "the service on \(folder.path) does not answer at \(folder.controlSocketPath): check whether it runs"
             )
         }
         let data = Data(answer.readableBytesView)
-        guard (200..<300).contains(status.code) else {
+        guard (200..<300).contains(status.code) || failures.contains(status) else {
             let failure = try? JSONDecoder().decode(WebFailure.self, from: data)
             throw CommandError(.refused, failure?.error ?? "the service answered \(status.code)")
         }
@@ -87,7 +97,7 @@ struct ControlClient: Sendable {
 
     private static func execute(_ request: HTTPClientRequest) async throws -> (HTTPResponseStatus, ByteBuffer) {
         var configuration = HTTPClient.Configuration()
-        // Where nobody listens at a local socket, nobody will in a moment.
+        // Retrying a local socket that nobody listens on is useless.
         configuration.connectionPool.retryConnectionEstablishment = false
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         let outcome: Result<(HTTPResponseStatus, ByteBuffer), any Error>
@@ -105,7 +115,7 @@ struct ControlClient: Sendable {
         do {
             return try JSONDecoder().decode(type, from: data)
         } catch {
-            throw CommandError(.refused, "the service answered something else: is it of this version?")
+            throw CommandError(.refused, "the service's answer cannot be read: does it run this version of Herald?")
         }
     }
 }

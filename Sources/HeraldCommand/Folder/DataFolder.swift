@@ -1,20 +1,22 @@
 import Foundation
 
-/// The folder that holds all that a service keeps.
+/// The data folder of a service.
 ///
-///     ca.pem           the authority that everybody trusts
-///     format           says that this folder is Herald's, and how it is laid out
+///     ca.pem           the authority of the server certificate
+///     format           the mark of Herald's data folder, with its format number
 ///     trust/    0700   authorities, keys, credentials
 ///     store/    0700   notifications, registrations, the journal
-///     run/      0700   lock, doors.json, control.sock, admin.token: of the running service
-///     demo/     0700   what `serve --demo` made
+///     run/      0700   of the running service: lock, listeners.json, control.sock, admin.token
+///     demo/     0700   the files of `serve --demo`
 ///
-/// A folder that is not Herald's, or that is damaged, is refused as it is: nothing in it is written or removed.
+/// Nothing is written in a folder that is damaged or not Herald's.
 struct DataFolder: Hashable, Sendable {
     static let defaultPath = "./herald-data"
-    /// What the file `format` says; the number grows when an older Herald could no longer read the folder.
+    /// The content of the file `format`.
+    ///
+    /// The number grows when an older Herald cannot read the folder any more.
     static let format = "herald 1\n"
-    /// What it says once there is a database: one that is missing later is lost, and not yet to be made.
+    /// Its content once there is a database: from then on a missing one is lost, and is not created again.
     static let formatWithStore = format + "store\n"
 
     let path: String
@@ -27,12 +29,12 @@ struct DataFolder: Hashable, Sendable {
     var runPath: String { path + "/run" }
     var demoPath: String { path + "/demo" }
     var lockPath: String { runPath + "/lock" }
-    var doorsPath: String { runPath + "/doors.json" }
+    var listenersPath: String { runPath + "/listeners.json" }
     var controlSocketPath: String { runPath + "/control.sock" }
     var adminTokenPath: String { runPath + "/admin.token" }
 
-    /// The longest path of a Unix socket, in bytes: `sun_path` without its end, on Linux (macOS: four less).
-    static let longestSocketPath = 107
+    /// The longest path of a Unix socket, in bytes: swift-nio's limit on all systems; Linux itself takes 107.
+    static let longestSocketPath = 103
 
     /// Checks that the control socket can have its path.
     ///
@@ -47,19 +49,14 @@ struct DataFolder: Hashable, Sendable {
         )
     }
 
-    /// Opens a data folder; makes one, if it may, where there is none or where an empty folder is.
+    /// Opens a data folder, or creates one at a path where there is none or an empty one.
     ///
-    /// Throws a ``CommandError`` that says what is wrong with the folder, which is then unchanged.
+    /// Throws a ``CommandError`` and leaves the folder unchanged if it is damaged or not Herald's.
     static func open(_ path: String, mayCreate: Bool) throws -> DataFolder {
         let folder = DataFolder(path: path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path)
         switch try folder.condition() {
         case .missing, .empty:
-            guard mayCreate else {
-                throw CommandError(
-                    .folder,
-                    "there is no data folder at \(path): make one with `herald init` or `herald serve`, or name it with --data"
-                )
-            }
+            guard mayCreate else { throw missing(path) }
             try folder.create()
         case .ours:
             try folder.completeAndCheck()
@@ -67,13 +64,21 @@ struct DataFolder: Hashable, Sendable {
         return folder
     }
 
-    /// Makes a folder that only its owner may enter, or checks that one is such.
+    /// The error for a path where there is no data folder.
+    static func missing(_ path: String) -> CommandError {
+        CommandError(
+            .folder,
+            "there is no data folder at \(path): make one with `herald init` or `herald serve`, or name it with --data"
+        )
+    }
+
+    /// Creates a folder with mode 0700, or checks an existing one.
     /// - Throws: ``CommandError`` if it is open to others, or cannot be made.
     static func securePrivateFolder(_ path: String) throws {
         if mkdir(path, 0o700) == 0 { return }
         guard errno == EEXIST else { throw SafeFile.failure("cannot make the folder", path) }
         guard let found = try? FileManager.default.attributesOfItem(atPath: path) else {
-            throw CommandError(.folder, "cannot look at \(path): check the owner and mode of the folders above it")
+            throw CommandError(.folder, "cannot access \(path): check the owner and mode of the folders above it")
         }
         guard found[.type] as? FileAttributeType == .typeDirectory else {
             throw CommandError(.folder, "\(path) is not a folder: move it away, or name another folder with --data")
@@ -117,7 +122,7 @@ struct DataFolder: Hashable, Sendable {
             try checkFormat()
             return .ours
         }
-        // What a new file system, or a folder kept in a repository, begins with.
+        // Files of a new file system, or of a folder in a repository.
         let harmless: Set<String> = ["lost+found", ".gitkeep", ".gitignore", ".DS_Store"]
         guard harmless.isSuperset(of: names) else {
             throw CommandError(
@@ -154,7 +159,7 @@ struct DataFolder: Hashable, Sendable {
         try completeAndCheck()
     }
 
-    /// A first start that was interrupted left some of the parts out; one that ended has them all.
+    /// Creates the parts that an interrupted first start left out.
     private func completeAndCheck() throws {
         let isUsed = access(authorityPath, F_OK) == 0
         for part in [trustPath, storePath] where isUsed && access(part, F_OK) != 0 {
@@ -168,14 +173,14 @@ struct DataFolder: Hashable, Sendable {
         if isUsed { try checkDatabase() }
     }
 
-    /// Keeps on record that the folder has a database.
+    /// Records that the folder has a database.
     /// - Throws: ``CommandError/Code/file``.
     func recordStore() throws {
         guard try SafeFile.read(formatPath) != Array(DataFolder.formatWithStore.utf8) else { return }
         try SafeFile.write(Array(DataFolder.formatWithStore.utf8), to: formatPath, mode: 0o644)
     }
 
-    /// To the engine a missing or an empty file is a new database; here it may be one that was lost.
+    /// Refuses a missing or empty database file, which SQLite would take for a new one.
     private func checkDatabase() throws {
         let hadStore = try SafeFile.read(formatPath) == Array(DataFolder.formatWithStore.utf8)
         guard !hadStore || access(databasePath, F_OK) == 0 else {

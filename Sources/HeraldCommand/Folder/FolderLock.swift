@@ -1,9 +1,8 @@
 import Foundation
 
-/// The right to work on a data folder; one process has it at a time.
+/// The exclusive lock of a data folder: `flock` on `run/lock`, which ends with the process.
 ///
-/// It is a lock of the system's on `run/lock`, so it ends with the process however that ends. The file holds the
-/// process's identifier, for people only.
+/// The file holds the process's identifier, for people only.
 final class FolderLock: Sendable {
     private let descriptor: CInt
 
@@ -15,10 +14,10 @@ final class FolderLock: Sendable {
         close(descriptor)
     }
 
-    /// How an attempt ended.
+    /// The result of an attempt.
     enum Attempt {
         case taken(FolderLock)
-        /// Another process has it; its identifier, if the file could be read.
+        /// Another process holds it; its identifier, if the file could be read.
         case held(by: Int32?)
     }
 
@@ -61,7 +60,7 @@ final class FolderLock: Sendable {
 
     private func writeIdentifier() {
         let text = Array("\(getpid())\n".utf8)
-        // For people only: that it cannot be written (a full disk) is no reason not to work.
+        // For people only, so a failure (a full disk) does not matter.
         _ = ftruncate(descriptor, 0)
         _ = text.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
     }

@@ -1,14 +1,19 @@
+import CPosix
 import Foundation
 
-/// Files of which a reader sees either the old or the new content, never half of one, and which survive loss of power.
+/// Atomic and durable files: a reader sees the old or the new content, also after a loss of power.
 enum SafeFile {
-    /// The longest file that is read into memory, in bytes: far more than any certificate or configuration has.
+    /// The longest file that is read into memory, in bytes; no certificate or configuration is as long.
     static let maximumBytes = 1 << 20
 
-    /// Writes a whole file by renaming a complete one, which never had another mode, into its place.
-    ///
-    /// Throws ``CommandError/Code/file``.
-    static func write(_ bytes: [UInt8], to path: String, mode: mode_t) throws {
+    /// Writes a complete file beside the path, with its final mode, and renames it.
+    /// - Parameters:
+    ///   - bytes: The content.
+    ///   - path: The file.
+    ///   - mode: Its mode, whatever the umask is.
+    ///   - isNew: Refuses an existing file, also one that another process makes meanwhile.
+    /// - Throws: ``CommandError/Code/file``.
+    static func write(_ bytes: [UInt8], to path: String, mode: mode_t, isNew: Bool = false) throws {
         let draft = "\(path).\(getpid()).new"
         unlink(draft)
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
@@ -23,7 +28,7 @@ enum SafeFile {
             unlink(draft)
             throw error
         }
-        guard rename(draft, path) == 0 else {
+        guard isNew ? placeNew(draft, path) : rename(draft, path) == 0 else {
             let error = failure("cannot write", path)
             unlink(draft)
             throw error
@@ -31,12 +36,36 @@ enum SafeFile {
         try syncFolder(of: path)
     }
 
+    /// Gives a file its name, unless there is one of that name.
+    private static func placeNew(_ draft: String, _ path: String) -> Bool {
+        if link(draft, path) == 0 {
+            unlink(draft)
+            return true
+        }
+        // The file system has no links: the name is taken by an empty file first.
+        guard [EPERM, ENOTSUP, ENOSYS].contains(errno) else { return false }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return false }
+        close(descriptor)
+        return rename(draft, path) == 0
+    }
+
     /// Reads a whole file of at most ``maximumBytes``.
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - isSecret: Refuses a file that others may read, or that its group may write.
+    /// - Returns: The bytes.
     /// - Throws: ``CommandError/Code/file``.
-    static func read(_ path: String) throws -> [UInt8] {
+    static func read(_ path: String, isSecret: Bool = false) throws -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("cannot read", path) }
         defer { close(descriptor) }
+        var status = herald_status()
+        guard herald_status_of_descriptor(descriptor, &status) == 0 else { throw failure("cannot read", path) }
+        guard !isSecret || status.mode & 0o027 == 0 else {
+            let digits = String(status.mode & 0o777, radix: 8)
+            throw CommandError(.file, "\(path) is open to others (mode 0\(digits)): run `chmod 600 \(path)`")
+        }
         var bytes: [UInt8] = []
         while true {
             let chunk = try [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
@@ -52,9 +81,9 @@ enum SafeFile {
         }
     }
 
-    /// What the system said about the last call, as an error.
-    static func failure(_ what: String, _ path: String) -> CommandError {
-        CommandError(.file, "\(what) \(path): \(String(cString: strerror(errno)))")
+    /// The system's last error.
+    static func failure(_ failure: String, _ path: String) -> CommandError {
+        CommandError(.file, "\(failure) \(path): \(String(cString: strerror(errno)))")
     }
 
     private static func writeAll(_ bytes: [UInt8], to descriptor: CInt, _ path: String) throws {

@@ -6,9 +6,9 @@ import Logging
 ///     2026-11-21T02:34:56.789Z warning herald.courier: handshake failed error="no certificate" peer=192.0.2.1:50122
 ///     {"time":"2026-11-21T02:34:56.789Z","level":"warning","logger":"herald.courier","message":"handshake failed",…}
 ///
-/// The message is constant and Herald's own; metadata may hold what a peer said, so it is escaped and cut.
+/// The message is constant. Metadata may hold text of a peer, so it is escaped and cut.
 struct HeraldLogHandler: LogHandler {
-    /// How lines look.
+    /// The form of log lines.
     enum Format: String, CaseIterable, Sendable {
         case text
         case json
@@ -17,10 +17,10 @@ struct HeraldLogHandler: LogHandler {
     let label: String
     let format: Format
     let sink: any LogSink
-    /// The true time: a log is read beside others, also when the service's clock was moved.
+    /// The system's clock, even if the service's clock was moved.
     let clock: any WallClock
     let threshold: LogThreshold
-    /// What a logger has for itself; the common threshold holds otherwise.
+    /// The logger's own level; nil for the common threshold.
     private var ownLevel: Logger.Level?
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
@@ -49,28 +49,44 @@ struct HeraldLogHandler: LogHandler {
         if let more = event.metadata { all.merge(more) { _, new in new } }
         if let error = event.error { all["error"] = "\(error)" }
         let facts = all.map { ($0.key, "\($0.value)") }.sorted { $0.0 < $1.0 }
-        let line =
-            switch format {
-            case .text: textLine(event, facts)
-            case .json: jsonLine(event, facts)
-            }
-        sink.write(Array((line + "\n").utf8))
+        let line = LogLine(
+            time: clock.now(),
+            level: event.level,
+            label: label,
+            message: "\(event.message)",
+            facts: facts
+        )
+        sink.write(line.bytes(format))
+    }
+}
+
+/// One line of a log.
+struct LogLine {
+    let time: WallTime
+    let level: Logger.Level
+    let label: String
+    let message: String
+    /// The metadata in their order.
+    let facts: [(String, String)]
+
+    func bytes(_ format: HeraldLogHandler.Format) -> [UInt8] {
+        Array(((format == .text ? text : json) + "\n").utf8)
     }
 
-    private func textLine(_ event: LogEvent, _ facts: [(String, String)]) -> String {
-        let message = LogText.escaped("\(event.message)", limit: LogText.longestMessage)
-        let head = "\(clock.now().rfc3339) \(event.level) \(label): \(message)"
+    private var text: String {
+        let message = LogText.escaped(message, limit: LogText.longestMessage)
+        let head = "\(time.rfc3339) \(level) \(label): \(message)"
         return facts.reduce(head) { line, fact in
             line + " \(LogText.escaped(fact.0, limit: LogText.longestKey))=\(LogText.value(fact.1))"
         }
     }
 
-    private func jsonLine(_ event: LogEvent, _ facts: [(String, String)]) -> String {
+    private var json: String {
         var members = [
-            member("time", clock.now().rfc3339), member("level", "\(event.level)"), member("logger", label),
-            member("message", "\(event.message)", limit: LogText.longestMessage),
+            member("time", time.rfc3339), member("level", "\(level)"), member("logger", label),
+            member("message", message, limit: LogText.longestMessage),
         ]
-        // Nothing that a fact is called may hide one of the four above.
+        // Metadata must not replace one of the four members above.
         let taken: Set<String> = ["time", "level", "logger", "message"]
         members += facts.map { key, value in member(taken.contains(key) ? "metadata.\(key)" : key, value) }
         return "{\(members.joined(separator: ","))}"

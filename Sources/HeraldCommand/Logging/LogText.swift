@@ -1,4 +1,4 @@
-/// Makes foreign text fit for a log: one line, no character that a terminal obeys, and not longer than its worth.
+/// Escapes and cuts text of others for a log: one line without control characters.
 enum LogText {
     /// The longest metadata value, in bytes of its escaped form.
     static let longestValue = 256
@@ -7,7 +7,7 @@ enum LogText {
     /// The longest message, in bytes of its escaped form.
     static let longestMessage = 1024
 
-    /// How a character that cannot stand for itself is spelt.
+    /// How special characters are escaped.
     enum Spelling {
         /// `\n`, `\u{1b}`.
         case swift
@@ -17,7 +17,7 @@ enum LogText {
         case terminal
     }
 
-    /// The text with every control, format and line-breaking character spelt out, cut at `limit` bytes.
+    /// The text with control, format and line-breaking characters escaped, cut at `limit` bytes.
     static func escaped(_ text: String, limit: Int, spelling: Spelling = .swift) -> String {
         if isPlain(text), text.utf8.count <= limit { return text }
         var escaped = ""
@@ -34,7 +34,7 @@ enum LogText {
         return escaped
     }
 
-    /// A metadata value as it stands after `key=`: in quotes where it would not be one word.
+    /// A metadata value for `key=`, in quotes if it is not one word.
     static func value(_ text: String) -> String {
         let escaped = escaped(text, limit: longestValue)
         let isWord = !escaped.isEmpty && !escaped.utf8.contains { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "=") }

@@ -1,7 +1,7 @@
 import Logging
 import Synchronization
 
-/// The least that is logged, shared by all loggers of the process, so that it can change while the service runs.
+/// The log level of the process, which can change while the service runs.
 final class LogThreshold: Sendable {
     private let number: Atomic<Int>
 

@@ -2,9 +2,58 @@ import Foundation
 import HeraldModel
 import HeraldRelay
 
-/// What is said of an app, on the command line or in one block of the file; checked by making an app of it.
-struct RelayAppValues {
+/// The settings of one app, one row each: options of `herald relay run`, and keys of a block of `apps`.
+enum RelayAppSettings: SettingGroup {
+    static let title = "App"
+    static let rows: [Setting<RelayAppValues>] = [
+        .optional(.topic, \.topic, valueName: "id") { "The app. (default: every topic)" },
+        .optional(.certificate, \.certificate, valueName: "file") {
+            "A provider certificate: PEM with certificate, chain and key."
+        },
+        .optional(.key, \.key, valueName: "file") { "A provider key (AuthKey_….p8), with --key-id and --team." },
+        .optional(.keyID, \.keyID, valueName: "id") {
+            "The key's identifier. (default: from the name of an AuthKey file)"
+        },
+        .optional(.team, \.team, valueName: "id") { "The team's identifier." },
+        .optional(.service, \.service, valueName: "host:port") { "The service. (default: Apple's, by environment)" },
+        .optional(.interface, \.interface, valueName: "interface") {
+            "The service's interface: http2 or binary. (default: http2)"
+        },
+        .optional(.ca, \.ca, valueName: "file") { "The authority to trust, PEM. (default: the system's)" },
+        .optional(.feedback, \.feedback, valueName: "host:port") { "The feedback service, if there is one." },
+        .optional(.console, \.console, valueName: "url") {
+            "The console of a Herald. The relay asks its journal about sends without an answer."
+        },
+        .optional(.consoleToken, \.consoleToken, valueName: "file") { "The file with the console's bearer token." },
+    ]
+
+    static let fileRows =
+        rows + [
+            .optional(SettingKey("name", example: "herald"), \.name, valueName: "name") {
+                "The app's name in the log."
+            },
+            .optional(.environment, \.environment, valueName: "environment") { "The app's environment." },
+            .list(
+                "topics",
+                \.topics,
+                example: "com.example.app",
+                valueName: "id",
+                wanted: "topics",
+                show: { $0 },
+                make: { $0 },
+                help: {
+                    "The apps."
+                }
+            ),
+        ]
+}
+
+/// An app as the command line or a block of the file describes it; ``app(_:at:)`` checks it.
+struct RelayAppValues: SettingTarget {
+    static let defaults = RelayAppValues()
+
     var name: String?
+    var topic: String?
     var topics: [String] = []
     var environment: String?
     var certificate: String?
@@ -21,16 +70,16 @@ struct RelayAppValues {
     /// Makes the app, reading its files.
     /// - Parameters:
     ///   - common: The relay's environment, where this names none.
-    ///   - place: Where it is said, for errors.
+    ///   - place: The file and line, for errors.
     /// - Returns: The app.
     /// - Throws: ``CommandError``.
     func app(_ common: PushEnvironment, at place: String) throws -> RelayApp {
         func wrong(_ words: String) -> CommandError { CommandError(.configuration, "\(place): \(words)") }
-        func hostPort(_ text: String, _ name: String, _ port: Int) throws -> RelayApp.Place {
+        func hostPort(_ text: String, _ name: String, _ port: Int) throws -> RelayApp.Endpoint {
             guard let found = HostPort(text, defaultPort: port) else {
                 throw wrong("`\(name)` must be a host and a port, like localhost:\(port)")
             }
-            return RelayApp.Place(host: found.host, port: found.port)
+            return RelayApp.Endpoint(host: found.host, port: found.port)
         }
         var environment = common
         if let text = self.environment {
@@ -39,6 +88,7 @@ struct RelayAppValues {
             }
             environment = named
         }
+        let topics = topics + (topic.map { [$0] } ?? [])
         for topic in topics where Topic(topic) == nil {
             throw wrong("\(topic.debugDescription) is not a topic, like com.example.chat")
         }
@@ -52,7 +102,7 @@ struct RelayAppValues {
             service: place,
             credential: try credential(wrong)
         )
-        app.interface = try interface(of: app, wrong)
+        app.interface = try interface(of: app, topics: topics, wrong)
         app.authorities = try ca.map { try SafeFile.read($0) }
         if let feedback {
             guard case .certificate = app.credential else {
@@ -74,11 +124,16 @@ struct RelayAppValues {
 
     /// The token that a file holds now.
     static func token(_ path: String) throws -> String {
-        String(decoding: try SafeFile.read(path), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        String(decoding: try SafeFile.read(path, isSecret: true), as: UTF8.self)
+            .trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     /// How the service is spoken to, and whether it can be with the rest.
-    private func interface(of app: RelayApp, _ wrong: (String) -> CommandError) throws -> RelayApp.Interface {
+    private func interface(
+        of app: RelayApp,
+        topics: [String],
+        _ wrong: (String) -> CommandError
+    ) throws -> RelayApp.Interface {
         guard let interface else { return .http2 }
         guard let named = RelayApp.Interface(rawValue: interface) else {
             throw wrong("`interface` must be http2 or binary")
@@ -88,7 +143,9 @@ struct RelayAppValues {
             throw wrong("the binary interface knows providers by their certificate: give `certificate`, not `key`")
         }
         guard service != nil else {
-            throw wrong("Apple has no binary interface any more: say in `service` whose it is, like localhost:2195")
+            throw wrong(
+                "Apple has shut its binary interface down: name another service in `service`, like localhost:2195"
+            )
         }
         guard topics.count == 1 else {
             throw wrong("the binary interface sends to the certificate's topic alone: give that one in `topic`")
@@ -98,11 +155,11 @@ struct RelayAppValues {
 
     private func credential(_ wrong: (String) -> CommandError) throws -> RelayApp.Credential {
         switch (certificate, key) {
-        case (let certificate?, nil): return .certificate(pem: try SafeFile.read(certificate))
+        case (let certificate?, nil): return .certificate(pem: try SafeFile.read(certificate, isSecret: true))
         case (nil, let key?):
             guard let team else { throw wrong("`key` needs `team`") }
             guard let id = keyID ?? SendOptions.identifier(inNameOf: key) else { throw wrong("`key` needs `key-id`") }
-            return .key(pem: try SafeFile.read(key), id: id, team: team)
+            return .key(pem: try SafeFile.read(key, isSecret: true), id: id, team: team)
         default: throw wrong("give either `certificate`, or `key` with `key-id` and `team`")
         }
     }

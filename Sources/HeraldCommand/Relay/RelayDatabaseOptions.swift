@@ -4,7 +4,7 @@ import HeraldMailbox
 import HeraldModel
 import HeraldRelay
 
-/// Which queue a command of `herald relay` works on.
+/// The queue of a command of `herald relay`.
 struct RelayDatabaseOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The queue: sqlite:///absolute/path, or postgresql://user@host/name.", valueName: "url")
@@ -18,20 +18,18 @@ struct RelayDatabaseOptions: ParsableArguments {
     func address(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> DatabaseAddress {
         let settings = try Settings(commandLine: [:], environment: environment, file: config)
         guard let text = try database ?? settings.text(.database) else {
-            throw ValidationError("Say which queue: --database sqlite:///absolute/path or postgresql://user@host/name.")
+            throw ValidationError("Name the queue: --database sqlite:///absolute/path or postgresql://user@host/name.")
         }
         return try DatabaseAddress(text)
     }
 
-    /// Does something with a queue that is there: a mistyped path is told, and not made into an empty queue.
-    ///
-    /// Tables that an earlier version did not have are made.
+    /// Works on an existing queue, and never creates one at a mistyped path.
     /// - Throws: ``CommandError/Code/file`` if there is no queue.
     func withStore<Value>(_ body: (SQLRelayStore) async throws -> Value) async throws -> Value {
         let address = try address()
         let missing = CommandError(
             .file,
-            "there is no queue at \(address): look whether that is right; `herald relay run` makes a queue when it starts"
+            "there is no queue at \(address): check the address; `herald relay run` creates a queue"
         )
         if case .sqlite(let path) = address, !FileManager.default.fileExists(atPath: path) { throw missing }
         let store = try SQLRelayStore.open(address)
@@ -48,9 +46,9 @@ struct RelayDatabaseOptions: ParsableArguments {
     }
 }
 
-/// Which rows a command is about.
+/// The rows of a command.
 struct RowOptions: ParsableArguments {
-    @Argument(help: "Rows by their id. (default: all that the options choose)")
+    @Argument(help: "Rows by id. (default: all that match the options)")
     var ids: [Int64] = []
 
     @Option(help: ArgumentHelp("sent, refused, expired or failed; may be repeated.", valueName: "status"))
@@ -65,12 +63,12 @@ struct RowOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Only rows queued longer ago than this, like 7d.", valueName: "time"))
     var olderThan: String?
 
-    /// The rows, of these statuses unless others were named.
+    /// The chosen rows; of these statuses unless others were named.
     func selection(_ statuses: [FinalStatus], now: WallTime) throws -> RowSelection {
         var before: WallTime?
         if let olderThan {
             guard let age = DurationText.read(olderThan) else {
-                throw ValidationError("'\(LogText.escaped(olderThan, limit: 64))' is no span of time, like 7d.")
+                throw ValidationError("'\(LogText.escaped(olderThan, limit: 64))' is not a duration, like 7d.")
             }
             before = now - age
         }
@@ -86,7 +84,7 @@ struct RowOptions: ParsableArguments {
 
 extension FinalStatus: ExpressibleByArgument {}
 
-/// How many rows a command changed, as it prints it with `--json`.
+/// The number of changed rows, as `--json` prints it.
 struct ChangeReport: Encodable {
     let changed: Int
 }

@@ -4,11 +4,11 @@ import HeraldMailbox
 import HeraldModel
 import HeraldRelay
 
-/// `herald relay status`: how the queue stands.
+/// `herald relay status`: the state of the queue.
 struct RelayStatus: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Say how the queue stands.",
+        abstract: "Show the state of the queue.",
         discussion: """
             Example:
               herald relay status --database sqlite:///var/lib/chat/queue.db
@@ -26,41 +26,50 @@ struct RelayStatus: AsyncParsableCommand {
         for status in ["queued"] + FinalStatus.allCases.map(\.rawValue) {
             Terminal.say("\(status): \(progress.rows[status] ?? 0)")
         }
-        if progress.scheduled > 0 { Terminal.say("of those queued, \(progress.scheduled) wait for their time") }
-        if progress.retrying > 0 { Terminal.say("of those queued, \(progress.retrying) wait for the next try") }
+        if progress.scheduled > 0 { Terminal.say("\(progress.scheduled) queued rows wait for their time") }
+        if progress.retrying > 0 { Terminal.say("\(progress.retrying) queued rows wait for the next attempt") }
         for (reason, count) in progress.waiting.sorted(by: { $0.key < $1.key }) {
             Terminal.say("  \(count): \(LogText.escaped(reason, limit: 64))")
         }
         if let age = progress.oldestUnsentSeconds {
-            Terminal.say("the oldest that could have been sent has waited for \(Int(age)) s")
+            Terminal.say("the oldest sendable row has waited for \(Int(age)) s")
+        }
+        if progress.inDoubt > 0 {
+            Terminal.say(
+                "\(progress.inDoubt) rows ended in doubt: they may have been sent; `herald relay retry --reason Uncertain` "
+                    + "sends them again"
+            )
         }
         for claim in progress.claims {
-            let end = claim.isLapsed ? "lapsed, free to be taken over" : "until \(claim.leaseEnd)"
-            Terminal.say("\(claim.owner) has \(claim.rows) in hand (\(end))")
+            let end = claim.isLapsed ? "expired, another relay may take them" : "until \(claim.leaseEnd)"
+            Terminal.say("\(claim.owner) has \(claim.rows) in flight (\(end))")
         }
         Terminal.say("devices: \(progress.devices), dead: \(progress.deadDevices)")
-        for brake in progress.brakes {
+        for breaker in progress.breakers {
             Terminal.say(
-                "the brake is on for \(brake.app) since \(brake.since): \(brake.deaths) of \(brake.answers) tokens came "
-                    + "back dead; `herald relay revive --topic` takes it off"
+                "marking of dead tokens is suspended for \(breaker.app) since \(breaker.since): \(breaker.deadTokens) of "
+                    + "\(breaker.answers) tokens were reported dead; `herald relay revive --topic` resumes it"
             )
         }
         if progress.heldDevices > 0 {
-            Terminal.say("\(progress.heldDevices) tokens came back dead while the brake was on, and are not marked")
+            Terminal.say(
+                "\(progress.heldDevices) tokens were reported dead while marking was suspended, and are not marked"
+            )
         }
     }
 }
 
-/// `herald relay retry`: rows that are done are sent again.
+/// `herald relay retry`: queues finished rows again.
 struct RelayRetry: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retry",
-        abstract: "Queue rows again that were refused, failed or expired.",
+        abstract: "Queue refused, failed or expired rows again.",
         discussion: """
-            They go out as new notifications, with new identifiers.
+            They are sent as new notifications, with new identifiers.
 
             Example:
-              herald relay retry --database sqlite:///var/lib/chat/queue.db --reason NoCredential
+              herald relay retry --database sqlite:///var/lib/chat/queue.db \\
+                --reason NoCredential
             """
     )
 
@@ -72,7 +81,7 @@ struct RelayRetry: AsyncParsableCommand {
 
     func run() async throws {
         guard !rows.ids.isEmpty || !rows.status.isEmpty || rows.reason != nil || rows.topic != nil else {
-            throw ValidationError("Say which rows: by id, --status, --reason or --topic.")
+            throw ValidationError("Name the rows: by id, --status, --reason or --topic.")
         }
         let selection = try rows.selection([.refused, .failed, .expired], now: ServiceClock().now())
         let count = try await queue.withStore { try await $0.retry(selection) }
@@ -81,13 +90,13 @@ struct RelayRetry: AsyncParsableCommand {
     }
 }
 
-/// `herald relay purge`: rows that are done are deleted.
+/// `herald relay purge`: deletes finished rows.
 struct RelayPurge: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "purge",
-        abstract: "Delete rows that are done.",
+        abstract: "Delete finished rows.",
         discussion: """
-            What is queued is never deleted.
+            Queued rows are never deleted.
 
             Example:
               herald relay purge --database sqlite:///var/lib/chat/queue.db --older-than 7d
@@ -102,7 +111,7 @@ struct RelayPurge: AsyncParsableCommand {
 
     func run() async throws {
         guard rows.olderThan != nil || !rows.ids.isEmpty || !rows.status.isEmpty else {
-            throw ValidationError("Say which rows: by id, --older-than or --status.")
+            throw ValidationError("Name the rows: by id, --older-than or --status.")
         }
         let selection = try rows.selection(FinalStatus.allCases, now: ServiceClock().now())
         let count = try await queue.withStore { try await $0.purge(selection) }
@@ -111,30 +120,31 @@ struct RelayPurge: AsyncParsableCommand {
     }
 }
 
-/// What was revived, as it is printed with `--json`.
+/// The result of a revival, as `--json` prints it.
 struct RevivalReport: Encodable {
     let changed: Int
-    /// The apps whose brake is off now.
-    let brakes: [String]
+    /// The apps whose breaker was reset.
+    let breakers: [String]
 }
 
-/// `herald relay revive`: dead tokens are alive again.
+/// `herald relay revive`: marks dead tokens as live.
 struct RelayRevive: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revive",
-        abstract: "Make tokens alive again that were marked dead.",
+        abstract: "Mark dead tokens as live again.",
         discussion: """
-            For marks that were a mistake: a wrong environment, a wrong credential. With --topic or --all it takes the brake
-            off too; relays see that within seconds.
+            For tokens that were marked dead by mistake: a wrong environment, a wrong credential. With --topic or --all \
+            it also resumes marking; running relays follow within seconds.
 
             Example:
-              herald relay revive --database sqlite:///var/lib/chat/queue.db --topic com.example.chat --since 2h
+              herald relay revive --database sqlite:///var/lib/chat/queue.db \\
+                --topic com.example.chat --since 2h
             """
     )
 
     @OptionGroup var queue: RelayDatabaseOptions
 
-    @Argument(help: "Device tokens. (default: all that the options choose)")
+    @Argument(help: "Device tokens. (default: all that match the options)")
     var tokens: [String] = []
 
     @Option(help: ArgumentHelp("Only tokens of this topic.", valueName: "id"))
@@ -151,26 +161,26 @@ struct RelayRevive: AsyncParsableCommand {
 
     func run() async throws {
         guard all || !tokens.isEmpty || topic != nil || since != nil else {
-            throw ValidationError("Say which tokens: by themselves, --topic, --since or --all.")
+            throw ValidationError("Name the tokens: one by one, or by --topic, --since or --all.")
         }
-        for token in tokens where DeviceToken(token) == nil {
-            throw ValidationError("A device token has 64 hexadecimal digits, and '\(token.prefix(8))…' has not.")
+        for token in tokens where PushToken(token) == nil {
+            throw ValidationError("'\(token.prefix(8))…' is not a device token: it must have \(PushToken.rule).")
         }
         let now = ServiceClock().now()
         var start: WallTime?
         if let since {
             guard let moment = WallTime(rfc3339: since) ?? DurationText.read(since).map({ now - $0 }) else {
                 throw ValidationError(
-                    "'\(LogText.escaped(since, limit: 64))' is neither a moment like 2026-11-21T02:34:56Z nor like 2h."
+                    "'\(LogText.escaped(since, limit: 64))' is not a time like 2026-11-21T02:34:56Z or 2h."
                 )
             }
             start = moment
         }
         let selection = DeviceSelection(tokens: tokens.isEmpty ? nil : tokens, topic: topic, since: start)
-        let revival = try await queue.withStore { try await $0.revive(selection, at: now) }
-        if json { return try Terminal.sayJSON(RevivalReport(changed: revival.tokens, brakes: revival.brakes)) }
-        Terminal.say("\(revival.tokens) tokens are alive again")
-        for app in revival.brakes { Terminal.say("the brake on \(app) is off") }
+        let revival = try await queue.withStore { try await $0.revive(selection) }
+        if json { return try Terminal.sayJSON(RevivalReport(changed: revival.tokens, breakers: revival.breakers)) }
+        Terminal.say("\(revival.tokens) tokens are live again")
+        for app in revival.breakers { Terminal.say("dead tokens of \(app) are marked again") }
     }
 }
 
@@ -178,10 +188,10 @@ struct RelayRevive: AsyncParsableCommand {
 struct RelaySchemaCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schema",
-        abstract: "Print the SQL that makes the relay's tables.",
+        abstract: "Print the SQL that creates the relay's tables.",
         discussion: """
-            The relay makes them on its first start, if it may; this is for those who make them by hand. Nothing is connected
-            to and nothing is changed.
+            The relay creates its tables at the first start. This command is for databases where the relay lacks the \
+            permission. It connects to nothing.
 
             Example:
               herald relay schema --database postgresql://localhost/chat | psql chat

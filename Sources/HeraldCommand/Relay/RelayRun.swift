@@ -13,13 +13,14 @@ import UnixSignals
 struct RelayRun: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Send what is in the queue, until told to stop.",
+        abstract: "Send the rows of the queue, until stopped.",
         discussion: """
-            Every option is also a key of the configuration file and an environment variable (HERALD_DATABASE). SIGHUP
-            reads the file again: apps come, go and change without a restart.
+            Every option is also a key of the configuration file and an environment variable (HERALD_DATABASE). SIGHUP \
+            reloads the apps of the file without a restart.
 
             Example:
-              herald relay run --database sqlite:///var/lib/chat/queue.db --topic com.example.chat \\
+              herald relay run --database sqlite:///var/lib/chat/queue.db \\
+                --topic com.example.chat \\
                 --key AuthKey_ABCDE12345.p8 --team TEAM123456
               herald relay run --config relay.yaml
             """
@@ -28,17 +29,20 @@ struct RelayRun: AsyncParsableCommand {
     @OptionGroup var options: RelayRunOptions
 
     func run() async throws {
+        let hangups = await UnixSignalsSequence(trapping: .sighup)
         let environment = ProcessInfo.processInfo.environment
         let settings = try RelaySettings(options, environment: environment)
         let metrics = PrometheusRegistry()
         MetricsSystem.bootstrap(metrics)
         let clock = ServiceClock()
-        let threshold = LogThreshold(settings.logLevel)
+        let threshold = LogThreshold(settings.service.logLevel)
+        let log = LogWriter.standardError(settings.service.logFormat, clock: clock)
+        defer { log.flush() }
         LoggingSystem.bootstrap { label in
             HeraldLogHandler(
                 label: label,
-                format: settings.logFormat,
-                sink: StandardErrorSink(),
+                format: settings.service.logFormat,
+                sink: log,
                 clock: clock,
                 threshold: threshold
             )
@@ -49,14 +53,14 @@ struct RelayRun: AsyncParsableCommand {
         let store = try SQLRelayStore.open(settings.database)
         try await store.prepare()
         if lock != nil {
-            // Whoever held rows of this file is dead; what it had sent has arrived by then.
-            let count = try await store.takeOver(at: clock.now() + settings.relay.settling)
+            // The relay that held rows of this file is dead. Whatever it sent has arrived after the settling time.
+            let count = try await store.takeOver(at: clock.now() + settings.service.relay.settling)
             if count > 0 {
-                logger.notice("took over rows of a relay that did not stop", metadata: ["rows": "\(count)"])
+                logger.notice("took over the rows of a relay that did not stop cleanly", metadata: ["rows": "\(count)"])
             }
         }
         let relay = try Relay(
-            configuration: settings.relay,
+            configuration: settings.service.relay,
             apps: settings.apps,
             store: store,
             owner: RelayRun.owner(),
@@ -64,33 +68,33 @@ struct RelayRun: AsyncParsableCommand {
             logger: logger,
             readToken: RelayAppValues.token
         )
-        let door = RelayDoor(
-            RelayDoorConfiguration(
-                host: settings.host,
-                port: settings.port,
-                token: try settings.tokenFile.map(RelayRun.token)
+        let listener = RelayAPI(
+            RelayAPIConfiguration(
+                host: settings.service.host,
+                port: settings.service.port,
+                token: try settings.service.tokenFile.map(RelayRun.token)
             ),
             relay: relay,
             metrics: { metrics.exposition },
             isOpen: { port in
-                Terminal.say("relay  http://\(settings.host):\(port)")
+                Terminal.say("relay  http://\(settings.service.host):\(port)")
                 Terminal.say("ready")
             }
         )
-        let reload = RelayReload(relay: relay, logger: logger) { [options] in
+        let reload = RelayReload(signals: hangups, relay: relay, logger: logger) { [options] in
             try RelaySettings(options, environment: ProcessInfo.processInfo.environment).apps
         }
-        let services: [any Service] = [relay, door, reload]
+        let services: [any Service] = [relay, listener, reload]
         var group = ServiceGroupConfiguration(
             services: services.map { .init(service: $0) },
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         )
-        group.maximumGracefulShutdownDuration = settings.relay.timeout + .seconds(5)
+        group.maximumGracefulShutdownDuration = settings.service.relay.timeout + .seconds(5)
         try await ServiceGroup(configuration: group).run()
     }
 
-    /// Who this relay is among those that share a queue.
+    /// The relay's name among those that share a queue.
     private static func owner() -> String {
         let host = ProcessInfo.processInfo.hostName.prefix(64)
         return "\(host):\(getpid()):\(String(UInt32.random(in: 0...UInt32.max), radix: 16))"
@@ -103,7 +107,7 @@ struct RelayRun: AsyncParsableCommand {
             guard token.utf8.count >= 16 else {
                 throw CommandError(
                     .configuration,
-                    "\(path) holds no token of at least 16 characters: remove it, and one is made"
+                    "\(path) holds no token of at least 16 characters: remove it, and the relay makes one"
                 )
             }
             return token
@@ -121,19 +125,20 @@ struct RelayRun: AsyncParsableCommand {
 
 /// Reads the apps again on SIGHUP.
 struct RelayReload: Service {
+    let signals: UnixSignalsSequence
     let relay: Relay
     let logger: Logger
     let read: @Sendable () throws -> [RelayApp]
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            for await _ in await UnixSignalsSequence(trapping: .sighup) {
+            for await _ in signals {
                 do {
                     let apps = try read()
                     try relay.replace(apps)
-                    logger.notice("apps read again", metadata: ["apps": "\(apps.count)"])
+                    logger.notice("apps reloaded", metadata: ["apps": "\(apps.count)"])
                 } catch {
-                    logger.error("apps not read again; all stays as it was", metadata: ["error": "\(error)"])
+                    logger.error("apps not reloaded; the present ones stay in force", metadata: ["error": "\(error)"])
                 }
             }
         }

@@ -1,105 +1,89 @@
 import ArgumentParser
+import Configuration
 import Foundation
 import HeraldModel
 import HeraldRelay
 import Logging
 
-/// All that `herald relay run` can be told, checked.
-struct RelaySettings: Sendable {
-    var database: DatabaseAddress
+/// The configuration of the relay's daemon.
+struct RelayServiceConfiguration: SettingTarget {
+    static let defaults = RelayServiceConfiguration()
+
     var relay = RelayConfiguration()
-    var apps: [RelayApp]
     var host = "127.0.0.1"
     var port = 2192
-    /// The file that holds the bearer token of the API; nil: there is none.
+    /// The file with the API's bearer token; without it there is no API.
     var tokenFile: String?
     var logFormat = HeraldLogHandler.Format.text
     var logLevel = Logger.Level.info
+}
+
+/// The settings of `herald relay run`, one row each.
+enum RelayServiceSettings: SettingGroup {
+    static let title = "Relay"
+    static let rows: [Setting<RelayServiceConfiguration>] = [
+        .choice("environment", \.relay.environment, valueName: "environment") {
+            "The environment of rows and devices that name none."
+        },
+        .address("relay-host", \.host) { "Address of health, metrics and the API." },
+        .port("relay-port", \.port) { "Port of health, metrics and the API; 0 for a free one." },
+        .optional(SettingKey("api-token", example: "relay-api.token"), \.tokenFile, valueName: "file") {
+            "The file with the API's bearer token; made if it is missing. Without this option there is no API."
+        },
+        .time("lease", \.relay.lease, in: .seconds(2) ... .seconds(3600)) {
+            "How long a relay that died keeps its rows before another takes them."
+        },
+        .number("relay-window", \.relay.window, in: 1...100_000) { "Rows in flight at once." },
+        .time("retry-for", \.relay.rules.longestLife, in: .seconds(1) ... .seconds(30 * 86_400)) {
+            "How long the relay tries a row without give_up_at."
+        },
+        .choice("in-doubt", \.relay.inDoubt, valueName: "choice") {
+            "What becomes of a row that may have been sent, if no journal knows."
+        },
+        .time("feedback-every", \.relay.feedbackPause, in: .seconds(1) ... .seconds(7 * 86_400)) {
+            "Interval between reads of the feedback services."
+        },
+        .time("unhealthy-after", \.relay.unhealthyAge, in: .seconds(1) ... .seconds(7 * 86_400)) {
+            "Age of the oldest sendable row from which /health answers 503."
+        },
+        .choice("log-format", \.logFormat, valueName: "format") { "The form of log lines on standard error." },
+        .choice("log-level", \.logLevel, valueName: "level") { "The least severe level that is logged." },
+    ]
+}
+
+/// The options of `herald relay run`.
+struct RelayRunOptions: ParsableArguments {
+    @OptionGroup var queue: RelayDatabaseOptions
+    @OptionGroup(title: RelayAppSettings.title) var app: SettingOptions<RelayAppSettings>
+    @OptionGroup(title: RelayServiceSettings.title) var service: SettingOptions<RelayServiceSettings>
+}
+
+/// The checked settings of `herald relay run`.
+struct RelaySettings: Sendable {
+    var database: DatabaseAddress
+    var service = RelayServiceConfiguration()
+    var apps: [RelayApp] = []
 
     init(_ options: RelayRunOptions, environment: [String: String]) throws {
-        let settings = try Settings(commandLine: options.typed, environment: environment, file: options.queue.config)
+        let typed = options.app.typed.merging(options.service.typed) { typed, _ in typed }
+        let settings = try Settings(commandLine: typed, environment: environment, file: options.queue.config)
         database = try options.queue.address(environment: environment)
-        relay.environment = try RelaySettings.choice(settings, .environment) ?? .production
-        relay.lease = try RelaySettings.span(settings, .lease, .seconds(2)...(.seconds(3600))) ?? relay.lease
-        relay.window = try RelaySettings.number(settings, .relayWindow, 1...100_000) ?? relay.window
-        relay.rules.retry.longestLife =
-            try RelaySettings.span(settings, .retryFor, .seconds(1)...(.seconds(30 * 86_400)))
-            ?? relay.rules.retry.longestLife
-        relay.feedbackPause =
-            try RelaySettings.span(settings, .feedbackEvery, .seconds(1)...(.seconds(7 * 86_400)))
-            ?? relay.feedbackPause
-        relay.unhealthyAge =
-            try RelaySettings.span(settings, .unhealthyAfter, .seconds(1)...(.seconds(7 * 86_400)))
-            ?? relay.unhealthyAge
-        host = try settings.text(.relayHost) ?? host
-        port = try RelaySettings.number(settings, .relayPort, 0...65_535) ?? port
-        tokenFile = try settings.text(.apiToken)
-        logFormat = try RelaySettings.choice(settings, .logFormat) ?? logFormat
-        logLevel = try RelaySettings.choice(settings, .logLevel) ?? logLevel
-        let one = RelayAppValues(
-            topics: try settings.text(.topic).map { [$0] } ?? [],
-            certificate: options.app.key == nil ? try settings.text(.certificate) : options.app.certificate,
-            key: options.app.certificate == nil ? try settings.text(.key) : options.app.key,
-            keyID: try settings.text(.keyID),
-            team: try settings.text(.team),
-            service: try settings.text(.service),
-            interface: try settings.text(.interface),
-            ca: try settings.text(.ca),
-            feedback: try settings.text(.feedback),
-            console: try settings.text(.console),
-            consoleToken: try settings.text(.consoleToken)
-        )
-        apps = []
-        if one.certificate != nil || one.key != nil {
-            apps.append(try one.app(relay.environment, at: "the command line"))
+        for row in RelayServiceSettings.rows { try row.read(settings, &service) }
+        var app = RelayAppValues()
+        for row in RelayAppSettings.rows { try row.read(settings, &app) }
+        // A credential that was typed keeps the other kind from being taken from the environment or the file.
+        if typed[.key] != nil, typed[.certificate] == nil { app.certificate = nil }
+        if typed[.certificate] != nil, typed[.key] == nil { app.key = nil }
+        if app.certificate != nil || app.key != nil {
+            apps.append(try app.app(service.relay.environment, at: "the command line"))
         }
         if let file = options.queue.config ?? environment["HERALD_CONFIG"] {
-            apps += try RelayAppFile.apps(path: file, environment: relay.environment)
+            apps += try RelayAppFile.apps(path: file, environment: service.relay.environment)
         }
         guard !apps.isEmpty else {
             throw ValidationError(
-                "Say who sends: --certificate, or --key with --key-id and --team; or `apps` in the configuration file."
+                "No app: give --certificate, or --key with --key-id and --team, or `apps` in the configuration file."
             )
         }
-    }
-
-    private static func number(_ settings: Settings, _ key: SettingKey, _ range: ClosedRange<Int>) throws -> Int? {
-        guard let number = try settings.number(key) else { return nil }
-        guard range.contains(number) else {
-            throw CommandError(
-                .configuration,
-                "`\(key.rawValue)` must be from \(range.lowerBound) to \(range.upperBound): write for example "
-                    + "`\(key.rawValue): \(key.example)`"
-            )
-        }
-        return number
-    }
-
-    private static func span(
-        _ settings: Settings,
-        _ key: SettingKey,
-        _ range: ClosedRange<Duration>
-    ) throws -> Duration? {
-        guard let text = try settings.text(key) else { return nil }
-        guard let span = DurationText.read(text), range.contains(span) else {
-            throw CommandError(
-                .configuration,
-                "`\(key.rawValue)` must be a span of time from \(range.lowerBound) to \(range.upperBound): write for example "
-                    + "`\(key.rawValue): \(key.example)`"
-            )
-        }
-        return span
-    }
-
-    private static func choice<Value: RawRepresentable & CaseIterable>(
-        _ settings: Settings,
-        _ key: SettingKey
-    ) throws -> Value? where Value.RawValue == String {
-        guard let text = try settings.text(key) else { return nil }
-        guard let value = Value(rawValue: text) else {
-            let words = Value.allCases.map(\.rawValue).joined(separator: ", ")
-            throw CommandError(.configuration, "`\(key.rawValue)` must be one of \(words)")
-        }
-        return value
     }
 }

@@ -5,19 +5,19 @@ import HeraldMailbox
 import Logging
 import Synchronization
 
-/// Takes over what changed in the configuration while the service runs.
+/// Applies changes of the configuration while the service runs.
 ///
-/// All or nothing: a configuration that cannot be is refused whole, in one line of the log, and what was in force stays.
+/// A configuration with a mistake is refused as a whole: the log says why, and the present one stays in force.
 final class ConfigurationReload: Sendable {
     private let read: @Sendable () throws -> ServerConfiguration
     private let assembly: ServiceAssembly
     private let threshold: LogThreshold
-    /// What is in force, but for what waits for the next start.
+    /// The configuration that was read last.
     private let current: Mutex<ServerConfiguration>
 
     /// - Parameters:
-    ///   - assembly: The service, which runs by its configuration.
-    ///   - threshold: The least that is logged.
+    ///   - assembly: The service.
+    ///   - threshold: The level of the log.
     ///   - read: Reads the configuration again, from the same sources.
     init(
         _ assembly: ServiceAssembly,
@@ -30,7 +30,7 @@ final class ConfigurationReload: Sendable {
         current = Mutex(assembly.configuration)
     }
 
-    /// Reads the configuration again, and takes it over where it can.
+    /// Reads the configuration again and applies the live settings.
     func reload() {
         let logger = assembly.logger
         let next: ServerConfiguration
@@ -39,15 +39,15 @@ final class ConfigurationReload: Sendable {
             try assembly.drillOperations.check(next.drills)
             try next.checkPayloadDrills(on: assembly.configuration.host)
         } catch {
-            logger.error("configuration not reloaded; everything stays as it was", metadata: ["error": "\(error)"])
+            logger.error("configuration not reloaded; the present one stays in force", metadata: ["error": "\(error)"])
             return
         }
-        let changes = current.withLock { current in
+        let former = current.withLock { current in
             defer { current = next }
-            return current.changes(to: next)
+            return current
         }
-        let live = changes.filter(\.isLive)
-        if !live.isEmpty { apply(next, live) }
+        let live = former.changes(to: next).filter(\.isLive)
+        if !live.isEmpty { apply(next, after: former) }
         logger.notice("configuration reloaded", metadata: ["changed": "\(ConfigurationReload.list(live))"])
         let waiting = assembly.configuration.changes(to: next).filter { !$0.isLive }
         if !waiting.isEmpty {
@@ -58,7 +58,7 @@ final class ConfigurationReload: Sendable {
         }
     }
 
-    private func apply(_ configuration: ServerConfiguration, _ changes: [SettingKey]) {
+    private func apply(_ configuration: ServerConfiguration, after former: ServerConfiguration) {
         threshold.level = configuration.logLevel
         assembly.postOffice.replaceTerms(configuration.postOffice.terms)
         assembly.gateway.replaceRules(configuration.gateway.rules)
@@ -67,16 +67,16 @@ final class ConfigurationReload: Sendable {
             longestSession: configuration.courier.longestSession
         )
         assembly.drills.allowsPayloadDrills = configuration.allowsPayloadDrills
-        // A drill of the list that is over does not begin again because something else changed.
-        guard changes.contains(.drill) else { return }
+        // A configured drill that has ended does not begin again because something else changed.
+        guard configuration.drills != former.drills else { return }
         do {
             try assembly.drillOperations.configure(configuration.drills)
         } catch {
-            assembly.logger.error("a configured drill could not begin", metadata: ["error": "\(error)"])
+            assembly.logger.error("could not start a configured drill", metadata: ["error": "\(error)"])
         }
     }
 
-    private static func list(_ keys: [SettingKey]) -> String {
-        keys.isEmpty ? "nothing" : keys.map(\.rawValue).joined(separator: " ")
+    private static func list(_ settings: [Setting<ServerConfiguration>]) -> String {
+        settings.isEmpty ? "nothing" : settings.map(\.key.name).joined(separator: " ")
     }
 }

@@ -2,22 +2,22 @@ import HeraldConsole
 import HeraldMailbox
 import HeraldModel
 
-/// Looks lines of the journal up, and gives devices and apps their names back.
+/// Reads the journal, with the names of devices and apps.
 struct JournalReader {
     let store: any JournalStore
     let registry: Registry
 
-    /// The lines that match, oldest first; the newest are kept.
+    /// The newest lines that match, oldest first.
     /// - Throws: If the journal cannot be read.
     func entries(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry] {
         var events: [JournalEvent] = []
         for query in queries(question) { events += try await store.lines(matching: query, limit: limit) }
         return events.sorted { $0.time < $1.time }.suffix(limit).map { event in
-            JournalEntry(event, device: registry.device(event.slot.device), app: registry.app(event.slot.app))
+            JournalEntry(event, device: event.device.flatMap(registry.device), app: registry.app(event.app))
         }
     }
 
-    /// None for a device or a topic that the service has never seen.
+    /// No query for a device or a topic that the service has never seen.
     private func queries(_ question: JournalQuestion) -> [JournalQuery] {
         switch question {
         case .notification(let id): [.notification(id)]

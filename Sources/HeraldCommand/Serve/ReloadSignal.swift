@@ -1,17 +1,18 @@
 import ServiceLifecycle
 import UnixSignals
 
-/// Reads the configuration and the trust folder again on SIGHUP; the folder is looked at every second anyway.
+/// Reads the configuration and the trust folder again on SIGHUP.
 struct ReloadSignal: Service {
+    let signals: UnixSignalsSequence
     let watch: TrustWatch
     let configuration: ConfigurationReload
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            for await _ in await UnixSignalsSequence(trapping: .sighup) {
+            for await _ in signals {
                 configuration.reload()
-                // What could not be read is in the log, and what was read before stays in force.
-                try? watch.reload()
+                // `watch` has logged the error; the present trust stays in force.
+                try? await watch.reload()
             }
         }
     }

@@ -5,7 +5,7 @@ import HeraldTrust
 import Logging
 import Synchronization
 
-/// Says loudly when a revocation list may not be relied on any more, since from then on nobody new is let in.
+/// Logs and measures revocation lists that are overdue or missing: from then on new connections are refused.
 final class RevocationAlarm: Sendable {
     private struct Gauges: Sendable {
         let isCurrent: Gauge
@@ -18,31 +18,31 @@ final class RevocationAlarm: Sendable {
         }
     }
 
-    private let trust: TrustOffice
+    private let trust: TrustService
     private let clock: any WallClock
     private let logger: Logger
     private let gauges: [(PeerKind, Gauges)]
-    /// The kinds whose list was found wanting last time.
-    private let wanting = Mutex<Set<PeerKind>>([])
+    /// The kinds whose list was overdue or missing at the last check.
+    private let alarmed = Mutex<Set<PeerKind>>([])
 
-    init(trust: TrustOffice, clock: any WallClock, logger: Logger) {
+    init(trust: TrustService, clock: any WallClock, logger: Logger) {
         self.trust = trust
         self.clock = clock
         self.logger = logger
         gauges = PeerKind.allCases.map { ($0, Gauges($0)) }
     }
 
-    /// Looks at both lists; cheap, and meant for every second.
-    func look() {
+    /// Checks both lists; cheap enough for every second.
+    func check() {
         let now = clock.now()
         for (kind, gauges) in gauges {
-            let standing = trust.revocationStanding(of: kind, now: now)
+            let standing = trust.revocationListValidity(of: kind, now: now)
             measure(standing, gauges, now: now)
             report(standing, kind)
         }
     }
 
-    private func measure(_ standing: RevocationBook.Standing, _ gauges: Gauges, now: WallTime) {
+    private func measure(_ standing: RevocationLists.Validity, _ gauges: Gauges, now: WallTime) {
         switch standing {
         case .current(let until):
             gauges.isCurrent.record(1)
@@ -55,30 +55,30 @@ final class RevocationAlarm: Sendable {
         }
     }
 
-    private func report(_ standing: RevocationBook.Standing, _ kind: PeerKind) {
+    private func report(_ standing: RevocationLists.Validity, _ kind: PeerKind) {
         if case .current = standing {
-            guard wanting.withLock({ $0.remove(kind) }) != nil else { return }
+            guard alarmed.withLock({ $0.remove(kind) }) != nil else { return }
             logger.notice("the revocation list is current again", metadata: ["peers": "\(kind.rawValue)"])
             return
         }
-        guard wanting.withLock({ $0.insert(kind).inserted }) else { return }
+        guard alarmed.withLock({ $0.insert(kind).inserted }) else { return }
         let path = trust.folder.layout.revocationList(kind)
         switch standing {
         case .current:
             break
         case .overdue(let since):
             logger.error(
-                "the revocation list is overdue: nobody new of these peers is let in until a newer one is there",
+                "the revocation list is overdue: new connections of these peers are refused until there is a newer one",
                 metadata: ["peers": "\(kind.rawValue)", "list": "\(path)", "due": "\(since.rfc3339)"]
             )
         case .missing where trust.mayLackRevocationList:
             logger.warning(
-                "there is no revocation list: nobody of these peers counts as revoked",
+                "there is no revocation list: no peer of this kind counts as revoked",
                 metadata: ["peers": "\(kind.rawValue)", "list": "\(path)"]
             )
         case .missing:
             logger.error(
-                "there is no revocation list: nobody of these peers is let in",
+                "there is no revocation list: connections of these peers are refused",
                 metadata: ["peers": "\(kind.rawValue)", "list": "\(path)"]
             )
         }

@@ -8,24 +8,33 @@ import HeraldStores
 import HeraldTrust
 import Logging
 
-/// What operators may ask of a running service.
+/// The admin API of a running service.
 struct ServiceAdministration: Administration {
     let assembly: ServiceAssembly
     let watch: TrustWatch
+    let clockWatch: ClockWatch
     let started: WallTime
 
     var problems: [String] {
         var problems: [String] = []
-        if !assembly.store.isAccepting {
+        if let error = assembly.store.displacement {
+            problems.append("\(error): providers get 503")
+        } else if !assembly.store.isAccepting {
             problems.append(
-                "the store takes no notifications at the moment (the log says why): providers are answered 503"
+                "the store takes no notifications at the moment (the log says why): providers get 503"
             )
         } else if !assembly.postOffice.isAccepting {
             problems.append(
-                "notifications on their way take all of notification-memory: providers are answered 503"
+                "notifications in flight take all of notification-memory: providers get 503"
             )
         }
         return problems
+    }
+
+    var warnings: [String] {
+        let damaged = assembly.store.damagedRows
+        let damage = damaged == 0 ? nil : "damaged rows of the store were left out (\(damaged)): check the disk"
+        return [watch.warning, clockWatch.warning, damage].compactMap(\.self)
     }
 
     var status: ServiceStatus {
@@ -50,26 +59,82 @@ struct ServiceAdministration: Administration {
             .map { ChannelEntry($0) }
     }
 
+    func apps(of topic: Topic?, onlyUnused: Bool, limit: Int) async throws -> [AppEntry] {
+        try await assembly.registry.appUsages()
+            .filter { (topic == nil || $0.record.app.topic == topic) && ($0.isUnused || !onlyUnused) }
+            .prefix(limit)
+            .map { entry($0) }
+    }
+
+    func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] {
+        let environments = environment.map { [$0] } ?? PushEnvironment.allCases
+        // All or none, as far as nothing changes meanwhile.
+        let used = try await assembly.registry.appUsages().first { usage in
+            let app = usage.record.app
+            return app.topic == topic && environments.contains(app.environment) && !usage.isUnused
+        }
+        if let used { throw Self.isUsed(used) }
+        var forgotten: [AppEntry] = []
+        for environment in environments {
+            guard let usage = try await assembly.registry.forget(App(topic: topic, environment: environment)) else {
+                continue
+            }
+            guard usage.isUnused else { throw Self.isUsed(usage) }
+            assembly.logger.notice(
+                "app name forgotten",
+                metadata: ["topic": "\(topic)", "environment": "\(environment.rawValue)"]
+            )
+            forgotten.append(entry(usage))
+        }
+        guard !forgotten.isEmpty else {
+            throw AdminError(.notFound, "no app has the name \(topic), or a device is registering it at this moment")
+        }
+        return forgotten
+    }
+
+    private static func isUsed(_ usage: AppUsage) -> AdminError {
+        let app = usage.record.app
+        return AdminError(
+            .conflict,
+            "\(app.topic) is used in \(app.environment.rawValue): devices \(usage.devices), channels \(usage.channels)"
+        )
+    }
+
+    private func entry(_ usage: AppUsage) -> AppEntry {
+        let owner = assembly.trust.providerTokens.credentials.claims.owner(of: usage.record.app.topic)
+        return switch usage.record.origin {
+        case .device(let number):
+            AppEntry(
+                usage,
+                device: assembly.registry.device(number)?.name ?? "#\(number.value)",
+                team: nil,
+                owner: owner
+            )
+        case .team(let team): AppEntry(usage, device: nil, team: team, owner: owner)
+        case nil: AppEntry(usage, device: nil, team: nil, owner: owner)
+        }
+    }
+
     func credentials() async throws -> [CredentialEntry] {
-        try asked { try assembly.trust.folder.credentials().map { CredentialEntry($0) } }
+        try await asked { try await assembly.trust.folder.providers.all().map { CredentialEntry($0) } }
     }
 
     func revokeCredential(_ id: String) async throws -> CredentialEntry {
-        try asked {
-            let credential = try assembly.trust.folder.revokeCredential(id, now: assembly.clock.now())
-            try watch.reload()
+        try await asked {
+            let credential = try await assembly.trust.folder.providers.revoke(id, now: assembly.clock.now())
+            try await watch.reload()
             return CredentialEntry(credential)
         }
     }
 
     func devices() async throws -> [DeviceEntry] {
-        try asked { try assembly.trust.folder.enrolledDevices().map { entry($0) } }
+        try await asked { try await assembly.trust.folder.devices.all().map { entry($0) } }
     }
 
     func revokeDevice(_ id: String) async throws -> DeviceEntry {
-        try asked {
-            let device = try assembly.trust.folder.revokeDevice(id, now: assembly.clock.now())
-            try watch.reload()
+        try await asked {
+            let device = try await assembly.trust.folder.devices.revoke(id, now: assembly.clock.now())
+            try await watch.reload()
             return entry(device)
         }
     }
@@ -87,11 +152,22 @@ struct ServiceAdministration: Administration {
     }
 
     func reloadTrust() async throws {
-        try asked { try watch.reload() }
+        try await asked { try await watch.reload() }
     }
 
     var clock: ClockReading {
-        ClockReading(now: assembly.clock.now(), adjustable: assembly.clock.isAdjustable)
+        ClockReading(
+            now: assembly.clock.now(),
+            adjustable: assembly.clock.isAdjustable,
+            jump: assembly.clock.guardState.deviation
+        )
+    }
+
+    func acceptClock() async -> ClockReading {
+        await clockWatch.accept()
+        await assembly.postOffice.sweep()
+        await assembly.channels.sweep()
+        return clock
     }
 
     func advanceClock(by duration: Duration) async throws -> ClockReading {
@@ -102,8 +178,8 @@ struct ServiceAdministration: Administration {
             "the service's clock was moved: not for production",
             metadata: ["by": "\(duration)", "now": "\(assembly.clock.now().rfc3339)"]
         )
-        // What the new time means happens now, and not when somebody looks next.
-        watch.renewServerCertificate()
+        // Everything that is due at the new time happens now.
+        await watch.renewServerCertificate()
         assembly.gateway.reviewCertificates()
         assembly.binaryGateway.reviewCertificates()
         assembly.courier.recheck()
@@ -112,10 +188,24 @@ struct ServiceAdministration: Administration {
         return clock
     }
 
-    /// Trust's errors, as answers.
-    private func asked<Answer>(_ work: () throws -> Answer) throws -> Answer {
+    var drills: [DrillEntry] { assembly.drillOperations.entries }
+
+    func startDrill(_ request: DrillRequest) throws -> DrillEntry {
+        try assembly.drillOperations.start(request)
+    }
+
+    func stopDrill(_ id: Int) throws -> DrillEntry {
+        try assembly.drillOperations.stop(id)
+    }
+
+    func stopDrills() -> [DrillEntry] {
+        assembly.drills.stopAll().map { DrillEntry($0) }
+    }
+
+    /// Translates trust's errors into the admin API's.
+    private func asked<Answer>(_ work: () async throws -> Answer) async throws -> Answer {
         do {
-            return try work()
+            return try await work()
         } catch let error as TrustError {
             let code: AdminError.Code =
                 switch error.code {
@@ -130,7 +220,7 @@ struct ServiceAdministration: Administration {
 }
 
 extension ChannelEntry {
-    init(_ summary: ChannelOffice.Summary) {
+    init(_ summary: ChannelService.Summary) {
         self.init(
             id: summary.channel.id.base64,
             topic: summary.app.topic,

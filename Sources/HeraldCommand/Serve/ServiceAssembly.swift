@@ -2,8 +2,8 @@ import Foundation
 import HeraldActivation
 import HeraldConsole
 import HeraldCourier
-import HeraldDoor
 import HeraldGateway
+import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import HeraldStores
@@ -13,32 +13,36 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// A whole service on a data folder: every part made, and handed what it needs.
+/// The parts of a service on a data folder, connected with each other.
 ///
-/// The order is the order of need: clock, trust, store, post office, registry, doors. Nothing listens yet.
+/// Nothing listens yet.
+///
+/// Each part is made after the parts that it needs: clock, trust, store, post office, registry, listeners.
 struct ServiceAssembly: Sendable {
     let configuration: ServerConfiguration
     let folder: DataFolder
     let clock: ServiceClock
-    let trust: TrustOffice
+    let trust: TrustService
     let store: SQLiteStore
     let postOffice: PostOffice
     let registry: Registry
-    let channels: ChannelOffice
+    let channels: ChannelService
     let gateway: Gateway
-    let drills: DrillDesk
+    let drills: DrillService
     let binaryGateway: BinaryGateway
     let courier: Courier
-    /// The TLS context of the activation door, until that is made.
+    /// The TLS context of the activation listener.
     let activationContext: NIOSSLContext
-    /// Told when the store has failed for good.
+    /// Yields when the store has failed permanently.
     let storeFailure: AsyncStream<StoreError>
     /// With `--demo` only.
     let demo: Demo?
     let logger: Logger
 
-    /// Makes a service; the folder is locked by the caller.
-    /// - Throws: An error whose text tells the operator what to do.
+    /// Makes a service.
+    ///
+    /// The caller holds the folder's lock.
+    /// - Throws: An error that tells the operator what to do.
     static func make(
         _ configuration: ServerConfiguration,
         folder: DataFolder,
@@ -51,14 +55,15 @@ struct ServiceAssembly: Sendable {
                 metadata: ["now": "\(clock.now().rfc3339)"]
             )
         }
-        let trustFolder = try TrustFolder.create(
+        let trustFolder = try await TrustFolder.create(
             at: folder.path,
             hostnames: configuration.hostnames,
+            store: TrustDatabase.open,
             now: clock.now()
         )
         try refusePublicAddress(configuration, trustFolder)
-        let demo = configuration.demo ? try Demo(folder, trust: trustFolder, now: clock.now()) : nil
-        let trust = try TrustOffice(
+        let demo = configuration.demo ? try await Demo(folder, trust: trustFolder, now: clock.now()) : nil
+        let trust = try await TrustService(
             folder: trustFolder,
             revocationPolicy: configuration.revocations,
             unmarkedEnvironments: configuration.unmarkedEnvironments
@@ -68,6 +73,7 @@ struct ServiceAssembly: Sendable {
             failure.yield(error)
         }
         try folder.recordStore()
+        clock.resume(try await store.clockRecord())
         let directory = SingleNodeDirectory()
         let postOffice = PostOffice(
             configuration: configuration.postOffice,
@@ -82,27 +88,28 @@ struct ServiceAssembly: Sendable {
             store: store,
             postOffice: postOffice,
             directory: directory,
-            clock: clock
+            clock: clock,
+            logger: logger
         )
         try await registry.load()
-        let channels = ChannelOffice(
+        let channels = ChannelService(
             configuration: configuration.channels,
             clock: clock,
             store: store,
             apps: registry,
-            load: postOffice.load,
+            memory: postOffice.memory,
             logger: logger
         )
         try await channels.load()
-        let contexts = try DoorContexts(trustFolder)
+        let contexts = try ListenerContexts(trustFolder)
         let admission = Admission(trust: trust, apps: registry)
-        let drills = DrillDesk(clock: clock, logger: logger)
+        let drills = DrillService(clock: clock, logger: logger)
         let gateway = Gateway(
             configuration: configuration.gateway,
             group: MultiThreadedEventLoopGroup.singleton,
             context: contexts.providers,
             admission: admission,
-            letterBox: postOffice,
+            sink: postOffice,
             channels: channels,
             clock: clock,
             logger: logger,
@@ -114,27 +121,24 @@ struct ServiceAssembly: Sendable {
             group: MultiThreadedEventLoopGroup.singleton,
             contexts: contexts.binary,
             admission: admission,
-            letterBox: postOffice,
-            book: registry,
+            sink: postOffice,
+            feedbackSource: registry,
             gateway: gateway,
             clock: clock,
             logger: logger
         )
-        let office = ServiceOffice(
-            postOffice: postOffice,
-            registry: registry,
-            channels: channels,
-            seal: trust.seal
-        )
-        var door = DoorConfiguration(name: "devices", host: configuration.host, port: configuration.devicePort)
-        door.portOption = "--device-port"
         let courier = Courier(
             configuration: configuration.courier,
-            door: door,
+            listener: configuration.deviceListener,
             tls: contexts.devices,
             group: MultiThreadedEventLoopGroup.singleton,
-            office: office,
-            trust: ServiceTrust(trust),
+            services: CourierServices(
+                registry: registry,
+                postOffice: postOffice,
+                channels: channels,
+                tokens: trust.seal
+            ),
+            trust: trust,
             clock: clock,
             logger: logger
         )
@@ -161,12 +165,12 @@ struct ServiceAssembly: Sendable {
 }
 
 extension ServiceAssembly {
-    /// The activation door, which tells devices where the devices' door is.
+    var drillOperations: DrillOperations { DrillOperations(service: drills, seal: trust.seal) }
+
+    /// The activation listener, which tells devices the port of the device listener.
     func activation(devicePort: Int) -> Activation {
-        var settings = ActivationConfiguration(host: configuration.host, port: configuration.activationPort)
-        settings.certificateLifetime = configuration.deviceCertificateLifetime
-        return Activation(
-            configuration: settings,
+        Activation(
+            configuration: configuration.activation,
             context: activationContext,
             trust: trust,
             devicePort: devicePort,
@@ -175,9 +179,9 @@ extension ServiceAssembly {
         )
     }
 
-    /// A service that answers to Apple's names is for the network of the people who made it.
+    /// Refuses a public address for a service under Apple's names.
     private static func refusePublicAddress(_ configuration: ServerConfiguration, _ trust: TrustFolder) throws {
-        guard ListenAddress.isPublic(configuration.host), try trust.serverCertificate().namesApple else { return }
+        guard ListenScope.isPublic(configuration.host), try trust.serverCertificate().namesApple else { return }
         throw CommandError(
             .configuration,
             "the server certificate has Apple's names (`herald init --as-apple`), so the service does not listen on "
@@ -186,6 +190,6 @@ extension ServiceAssembly {
     }
 }
 
-extension PostOffice: LetterBox {}
+extension PostOffice: NotificationSink {}
 extension Registry: AppDirectory {}
-extension Registry: FeedbackBook {}
+extension Registry: FeedbackSource {}

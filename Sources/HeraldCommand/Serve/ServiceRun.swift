@@ -11,18 +11,19 @@ import Logging
 import ServiceLifecycle
 import UnixSignals
 
-/// One run of a service: opens the doors, says where they are, and runs until it is told to stop.
+/// Runs a service: opens the listeners, prints their addresses, and runs until it is told to stop.
 struct ServiceRun {
     let assembly: ServiceAssembly
     let metrics: PrometheusRegistry
     let reload: ConfigurationReload
+    let hangups: UnixSignalsSequence
 
-    /// - Throws: If a door cannot be opened, or the store has failed for good.
+    /// - Throws: If a listener cannot be opened, or the store has failed permanently.
     func run() async throws {
         let configuration = assembly.configuration
         let folder = assembly.folder
         let started = assembly.clock.now()
-        // A killed service leaves its socket behind; the folder's lock says that nobody listens on it.
+        // A killed service leaves its socket behind. We hold the folder's lock, so nobody listens on it.
         unlink(folder.controlSocketPath)
         let api: Int
         let device: Int
@@ -46,16 +47,26 @@ struct ServiceRun {
             clock: assembly.clock,
             logger: assembly.logger
         )
+        let clockWatch = ClockWatch(
+            clock: assembly.clock,
+            store: assembly.store,
+            postOffice: assembly.postOffice,
+            logger: assembly.logger
+        )
+        var consoleConfiguration = ConsoleConfiguration(
+            host: configuration.consoleHost,
+            port: configuration.consolePort,
+            socketPath: folder.controlSocketPath,
+            token: try makeAdminToken()
+        )
+        consoleConfiguration.hostnames = configuration.hostnames
+        consoleConfiguration.maximumConnections = configuration.consoleConnections
         let console = Console(
-            configuration: ConsoleConfiguration(
-                host: configuration.consoleHost,
-                port: configuration.consolePort,
-                socketPath: folder.controlSocketPath,
-                token: try makeAdminToken()
-            ),
+            configuration: consoleConfiguration,
             administration: ServiceAdministration(
                 assembly: assembly,
                 watch: watch,
+                clockWatch: clockWatch,
                 started: started
             ),
             metrics: metrics,
@@ -76,7 +87,7 @@ struct ServiceRun {
         let (activations, activated) = AsyncStream.makeStream(of: Int.self)
         let (sockets, socket) = AsyncStream.makeStream(of: Void.self)
         let (readiness, ready) = AsyncStream.makeStream(of: Void.self)
-        let announcement = Announcement(
+        let readinessService = ReadinessService(
             folder: folder,
             configuration: configuration,
             api: api,
@@ -91,17 +102,19 @@ struct ServiceRun {
         )
         var services: [any Service] = [
             StoreService(store: assembly.store, failure: assembly.storeFailure),
+            clockWatch,
+            StoreFileWatch(store: assembly.store),
             PostOfficeService(postOffice: assembly.postOffice),
-            ChannelService(channels: assembly.channels),
+            ChannelUpkeepService(channels: assembly.channels),
             CourierService(courier: assembly.courier),
             GatewayService(gateway: assembly.gateway, binaryGateway: assembly.binaryGateway),
             watch,
-            activation.door { activated.yield($0) },
+            activation.listener { activated.yield($0) },
             console.port { port.yield($0) },
             console.socket { socket.yield() },
-            announcement,
-            ReloadSignal(watch: watch, configuration: reload),
-            DrillService(drills: assembly.drills),
+            readinessService,
+            ReloadSignal(signals: hangups, watch: watch, configuration: reload),
+            DrillWatch(drills: assembly.drills),
         ]
         if let demo = assembly.demo {
             let host = configuration.host
@@ -112,7 +125,7 @@ struct ServiceRun {
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: assembly.logger
         )
-        // Whatever has not ended by then is cancelled: the service stops in any case.
+        // Cancels whatever has not ended by then.
         lifecycle.maximumGracefulShutdownDuration = configuration.gracePeriod + .seconds(5)
         let group = ServiceGroup(configuration: lifecycle)
         defer { unlink(folder.controlSocketPath) }
@@ -132,35 +145,35 @@ struct ServiceRun {
     }
 }
 
-/// Says where the doors are, once all of them are open.
-struct Announcement: Service {
+/// Prints and publishes the listeners' addresses once all of them are open.
+struct ReadinessService: Service {
     let folder: DataFolder
     let configuration: ServerConfiguration
     let api: Int
     let binary: (binary: Int, feedback: Int)
     let device: Int
-    /// The activation door's port, once it is open; nil if it never opens.
+    /// The activation listener's port, once it is open; nil if it never opens.
     let activation: @Sendable () async -> Int?
-    /// The console's port, once both of its doors are open; nil if it never opens.
+    /// The console's port, once both of its listeners are open; nil if it never opens.
     let console: @Sendable () async -> Int?
-    /// Called once it has been said.
+    /// Called after `ready` was printed.
     let ready: @Sendable () -> Void
 
     func run() async throws {
         guard let activation = await activation(), let console = await console() else { return }
-        let doors = Doors(
+        let listeners = ListeningAddresses(
             api: api,
             binary: binary.binary,
             feedback: binary.feedback,
             device: device,
             activation: activation,
             console: console,
-            pid: getpid()
+            pid: getpid(),
+            host: configuration.host,
+            consoleHost: configuration.consoleHost
         )
-        for line in doors.lines(host: configuration.host, consoleHost: configuration.consoleHost) {
-            Terminal.say(line)
-        }
-        try doors.write(to: folder)
+        listeners.lines.forEach(Terminal.say)
+        try listeners.write(to: folder)
         Terminal.say("ready")
         ready()
         try? await gracefulShutdown()

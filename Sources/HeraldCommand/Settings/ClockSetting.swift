@@ -1,13 +1,13 @@
 import HeraldMailbox
 import HeraldModel
 
-/// By which clock a service runs, as `--clock` says it.
+/// The clock of a service, as `--clock` names it.
 enum ClockSetting: Hashable, Sendable {
-    /// The system's; cannot be moved.
+    /// The system's clock, which cannot be moved.
     case system
-    /// The system's and so much more; can be moved.
+    /// The system's time plus an offset; can be moved.
     case shifted(by: Duration)
-    /// Begins at this moment when the service starts; can be moved.
+    /// Starts at this time when the service starts; can be moved.
     case beginning(at: WallTime)
 
     /// Reads `system`, `adjustable` (the same as `+0s`), `+1h`, `-7d`, or a moment: `2026-11-21T00:00:00Z` or UNIX
@@ -32,6 +32,17 @@ enum ClockSetting: Hashable, Sendable {
             } else {
                 return nil
             }
+        }
+    }
+
+    /// The setting as ``init(_:)`` reads it.
+    var text: String {
+        switch self {
+        case .system: "system"
+        case .shifted(by: .zero): "adjustable"
+        case .shifted(let duration):
+            duration < .zero ? "-\(DurationText.write(.zero - duration))" : "+\(DurationText.write(duration))"
+        case .beginning(let moment): moment.rfc3339
         }
     }
 

@@ -1,8 +1,7 @@
 import ArgumentParser
-import Configuration
 import Foundation
 
-/// The options of every command that works on a service's folder.
+/// The options of every command that works on a data folder.
 struct DataOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The service's data folder. (default: ./herald-data)", valueName: "folder"))
     var data: String?
@@ -10,12 +9,14 @@ struct DataOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The service's configuration file, which may name the folder.", valueName: "file"))
     var config: String?
 
+    @Flag(help: "Print JSON.")
+    var json = false
+
     /// The folder's path, by the command line, `HERALD_DATA`, the configuration file, or the default.
     /// - Throws: ``CommandError/Code/configuration``.
     func path(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> String {
-        let typed: [SettingKey: ConfigContent] = data.map { [.data: .string($0)] } ?? [:]
-        let settings = try Settings(commandLine: typed, environment: environment, file: config)
-        return try settings.text(.data) ?? DataFolder.defaultPath
+        let settings = try Settings(commandLine: [:], environment: environment, file: config)
+        return try data ?? settings.text(.data) ?? DataFolder.defaultPath
     }
 
     /// The folder itself.

@@ -1,7 +1,8 @@
-/// A span of time as people write it: `90s`, `30m`, `1h`, `7d`, `250ms`, or whole seconds without a unit.
+import HeraldModel
+
+/// Reads and writes durations: `90s`, `30m`, `1h`, `7d`, `250ms`, or whole seconds without a unit.
 enum DurationText {
-    /// Reads a span of time; nothing is negative, and nothing is longer than a hundred years.
-    /// - Returns: nil for every other text.
+    /// Reads a duration from zero to a hundred years; nil for every other text.
     static func read(_ text: some StringProtocol) -> Duration? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         guard !digits.isEmpty, digits.count <= 13, let number = Int64(digits) else { return nil }
@@ -17,5 +18,14 @@ enum DurationText {
         let (milliseconds, overflow) = number.multipliedReportingOverflow(by: unit)
         guard !overflow, milliseconds <= 36_525 * 86_400_000 else { return nil }
         return .milliseconds(milliseconds)
+    }
+
+    /// Writes a duration in the largest unit that needs no fraction.
+    static func write(_ duration: Duration) -> String {
+        let milliseconds = duration.wholeMilliseconds
+        let units: [(String, Int64)] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)]
+        let unit = units.first { milliseconds > 0 && milliseconds % $0.1 == 0 }
+        if milliseconds == 0 { return "0s" }
+        return unit.map { "\(milliseconds / $0.1)\($0.0)" } ?? "\(milliseconds)ms"
     }
 }

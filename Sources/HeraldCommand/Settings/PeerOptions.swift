@@ -1,17 +1,28 @@
 import ArgumentParser
 import Foundation
+import HeraldModel
+import HeraldProvider
 
-/// Which service a command speaks to as a client, and whom it trusts to vouch for it.
+/// The service of a client command, and the authority that it trusts.
 ///
-/// What was not typed comes from the environment and the configuration file (``complete(from:)``).
+/// ``complete(from:)`` adds what was not typed from the environment and the configuration file.
 struct PeerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Where the service is. (default: the one that runs in the data folder, else localhost)",
+            "The service. (default: the one that runs on the data folder, else localhost)",
             valueName: "host:port"
         )
     )
     var service: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "production or sandbox; sandbox connects by the name sandbox.<host>. (default: by the service's name)",
+            valueName: "environment"
+        ),
+        transform: PeerOptions.environment
+    )
+    var environment: PushEnvironment?
 
     @Option(
         help: ArgumentHelp(
@@ -21,51 +32,71 @@ struct PeerOptions: ParsableArguments {
     )
     var ca: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "The data folder of a service of this machine. (default: ./herald-data)",
-            valueName: "folder"
-        )
-    )
+    @Option(help: ArgumentHelp("The service's data folder. (default: ./herald-data)", valueName: "folder"))
     var data: String?
 
     @Option(help: ArgumentHelp("A YAML file with these options as keys.", valueName: "file"))
     var config: String?
 
-    /// What the environment and the configuration file say.
+    /// The settings of the environment and the configuration file.
     /// - Throws: ``CommandError/Code/configuration``.
     func settings(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> Settings {
         try Settings(commandLine: [:], environment: environment, file: config)
     }
 
-    /// Takes over what was not typed.
+    /// Adds the options that were not typed.
+    /// - Throws: ``CommandError`` if a setting is wrong, or there is no folder at the path that was named.
     mutating func complete(from settings: Settings) throws {
         service = try service ?? settings.text(.service)
         ca = try ca ?? settings.text(.ca)
         data = try data ?? settings.text(.data)
+        environment = try environment ?? settings.text(.environment).map(PeerOptions.environment)
+        if let data, service == nil || ca == nil, access(data, F_OK) != 0 { throw DataFolder.missing(data) }
     }
 
-    /// Where to connect to: what was named, else the door of the service that runs in the data folder here, else
-    /// the door's usual port.
-    func service(defaultPort: Int, door: KeyPath<Doors, Int?>) throws -> HostPort {
+    /// The address to connect to: the named one, else the listener of the service on the data folder, else the
+    /// listener's default port on this machine.
+    func service(defaultPort: Int, listener: KeyPath<ListeningAddresses, Int?>) throws -> HostPort {
         if let service {
             guard let place = HostPort(service, defaultPort: defaultPort) else {
                 throw ValidationError(
                     "'\(LogText.escaped(service, limit: 64))' is not a host and a port, like localhost:2197."
                 )
             }
-            return place
+            return HostPort(host: try name(place.host), port: place.port)
         }
-        let port = Doors.read(from: dataFolder)?[keyPath: door]
-        return HostPort(host: "localhost", port: port ?? defaultPort)
+        let port = ListeningAddresses.read(from: dataFolder)?[keyPath: listener]
+        return HostPort(host: try name("localhost"), port: port ?? defaultPort)
     }
 
-    /// The authorities' certificates, PEM; nil for those of the system.
+    /// The name of a host in the chosen environment: a service knows the environment by the name that a client asks for.
+    func name(_ host: String) throws -> String {
+        guard environment == .sandbox, !host.contains("sandbox"), !host.contains("development") else { return host }
+        guard !host.contains(":"), host.contains(where: \.isLetter) else {
+            throw ValidationError("--environment sandbox needs a host name in --service, and \(host) is an address.")
+        }
+        return "sandbox.\(host)"
+    }
+
+    /// The certificates of the authorities to trust, PEM; nil for the system's.
     func authorities() throws -> [UInt8]? {
         if let ca { return try SafeFile.read(ca) }
-        // A service that was named is somebody else's, and so may its authority be; the one here has ours.
-        let ours = dataFolder.authorityPath
-        return FileManager.default.fileExists(atPath: ours) ? try SafeFile.read(ours) : nil
+        let path = dataFolder.authorityPath
+        return FileManager.default.fileExists(atPath: path) ? try SafeFile.read(path) : nil
+    }
+
+    /// The error of a connection that failed, with the usual remedy if no authority was given.
+    func error(_ error: ProviderError) -> CommandError {
+        let isUnknown = error.code == .untrusted && (try? authorities()) == nil
+        let remedy = isUnknown ? ": give its ca.pem with --ca, or its folder with --data" : ""
+        return CommandError(.unreachable, error.message + remedy)
+    }
+
+    private static func environment(_ text: String) throws -> PushEnvironment {
+        guard let environment = PushEnvironment(rawValue: text) else {
+            throw SettingKey.environment.refusal(text, "production or sandbox")
+        }
+        return environment
     }
 
     private var dataFolder: DataFolder {

@@ -1,10 +1,9 @@
 import Configuration
 import Yams
 
-/// The configuration file: one mapping of YAML, from keys to values.
+/// Reads the configuration file: one YAML mapping from keys to values.
 ///
-/// It is read here and not by the library's file provider, because only whoever reads it knows on which line a mistake
-/// is, and because the provider does not object to keys that nobody asks for.
+/// The library's file provider is not used, because it reports no line numbers and accepts unknown keys.
 enum SettingsFile {
     /// Reads the file.
     /// - Throws: ``CommandError/Code/configuration``, with the line where there is one.
@@ -13,7 +12,7 @@ enum SettingsFile {
         do {
             text = String(decoding: try SafeFile.read(path), as: UTF8.self)
         } catch let error as CommandError {
-            throw CommandError(.configuration, "\(error.message): mend it, or name another file with --config")
+            throw CommandError(.configuration, "\(error.message): fix it, or name another file with --config")
         }
         return InMemoryProvider(name: path, values: try values(text, path: path))
     }
@@ -24,7 +23,7 @@ enum SettingsFile {
         do {
             root = try Yams.compose(yaml: text)
         } catch let error as YamlError {
-            throw YAMLComplaint(error, in: text).error(path: path)
+            throw YAMLError(error, in: text).error(path: path)
         }
         guard let root, root.scalar?.string.isEmpty != true else { return [:] }
         guard let mapping = root.mapping else {
@@ -33,25 +32,35 @@ enum SettingsFile {
                 "\(path) does not hold keys and values: write lines like `api-port: 2197`"
             )
         }
+        return try values(mapping, keys: SettingKey.all, path: path)
+    }
+
+    /// The values of a mapping that may have these keys.
+    static func values(
+        _ mapping: Node.Mapping,
+        keys: [SettingKey],
+        path: String
+    ) throws -> [AbsoluteConfigKey: ConfigValue] {
         var values: [AbsoluteConfigKey: ConfigValue] = [:]
         for (name, node) in mapping {
             let place = "\(path)\(name.mark.map { ":\($0.line)" } ?? "")"
-            let key = try key(name, at: place)
+            let key = try key(name, of: keys, at: place)
             if key.shape == .blocks {
-                // Read by whom they are for: a value of one of the three sources is a text or a list of texts.
-                guard node.sequence != nil else { throw key.misfit(at: place) }
+                // The relay reads them itself: the library has no values of this type.
+                guard node.sequence != nil else { throw key.typeError(at: place) }
                 continue
             }
-            guard let content = content(of: node, key.shape) else { throw key.misfit(at: place) }
-            values[AbsoluteConfigKey([key.rawValue])] = ConfigValue(content, isSecret: false)
+            guard let content = content(of: node, key.shape) else { throw key.typeError(at: place) }
+            values[AbsoluteConfigKey([key.name])] = ConfigValue(content, isSecret: false)
         }
         return values
     }
 
-    private static func key(_ node: Node, at place: String) throws -> SettingKey {
-        if let key = node.string.flatMap(SettingKey.init(rawValue:)) { return key }
+    private static func key(_ node: Node, of keys: [SettingKey], at place: String) throws -> SettingKey {
+        if let key = keys.first(where: { $0.name == node.string }) { return key }
         let name = LogText.escaped(node.string ?? "?", limit: 64)
-        let hint = SettingKey.nearest(to: name).map { "did you mean `\($0.rawValue)`?" } ?? "remove it"
+        let nearest = NearestWord.to(name.lowercased().replacing("_", with: "-"), among: keys.map(\.name))
+        let hint = nearest.map { "did you mean `\($0)`?" } ?? "remove it"
         throw CommandError(.configuration, "\(place): unknown key `\(name)`: \(hint)")
     }
 
@@ -70,23 +79,5 @@ enum SettingsFile {
         case .blocks:
             return nil
         }
-    }
-}
-
-extension SettingKey {
-    /// The error for a value of another shape than the key's.
-    func misfit(at place: String) -> CommandError {
-        let wanted =
-            switch shape {
-            case .text: "a text"
-            case .texts: "a list of texts"
-            case .number: "a whole number"
-            case .flag: "true or false"
-            case .blocks: "a list of mappings"
-            }
-        return CommandError(
-            .configuration,
-            "\(place): `\(rawValue)` must be \(wanted): write for example `\(rawValue): \(example)`"
-        )
     }
 }

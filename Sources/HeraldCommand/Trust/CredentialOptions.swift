@@ -2,12 +2,12 @@ import ArgumentParser
 import HeraldModel
 import HeraldTrust
 
-/// What the options of commands that issue credentials mean.
+/// Reads the options of commands that issue credentials.
 enum CredentialOptions {
     static func topic(_ text: String) throws -> Topic {
         guard let topic = Topic(text) else {
             throw ValidationError(
-                "\(text.debugDescription) is not a topic: it has letters, digits, '-', '_' and single dots in between, "
+                "\(text.debugDescription) is not a topic: it consists of a-z, A-Z, 0-9, '-', '_' and single dots in between, "
                     + "like com.example.chat"
             )
         }
@@ -28,14 +28,14 @@ enum CredentialOptions {
     static func request(_ path: String) throws -> [UInt8] {
         let request = try SafeFile.read(path)
         do {
-            try TrustFolder.check(request: request)
+            try CertificateRequest.check(request)
         } catch let error as TrustError {
             throw CommandError(.file, "\(path): \(error.message)")
         }
         return request
     }
 
-    /// One environment, or both by their own word.
+    /// One environment, or `both`.
     static func environments(_ text: String) throws -> Set<PushEnvironment> {
         if text == "both" { return Set(PushEnvironment.allCases) }
         guard let environment = PushEnvironment(rawValue: text) else {
@@ -45,8 +45,8 @@ enum CredentialOptions {
     }
 }
 
-/// A record with the place of its file, as one JSON object.
-struct WithFile<Record: Encodable>: Encodable {
+/// A record and the path of its file, as one JSON object.
+struct RecordWithFile<Record: Encodable>: Encodable {
     let record: Record
     let file: String
 

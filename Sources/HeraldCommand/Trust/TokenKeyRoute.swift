@@ -3,12 +3,12 @@ import HeraldConsole
 import HeraldModel
 import HeraldTrust
 
-/// `/v1/control/token-keys`: how much the running service used each key of device tokens.
+/// `/v1/control/token-keys`: the use of each key of device tokens in the running service.
 struct TokenKeyRoute: Sendable {
     static let name = "token-keys"
     static let path = "/v1/control/token-keys"
 
-    /// What the service says.
+    /// The service's answer.
     struct Usage: Hashable, Codable, Sendable {
         struct Key: Hashable, Codable, Sendable {
             let id: UInt32

@@ -2,7 +2,7 @@ import HeraldMailbox
 import HeraldModel
 import HeraldTrust
 
-/// What a device token is, for people who ask.
+/// The contents of a device token.
 struct TokenReport: Hashable, Codable, Sendable {
     /// The first digits of the token; all of it would be a capability.
     let token: String
@@ -12,24 +12,24 @@ struct TokenReport: Hashable, Codable, Sendable {
     var key: UInt32?
     var deviceNumber: UInt64?
     var appNumber: UInt32?
-    /// How often the app had been removed from the device when the token was minted.
+    /// The number of removals of the app from the device before the token was made.
     var generation: UInt32?
-    /// What the numbers stand for, where a registration of theirs is known.
-    var registration: Standing?
+    /// The token's registration, if it is known.
+    var registration: RegistrationState?
 
-    /// The registration that a token was minted for, as it is now.
-    struct Standing: Hashable, Codable, Sendable {
+    /// The present state of a token's registration.
+    struct RegistrationState: Hashable, Codable, Sendable {
         let device: String
         let topic: String
         let environment: PushEnvironment
         let generation: UInt32
         let isLive: Bool
-        /// When it last ended; nil if it never did.
+        /// The time of its last end; nil if it never ended.
         let ended: String?
     }
 
     /// Asks the service for a registration, by its control socket.
-    struct Question: Hashable, Codable, Sendable {
+    struct Query: Hashable, Codable, Sendable {
         let deviceNumber: UInt64
         let appNumber: UInt32
     }
@@ -48,24 +48,24 @@ struct TokenReport: Hashable, Codable, Sendable {
         generation = contents.generation
     }
 
-    /// What a provider that sends to this token now is told, and why.
+    /// The answer that a provider gets for this token now, and why.
     var verdict: String {
-        guard opens else { return "BadDeviceToken: it opens under no key of this service" }
+        guard opens else { return "BadDeviceToken: no token key of this service opens it" }
         guard let registration else {
-            return "BadDeviceToken: it opens, and nothing is known of what it was minted for"
+            return "BadDeviceToken: a token key opens it, but its device or app is unknown"
         }
         guard registration.isLive, registration.generation == generation else {
             return "Unregistered: the app was removed from the device"
                 + (registration.ended.map { " at \($0)" } ?? "")
         }
-        return "good for \(registration.topic) in \(registration.environment.rawValue)"
+        return "valid for \(registration.topic) in \(registration.environment.rawValue)"
     }
 }
 
-extension TokenReport.Standing {
+extension TokenReport.RegistrationState {
     init?(_ slot: Slot, in snapshot: RegistrySnapshot) {
         guard let device = snapshot.devices.first(where: { $0.1 == slot.device })?.0,
-            let app = snapshot.apps.first(where: { $0.1 == slot.app })?.0,
+            let app = snapshot.apps.first(where: { $0.number == slot.app })?.app,
             let registration = snapshot.registrations.first(where: { $0.slot == slot })
         else { return nil }
         self.init(device: device, app: app, registration: registration)

@@ -3,7 +3,7 @@ import HeraldConsole
 import HeraldMailbox
 import HeraldModel
 
-/// `/v1/control/registration`: what the numbers in a token stand for, in the running service.
+/// `/v1/control/registration`: the registration of a device token in the running service.
 struct TokenRoute: Sendable {
     static let name = "registration"
     static let path = "/v1/control/registration"
@@ -13,18 +13,18 @@ struct TokenRoute: Sendable {
 
     var route: ControlRoute {
         ControlRoute(TokenRoute.name) { body in
-            guard let question = try? JSONDecoder().decode(TokenReport.Question.self, from: Data(body)) else {
-                throw AdminError(.badRequest, "the body is not the JSON that this request takes")
+            guard let query = try? JSONDecoder().decode(TokenReport.Query.self, from: Data(body)) else {
+                throw AdminError(.badRequest, "the body is not valid JSON for this request")
             }
-            return Array(try JSONEncoder().encode(standing(question)))
+            return Array(try JSONEncoder().encode(registration(query)))
         }
     }
 
-    private func standing(_ question: TokenReport.Question) throws -> TokenReport.Standing {
-        let slot = Slot(device: DeviceNumber(question.deviceNumber), app: AppNumber(question.appNumber))
+    private func registration(_ query: TokenReport.Query) throws -> TokenReport.RegistrationState {
+        let slot = Slot(device: DeviceNumber(query.deviceNumber), app: AppNumber(query.appNumber))
         guard let device = registry.device(slot.device), let app = registry.app(slot.app),
             let registration = postOffice.registration(slot)
-        else { throw AdminError(.notFound, "there never was such a registration") }
-        return TokenReport.Standing(device: device, app: app, registration: registration)
+        else { throw AdminError(.notFound, "there was never such a registration") }
+        return TokenReport.RegistrationState(device: device, app: app, registration: registration)
     }
 }

@@ -2,74 +2,76 @@ import Foundation
 import HeraldConsole
 import HeraldMailbox
 import HeraldModel
+import HeraldStores
 import HeraldTrust
 
-/// How commands read and change what trust rests on.
+/// Reads and changes the trust folder for commands.
 ///
-/// The trust folder has a lock of its own, held while it is written, so a command does that itself, with a service or
-/// without. A service is then told to read it again, and the command ends when it has: from then on what was issued is
-/// good, and what was revoked is not.
+/// A command writes the folder itself, under the folder's own lock, and then asks the running service to reload it. When
+/// the command ends, its change is in effect.
 enum TrustChange {
-    /// Makes a change and sees it into effect.
+    /// Makes a change and waits until it is in effect.
     /// - Parameters:
     ///   - folder: The data folder.
-    ///   - change: Gets the trust folder, and the moment by the clock of the service, if one runs.
-    /// - Returns: What the change returned.
+    ///   - done: The change in words, for the error if the service has not applied it.
+    ///   - change: Gets the trust folder, and the time of the service if one runs.
+    /// - Returns: The outcome of the change.
     /// - Throws: ``CommandError``.
     static func make<Outcome>(
         in folder: DataFolder,
-        _ change: (TrustFolder, WallTime) throws -> Outcome
+        done: String = "the change is on disk",
+        _ change: (TrustFolder, WallTime) async throws -> Outcome
     ) async throws -> Outcome {
         switch try FolderLock.attempt(folder) {
         case .taken(let lock):
             defer { withExtendedLifetime(lock) {} }
-            return try read(folder) { try change($0, ServiceClock().now()) }
+            return try await read(folder) { try await change($0, ServiceClock().now()) }
         case .held:
             let service = ControlClient(folder: folder)
-            let now = await moment(of: service)
-            let outcome = try read(folder) { try change($0, now) }
-            try await tell(service)
+            let now = await now(of: service)
+            let outcome = try await read(folder) { try await change($0, now) }
+            try await reload(service, done: done)
             return outcome
         }
     }
 
     /// Reads the trust folder.
     /// - Throws: ``CommandError``.
-    static func read<Outcome>(_ folder: DataFolder, _ body: (TrustFolder) throws -> Outcome) throws -> Outcome {
+    static func read<Outcome>(
+        _ folder: DataFolder,
+        _ body: (TrustFolder) async throws -> Outcome
+    ) async throws -> Outcome {
         do {
-            return try body(try TrustFolder.load(at: folder.path))
+            return try await body(try TrustFolder.load(at: folder.path, store: TrustDatabase.open))
         } catch let error as TrustError {
             throw CommandError(error)
         }
     }
 
-    /// Tells a service that the folder is another now.
-    /// - Throws: ``CommandError`` that says that the change is made, and not yet in effect.
-    static func tell(_ service: ControlClient) async throws {
-        // Nobody listens where another command has the folder, or a service that has yet to read it all.
+    /// Asks a service to reload the folder.
+    /// - Throws: ``CommandError`` if the change is not in effect yet.
+    static func reload(_ service: ControlClient, done: String = "the change is on disk") async throws {
+        // Without a socket, another command holds the folder, or a service that has not loaded it yet.
         guard access(service.folder.controlSocketPath, F_OK) == 0 else { return }
         do {
             try await service.post("/v1/trust/reload")
         } catch let error as CommandError {
             throw CommandError(
                 error.code,
-                "the change is made, but the process that works on \(service.folder.path) has not taken it over: "
-                    + error.message
+                "\(done), but the running service does not know it yet: \(error.message)"
             )
         }
     }
 
-    /// What time it is for a service whose clock an operator may have moved.
-    ///
-    /// One that does not say has the system's.
-    static func moment(of service: ControlClient) async -> WallTime {
+    /// The time of a service, whose clock may have been moved; the system's if it does not answer.
+    static func now(of service: ControlClient) async -> WallTime {
         let reading = try? await service.get("/v1/clock", as: ClockReading.self)
         return reading.flatMap { WallTime(rfc3339: $0.now) } ?? ServiceClock().now()
     }
 }
 
 extension CommandError {
-    /// What is wrong with the trust folder, or with what was asked of it.
+    /// Translates an error of the trust folder.
     init(_ error: TrustError) {
         let code: Code =
             switch error.code {

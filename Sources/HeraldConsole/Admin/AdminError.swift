@@ -1,26 +1,22 @@
-/// Why an operator's request was not done, in words that tell what to do.
+/// Failure of an operator's request, with its remedy.
 package struct AdminError: Error, Hashable {
-    /// What kind of failure it is; each has its HTTP status.
-    package struct Code: Hashable, Sendable {
-        /// The status of the answer.
-        package let httpStatus: Int
-
+    /// Kind of failure.
+    package enum Code: Int, Hashable, Sendable {
         /// The request cannot be understood.
-        package static let badRequest = Code(httpStatus: 400)
+        case badRequest = 400
         /// The bearer token is missing or wrong.
-        package static let unauthorized = Code(httpStatus: 401)
-        /// There is no such thing.
-        package static let notFound = Code(httpStatus: 404)
+        case unauthorized = 401
+        /// The object does not exist.
+        case notFound = 404
         /// The service's state does not allow it.
-        package static let conflict = Code(httpStatus: 409)
-        /// The body is longer than any request's.
-        package static let tooLong = Code(httpStatus: 413)
-        /// Something broke: a store, a disk.
-        package static let failed = Code(httpStatus: 500)
+        case conflict = 409
+        /// The body is too long.
+        case tooLong = 413
+        /// Internal error, for example of a disk.
+        case failed = 500
 
-        private init(httpStatus: Int) {
-            self.httpStatus = httpStatus
-        }
+        /// HTTP status of the answer.
+        package var httpStatus: Int { rawValue }
     }
 
     package let code: Code

@@ -4,18 +4,19 @@ import HeraldWeb
 import Hummingbird
 import NIOCore
 
-/// The admin API's requests, each a few lines to ``Administration``.
+/// Routes of the admin API.
 package struct AdminRoutes: Sendable {
-    /// The most lines of the journal that one answer has, and how many it has if nothing is asked.
+    /// Range and default of the number of entries in one answer.
     package static let journalLimit = 1...10_000
     package static let journalDefault = 1000
-    /// The longest body of a request, in bytes: a certificate request is far shorter.
+    /// Maximum length of a body, in bytes.
     static let maximumBodyBytes = 1 << 16
 
     let administration: any Administration
 
-    func add(to routes: RouterGroup<BasicRequestContext>) {
-        addDrills(to: routes)
+    func add(to group: RouterGroup<BasicRequestContext>) {
+        DrillRoutes(administration: administration).add(to: group)
+        var routes = WebRoutes(group)
         routes.get("status") { _, _ in try WebReply.json(administration.status) }
         routes.get("journal") { request, _ in
             let (question, limit) = try journalQuestion(request)
@@ -24,6 +25,19 @@ package struct AdminRoutes: Sendable {
         routes.get("channels") { request, _ in
             let bundle = try bundle(request)
             return try WebReply.json(await administration.channels(of: bundle, limit: try limit(request)))
+        }
+        routes.get("apps") { request, _ in
+            let (topic, limit) = (try bundle(request), try limit(request))
+            let onlyUnused = request.uri.queryParameters["unused"] == "true"
+            return try WebReply.json(
+                await administration.apps(of: topic, onlyUnused: onlyUnused, limit: limit)
+            )
+        }
+        routes.post("apps/:topic/forget") { request, context in
+            guard let topic = Topic(try context.parameters.require("topic")) else {
+                throw AdminError(.badRequest, "the path must have a topic like com.example.app")
+            }
+            return try WebReply.json(await administration.forgetApp(topic, in: try environment(request)))
         }
         routes.get("credentials") { _, _ in try WebReply.json(await administration.credentials()) }
         routes.post("credentials/:id/revoke") { _, context in
@@ -44,7 +58,7 @@ package struct AdminRoutes: Sendable {
                 as: ClockAdvance.self,
                 limit: AdminRoutes.maximumBodyBytes
             )
-            // A century is more than any test needs, and keeps the arithmetic far from its limits.
+            // Keeps the arithmetic far from its limits.
             guard advance.seconds.isFinite, abs(advance.seconds) <= 3_155_760_000 else {
                 throw AdminError(.badRequest, "seconds must be a number within a hundred years")
             }
@@ -52,6 +66,8 @@ package struct AdminRoutes: Sendable {
                 await administration.advanceClock(by: .milliseconds(Int64(advance.seconds * 1000)))
             )
         }
+        routes.post("clock/accept") { _, _ in try WebReply.json(await administration.acceptClock()) }
+        routes.refuseOtherMethods()
     }
 
     func add(_ control: [ControlRoute], to routes: RouterGroup<BasicRequestContext>) {
@@ -90,18 +106,27 @@ package struct AdminRoutes: Sendable {
             questions.append(.topic(topic))
         }
         guard questions.count == 1, let question = questions.first else {
-            throw AdminError(.badRequest, "ask by one of notification, device and topic")
+            throw AdminError(.badRequest, "give exactly one of notification, device and topic")
         }
         return (question, limit)
     }
 
-    /// `&limit=N`: how many entries the answer has at most.
+    /// `&limit=N`: maximum number of entries.
     private func limit(_ request: Request) throws -> Int {
         guard let text = request.uri.queryParameters["limit"] else { return AdminRoutes.journalDefault }
         guard let number = Int(text), AdminRoutes.journalLimit.contains(number) else {
             throw AdminError(.badRequest, "limit must be a number from 1 to \(AdminRoutes.journalLimit.upperBound)")
         }
         return number
+    }
+
+    /// `?environment=NAME`: production or sandbox.
+    private func environment(_ request: Request) throws -> PushEnvironment? {
+        guard let text = request.uri.queryParameters["environment"] else { return nil }
+        guard let environment = PushEnvironment(rawValue: String(text)) else {
+            throw AdminError(.badRequest, "environment must be production or sandbox")
+        }
+        return environment
     }
 
     /// `?topic=ID`: a bundle identifier.

@@ -1,38 +1,48 @@
 package import HeraldMailbox
 package import HeraldModel
 
-// What the admin API says and hears, as JSON: the types that the server writes and the commands read.
-// Moments are texts in UTC with milliseconds (`2026-11-21T02:34:56.789Z`).
+// JSON of the admin API, for the server and the commands. Times are in UTC with milliseconds (`2026-11-21T02:34:56.789Z`).
 
-/// Whether the service does its work.
+/// Health of the service.
 package struct HealthReport: Codable, Hashable, Sendable {
     package enum Status: String, Codable, Sendable {
-        /// All doors are open and the store takes notifications.
+        /// All listeners are open and the store takes notifications.
         case ready
-        /// It runs, and does not do its work at the moment.
+        /// It runs, but does not work.
         case notReady = "not ready"
     }
 
     package let status: Status
-    /// What is wrong, in words; empty if nothing is.
+    /// Problems, in words.
     package let problems: [String]
-    /// The drills that are on, in words; nil if none is.
+    /// Faults that do not keep it from working, in words; nil if there are none.
+    package let warnings: [String]?
+    /// Active drills, in words; nil if there are none.
     package let drills: [String]?
 
-    package init(problems: [String], drills: [String] = []) {
+    package init(problems: [String], warnings: [String] = [], drills: [String] = []) {
         status = problems.isEmpty ? .ready : .notReady
         self.problems = problems
+        self.warnings = warnings.isEmpty ? nil : warnings
         self.drills = drills.isEmpty ? nil : drills
     }
 }
 
-/// The service at a glance.
+/// State of the service.
 package struct ServiceStatus: Codable, Hashable, Sendable {
     package let version: String
     package let pid: Int32
     package let started: String
     package let devicesConnected: Int
     package let notificationsWaiting: Int
+
+    private enum CodingKeys: String, CodingKey {
+        case version
+        case pid
+        case started
+        case devicesConnected = "devices_connected"
+        case notificationsWaiting = "notifications_waiting"
+    }
 
     package init(version: String, pid: Int32, started: WallTime, devicesConnected: Int, notificationsWaiting: Int) {
         self.version = version
@@ -43,7 +53,7 @@ package struct ServiceStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// What to look for in the journal.
+/// Query of the journal.
 package enum JournalQuestion: Hashable, Sendable {
     /// `apns-id` or `apns-unique-id`.
     case notification(NotificationID)
@@ -64,11 +74,11 @@ package struct JournalEntry: Codable, Hashable, Sendable {
     package let environment: PushEnvironment
     /// The state in words, without its reason: `stored`, `delivered from storage`.
     package let state: String
-    /// Why, where the state has a reason: `device offline`.
+    /// Reason of the state, if it has one: `device offline`.
     package let reason: String?
-    /// What took its place, where something did.
+    /// `apns-id` of the notification that replaced it, if one did.
     package let replacement: String?
-    /// How many devices a broadcast went to, in the line that says that it did.
+    /// Number of devices that a broadcast was sent to.
     package let devices: Int?
 
     private enum CodingKeys: String, CodingKey {
@@ -84,21 +94,20 @@ package struct JournalEntry: Codable, Hashable, Sendable {
         case devices
     }
 
-    /// Makes an entry of an event; the names of device and app are the caller's to find.
+    /// Makes an entry of an event; the caller looks up device and app.
     package init(_ event: JournalEvent, device: DeviceID?, app: App?) {
         time = event.time.rfc3339
         id = event.id.description
         uniqueID = event.uniqueID.description
-        // A line about a broadcast is about no device.
-        self.device = device?.name ?? (event.slot.device.value == 0 ? "" : "#\(event.slot.device.value)")
-        topic = app?.topic.name ?? "#\(event.slot.app.value)"
+        self.device = device?.name ?? event.device.map { "#\($0.value)" } ?? ""
+        topic = app?.topic.name ?? "#\(event.app.value)"
         environment = app?.environment ?? .production
-        // The words are a state, and where there is a reason, that in brackets.
+        // The words are a state, with a reason in parentheses if it has one.
         let parts = event.state.words.split(separator: " (", maxSplits: 1)
         state = parts.first.map(String.init) ?? event.state.words
         reason = parts.count == 2 ? String(parts[1].dropLast()) : nil
-        devices = event.subscribers
-        replacement = devices == nil ? event.replacement?.description : nil
+        devices = event.subscriberCount.map { Int(clamping: $0) }
+        replacement = event.replacement?.description
     }
 }
 
@@ -145,20 +154,20 @@ package struct CredentialEntry: Codable, Hashable, Sendable {
 
 /// A broadcast channel.
 package struct ChannelEntry: Codable, Hashable, Sendable {
-    /// In base64, as providers name it.
+    /// Channel identifier, in base64.
     package let id: String
     package let topic: Topic
     package let environment: PushEnvironment
-    /// 0: no message is stored; 1: the newest is.
+    /// 0: no storage; 1: the newest message is stored.
     package let policy: UInt8
     package let created: String
-    /// Connected devices that are subscribed.
+    /// Number of connected subscribers.
     package let subscribers: Int
-    /// Broadcasts since the service started.
+    /// Number of broadcasts since the service started.
     package let published: Int
-    /// Copies that devices took since the service started.
+    /// Number of copies that devices acknowledged since the service started.
     package let delivered: Int
-    /// Whether a message waits for those who subscribe later.
+    /// Whether a message is stored for later subscribers.
     package let stored: Bool
 
     package init(
@@ -184,7 +193,37 @@ package struct ChannelEntry: Codable, Hashable, Sendable {
     }
 }
 
-/// A device that was enrolled.
+/// An app whose name the service knows.
+package struct AppEntry: Codable, Hashable, Sendable {
+    package let topic: Topic
+    package let environment: PushEnvironment
+    /// Number of devices on which it is registered.
+    package let devices: Int
+    package let channels: Int
+    /// Whether it can be forgotten.
+    package let unused: Bool
+    package let created: String
+    /// Device that brought the name, if one did.
+    package let device: String?
+    /// Team that brought the name with a channel, if one did.
+    package let team: String?
+    /// Team that owns the topic, if one does.
+    package let owner: String?
+
+    package init(_ usage: AppUsage, device: String?, team: String?, owner: String?) {
+        topic = usage.record.app.topic
+        environment = usage.record.app.environment
+        devices = usage.devices
+        channels = usage.channels
+        unused = usage.isUnused
+        created = usage.record.created.rfc3339
+        self.device = device
+        self.team = team
+        self.owner = owner
+    }
+}
+
+/// An enrolled device.
 package struct DeviceEntry: Codable, Hashable, Sendable {
     package let id: String
     package let name: String?
@@ -221,17 +260,20 @@ package struct ClockReading: Codable, Hashable, Sendable {
     /// Milliseconds since the UNIX epoch.
     package let milliseconds: Int64
     package let adjustable: Bool
+    /// Jump of the machine's clock that nobody has accepted yet; nil without one, negative if it was set back.
+    package let jumpSeconds: Int64?
 
-    package init(now: WallTime, adjustable: Bool) {
+    package init(now: WallTime, adjustable: Bool, jump: Duration = .zero) {
         self.now = now.rfc3339
         milliseconds = now.milliseconds
         self.adjustable = adjustable
+        jumpSeconds = jump == .zero ? nil : jump.components.seconds
     }
 }
 
 /// A request to move the service's time.
 package struct ClockAdvance: Codable, Hashable, Sendable {
-    /// Seconds, with a fraction if need be; negative to move it back.
+    /// Seconds, with or without a fraction; negative to move it back.
     package let seconds: Double
 
     package init(seconds: Double) {

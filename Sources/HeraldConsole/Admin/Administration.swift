@@ -1,34 +1,44 @@
 package import HeraldModel
 
-/// What operators may ask of a running service: the admin API, the control socket and health stand on it.
+/// Operations on a running service, for the admin API, the control socket and health.
 ///
-/// Each throws ``AdminError`` where the operator can do something about it.
+/// They throw ``AdminError`` for errors that the operator can correct.
 package protocol Administration: Sendable {
-    /// What keeps the service from doing its work, in words; empty if nothing does.
+    /// Problems that keep the service from working, in words.
     var problems: [String] { get }
+
+    /// Faults that do not keep the service from working, in words.
+    var warnings: [String] { get }
 
     var status: ServiceStatus { get }
 
-    /// The journal's lines that match, oldest first; the newest are kept if there are more than `limit`.
+    /// Matching lines of the journal, oldest first; the newest ones if there are more than `limit`.
     func journal(_ question: JournalQuestion, limit: Int) async throws -> [JournalEntry]
 
     /// Broadcast channels, of one app in both environments or of all; at most `limit`.
     func channels(of bundle: Topic?, limit: Int) async throws -> [ChannelEntry]
 
+    /// The names of apps, by topic, of one topic or of all, only unused ones if that is asked for; at most `limit`.
+    func apps(of topic: Topic?, onlyUnused: Bool, limit: Int) async throws -> [AppEntry]
+
+    /// Forgets the apps of a topic, in one environment or in both, if nothing uses them.
+    /// - Returns: The forgotten apps.
+    func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry]
+
     func credentials() async throws -> [CredentialEntry]
 
-    /// Ends a credential; in effect on open connections when the call returns.
+    /// Revokes a credential, and applies it to open connections.
     func revokeCredential(_ id: String) async throws -> CredentialEntry
 
     func devices() async throws -> [DeviceEntry]
 
-    /// Ends a device's certificate; its connection is closed when the call returns.
+    /// Revokes a device's certificate, and closes its connection.
     func revokeDevice(_ id: String) async throws -> DeviceEntry
 
-    /// Reads again what the trust folder holds.
+    /// Reads the trust folder again.
     func reloadTrust() async throws
 
-    /// The drills that are on, oldest first.
+    /// Active drills, oldest first.
     var drills: [DrillEntry] { get }
 
     func startDrill(_ request: DrillRequest) throws -> DrillEntry
@@ -39,13 +49,16 @@ package protocol Administration: Sendable {
 
     var clock: ClockReading { get }
 
-    /// Moves the service's time.
+    /// Moves the service's clock.
     func advanceClock(by duration: Duration) async throws -> ClockReading
+
+    /// Accepts the machine's clock after a jump: what is expired by it expires.
+    func acceptClock() async -> ClockReading
 }
 
-/// A request that only the control socket takes, since its answer may hold a private key.
+/// A request for the control socket only, because its answer may contain a private key.
 package struct ControlRoute: Sendable {
-    /// Below `/v1/control/`.
+    /// Path below `/v1/control/`.
     package let name: String
     /// JSON in, JSON out.
     package let answer: @Sendable ([UInt8]) async throws -> [UInt8]

@@ -1,25 +1,25 @@
-/// A request to begin a drill, in the words of `herald drill start`.
+/// A request to start a drill, with the options of `herald drill start`.
 package struct DrillRequest: Codable, Hashable, Sendable {
     /// `refuse`, `latency`, `silence`, `goaway`, `streams`, `drop` or `shutdown`.
     package var kind: String
-    /// A reason of the table of refusals: `Unregistered`.
+    /// Reason string, for example `Unregistered`.
     package var reason: String?
-    /// `20%`; without it all.
+    /// Share of the requests, for example `20%`; nil means all.
     package var share: String?
     package var topic: String?
-    /// 64 hexadecimal digits; it is kept in no log and in no list.
+    /// 64 hexadecimal digits; no log and no list contains it.
     package var token: String?
     /// `500ms`, or a range: `200ms..2s`.
     package var latency: String?
     /// `30s`.
     package var retryAfter: String?
-    /// Whether what is never answered is accepted all the same.
+    /// Whether Herald accepts the requests that it does not answer.
     package var accepted: Bool?
-    /// The number of streams that connections are told.
+    /// Stream limit that connections announce.
     package var streams: Int?
-    /// How long that number and the usual one stand, in turn.
+    /// Interval at which that limit and the usual one alternate.
     package var every: String?
-    /// `60s`; a configured drill must say it.
+    /// `60s`; required for a configured drill.
     package var duration: String?
     package var seed: UInt64?
 
@@ -43,18 +43,18 @@ package struct DrillRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// A drill that is on, or was until now.
+/// A drill that is active, or has just ended.
 package struct DrillEntry: Codable, Hashable, Sendable {
     package let id: Int
     package let kind: String
-    /// The drill in words.
+    /// Description.
     package let what: String
     /// `operator` or `configuration`.
     package let from: String
     package let started: String
     package let ends: String
     package let secondsLeft: Double
-    /// How many requests it has hit.
+    /// Number of affected requests.
     package let hits: Int
     package let seed: UInt64
 
@@ -94,9 +94,9 @@ package struct DrillEntry: Codable, Hashable, Sendable {
 }
 
 extension DrillEntry {
-    /// What is left of it, in whole seconds; 0 if that is no number that a drill could have.
+    /// Remaining whole seconds; 0 if out of range.
     package var wholeSecondsLeft: Int { Int(exactly: secondsLeft.rounded(.up)) ?? 0 }
 
-    /// The drill on one line, as health says it.
+    /// The drill on one line, for health.
     var words: String { "drill \(id): \(what), \(wholeSecondsLeft) s left" }
 }

@@ -1,9 +1,9 @@
 import CoreMetrics
 import Synchronization
 
-/// What one time series measures.
+/// Value of one time series.
 protocol MetricInstrument: AnyObject, Sendable {
-    /// The series in the text for Prometheus.
+    /// Lines of the series.
     func lines(name: String, labels: String) -> String
 }
 
@@ -12,7 +12,7 @@ final class MetricCounter: MetricInstrument, CounterHandler {
     private let count = Atomic<Int64>(0)
 
     func increment(by amount: Int64) {
-        // What is negative would look like a restart to whoever reads rates.
+        // A decrease would look like a restart.
         guard amount > 0 else { return }
         count.wrappingAdd(amount, ordering: .relaxed)
     }
@@ -26,7 +26,7 @@ final class MetricCounter: MetricInstrument, CounterHandler {
     }
 }
 
-/// A number that is as it is at the moment.
+/// A number that may rise and fall.
 final class MetricGauge: MetricInstrument, MeterHandler, RecorderHandler {
     private let bits = Atomic<UInt64>(0)
 
@@ -65,15 +65,15 @@ final class MetricGauge: MetricInstrument, MeterHandler, RecorderHandler {
     }
 }
 
-/// How often a value fell into each of some fixed ranges.
+/// Counts of values in fixed ranges.
 final class MetricHistogram: MetricInstrument, RecorderHandler, TimerHandler {
-    /// Upper bounds for spans of time, in seconds: from a commit on a quiet disk to what nobody waits for.
+    /// Upper bounds for durations, in seconds.
     static let seconds: [Double] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
     /// Upper bounds for sizes: powers of four, up to a mebibyte.
     static let sizes: [Double] = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576]
 
     private struct State {
-        /// One more than there are bounds: the last has none.
+        /// Counts by bound; the last has no bound.
         var counts: [UInt64]
         var sum = 0.0
     }

@@ -1,6 +1,6 @@
-/// How names, labels and numbers are written for Prometheus (text exposition format 0.0.4).
+/// Text exposition format 0.0.4 of Prometheus.
 enum MetricText {
-    /// A metric's or a label's name: letters, digits and `_`; what else there is becomes `_`.
+    /// Name of a metric or label: ASCII alphanumerics and `_`; other characters become `_`.
     static func name(_ text: String) -> String {
         let name = text.unicodeScalars.map { scalar -> Character in
             switch scalar {
@@ -12,7 +12,7 @@ enum MetricText {
         return String(name)
     }
 
-    /// The labels of a series in the order of their names: `door="api",result="ok"`.
+    /// Labels of a series, sorted by name: `listener="api",result="ok"`.
     static func labels(_ dimensions: [(String, String)]) -> String {
         dimensions
             .map { (name($0.0), $0.1) }
@@ -21,12 +21,18 @@ enum MetricText {
             .joined(separator: ",")
     }
 
-    /// One line of a series.
+    /// The lines before the series of a metric.
+    static func header(_ name: String, _ kind: String) -> String {
+        let help = MetricHelp.texts[name].map { "# HELP \(name) \($0)\n" } ?? ""
+        return "\(help)# TYPE \(name) \(kind)\n"
+    }
+
+    /// A line of a series.
     static func line(_ name: String, _ labels: String, _ value: String) -> String {
         labels.isEmpty ? "\(name) \(value)\n" : "\(name){\(labels)} \(value)\n"
     }
 
-    /// A number; Prometheus writes infinity in its own way.
+    /// A number in the spelling of Prometheus.
     static func number(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }

@@ -6,9 +6,9 @@ import Glibc
 import Darwin
 #endif
 
-/// What the process takes of its machine, under the names that every Prometheus client uses; read when it is asked for.
+/// Metrics of the process, under the names of all Prometheus clients, read on demand.
 ///
-/// Memory, descriptors and the start are read from `/proc`, and left out where there is none.
+/// Memory, descriptors and the start time come from `/proc`, and are absent without it.
 enum ProcessMetrics {
     static func text() -> String {
         var text = family("process_cpu_seconds_total", "counter", cpuSeconds())
@@ -23,7 +23,7 @@ enum ProcessMetrics {
     }
 
     private static func family(_ name: String, _ kind: String, _ value: Double) -> String {
-        "# TYPE \(name) \(kind)\n" + MetricText.line(name, "", MetricText.number(value))
+        MetricText.header(name, kind) + MetricText.line(name, "", MetricText.number(value))
     }
 
     private static func cpuSeconds() -> Double {
@@ -42,7 +42,7 @@ enum ProcessMetrics {
         defer { closedir(folder) }
         var count = 0
         while readdir(folder) != nil { count += 1 }
-        // Without `.`, `..` and the one that is open for this look.
+        // Without `.`, `..` and the descriptor of this folder.
         return max(0, count - 3)
     }
 
@@ -64,9 +64,9 @@ enum ProcessMetrics {
         return (pages[1] * size, pages[0] * size)
     }
 
-    /// Seconds since 1970; by the system's clock, whatever the service's says.
+    /// Seconds since 1970 by the system's clock.
     private static let started: Double? = {
-        // The 22nd field, and the second is a name in brackets that may hold anything.
+        // The 22nd field. The second is a name in parentheses that may contain anything.
         guard let stat = read("/proc/self/stat"), let bracket = stat.lastIndex(of: ")"),
             let ticks = stat[bracket...].split(separator: " ").dropFirst(20).first.flatMap({ Double($0) }),
             let boot = read("/proc/stat")?.split(separator: "\n").first(where: { $0.hasPrefix("btime ") }),

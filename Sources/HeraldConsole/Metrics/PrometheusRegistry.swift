@@ -1,12 +1,12 @@
 package import CoreMetrics
 import Synchronization
 
-/// All metrics of the process, and their text for Prometheus.
+/// All metrics of the process, with their text for Prometheus.
 ///
-/// Counters and gauges are one atomic each; histograms have fixed buckets. A name belongs to the first kind of metric
-/// that asks for it, and the number of time series is bounded: what comes past either rule is counted nowhere.
+/// Counters and gauges are atomics; histograms have fixed buckets. The first use of a name fixes its kind, and the number
+/// of time series is limited; other series are dropped.
 package final class PrometheusRegistry: MetricsFactory {
-    /// The most time series, which only a label with too many values could reach.
+    /// Maximum number of time series.
     package static let maximumSeries = 2000
 
     private let families = Mutex<[String: MetricFamily]>([:])
@@ -40,22 +40,22 @@ package final class PrometheusRegistry: MetricsFactory {
         } ?? NOOPMetricsHandler.instance
     }
 
-    // A series that was there once stays: a counter that vanishes and comes back looks like a restart.
+    // Series stay: a counter that disappears and returns looks like a restart.
     package func destroyCounter(_ handler: any CounterHandler) {}
     package func destroyMeter(_ handler: any MeterHandler) {}
     package func destroyRecorder(_ handler: any RecorderHandler) {}
     package func destroyTimer(_ handler: any TimerHandler) {}
 
-    /// All metrics as Prometheus reads them (text exposition format 0.0.4), by name.
+    /// The metrics, sorted by name.
     package var text: String {
         let families = families.withLock { $0 }
         return families.sorted { $0.key < $1.key }.map { $0.value.text(name: $0.key) }.joined()
     }
 
-    /// All metrics and those of the process itself.
+    /// The metrics, and those of the process itself.
     package var exposition: String { text + ProcessMetrics.text() }
 
-    /// Finds or makes the instrument of a series.
+    /// The instrument of a series, existing or new.
     private func instrument<Instrument: MetricInstrument>(
         _ label: String,
         _ dimensions: [(String, String)],
@@ -88,7 +88,7 @@ struct MetricFamily: Sendable {
     }
 
     let kind: Kind
-    /// The labels' text, without braces → what is measured.
+    /// Instruments by the text of their labels, without braces.
     var series: [String: any MetricInstrument] = [:]
 
     init(kind: Kind) {
@@ -97,6 +97,6 @@ struct MetricFamily: Sendable {
 
     func text(name: String) -> String {
         let lines = series.sorted { $0.key < $1.key }.map { $0.value.lines(name: name, labels: $0.key) }
-        return "# TYPE \(name) \(kind.rawValue)\n" + lines.joined()
+        return MetricText.header(name, kind.rawValue) + lines.joined()
     }
 }

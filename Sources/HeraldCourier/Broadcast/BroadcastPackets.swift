@@ -3,17 +3,17 @@ import HeraldModel
 import HeraldWire
 import NIOCore
 
-/// A broadcast as PUBLISH packets: one for each version and quality of service, written once for all who get it.
+/// A broadcast as PUBLISH packets: one for each version and quality of service, written once for all devices.
 ///
-/// They differ between devices in the packet identifier alone, which is put into the copy that goes out.
+/// Only the packet identifier differs between devices; it is set in each device's copy.
 final class BroadcastPackets: Sendable {
     let broadcast: Broadcast
     private let topicBytes: Int
     private let forms: [ByteBuffer]
 
-    /// Writes the packets as they are to be at `now`: what is left of the broadcast's time follows from it.
+    /// Writes the packets as they are at `now`, on which the message expiry interval depends.
     ///
-    /// `properties` is used for writing; what it held is gone.
+    /// `properties` is overwritten.
     init(_ broadcast: Broadcast, topic: [UInt8], now: WallTime, _ properties: inout MQTTPropertyBlock) {
         self.broadcast = broadcast
         topicBytes = topic.count
@@ -52,18 +52,5 @@ final class BroadcastPackets: Sendable {
     private func headerBytes(_ form: ByteBuffer) -> Int {
         let length = form.readableBytesView.dropFirst().prefix(4)
         return 2 + length.prefix { $0 & 0x80 != 0 }.count
-    }
-}
-
-extension MQTTPropertyBlock {
-    /// What MQTT 5 says of a broadcast beside its payload.
-    fileprivate mutating func describe(_ broadcast: Broadcast, now: WallTime) {
-        clear()
-        if let storedUntil = broadcast.storedUntil { appendRemainingTime(until: storedUntil, now: now) }
-        appendContentType("application/json")
-        appendUserProperty("apns-request-id", broadcast.id.canonicalBytes)
-        appendUserProperty("apns-unique-id", broadcast.uniqueID.canonicalBytes)
-        appendUserProperty("apns-push-type", PushType.liveactivity.text)
-        appendUserProperty("apns-priority", broadcast.priority.text)
     }
 }

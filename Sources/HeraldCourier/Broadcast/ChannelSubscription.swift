@@ -2,43 +2,42 @@ import HeraldMailbox
 import HeraldModel
 import HeraldWire
 
-/// One channel on one connection: what the device has had of it, and the newest that it could not take yet.
+/// One channel on one connection: the broadcasts that the device has had, and the newest that it could not take yet.
 ///
-/// It holds one message at the most, whatever is sent to the channel; it stays on the event loop of its connection.
+/// Holds at most one broadcast, and stays on the event loop of its connection.
 final class ChannelSubscription {
     let feed: ChannelFeed
     /// The filter, as the session's record keeps it.
     let filter: String
     var qualityOfService: UInt8
-    /// The connection; nil once it is gone or has unsubscribed.
-    private(set) weak var handler: SessionHandler?
-    /// Its place on the loop's list.
-    var place = 0
-    /// The newest broadcast that it was given: what is not newer is not for this connection any more.
+    /// The connection's; nil once that is gone or has unsubscribed.
+    private(set) weak var sender: MessageSender?
+    /// Index in the loop's list.
+    var index = 0
+    /// The newest broadcast that it was given; older ones are ignored.
     private(set) var lastNumber: UInt64
     /// The newest that could not go out yet.
     private(set) var waiting: Broadcast?
-    /// Whether its turn to send will come.
+    /// Whether it waits in the connection's window.
     var isQueued = false
     private var inFlight = 0
-    /// The newest of which nothing older is unacknowledged.
+    /// The newest broadcast before which nothing is unacknowledged.
     private(set) var acknowledged: UInt64
     private var sentNumber: UInt64
 
-    /// `acknowledged` is the newest that an earlier connection of the session had.
-    init(_ feed: ChannelFeed, filter: String, qualityOfService: UInt8, acknowledged: UInt64, handler: SessionHandler) {
+    /// `acknowledged` is the newest broadcast that an earlier connection of the session had.
+    init(_ feed: ChannelFeed, filter: String, qualityOfService: UInt8, acknowledged: UInt64, sender: MessageSender) {
         self.feed = feed
         self.filter = filter
         self.qualityOfService = qualityOfService
-        self.handler = handler
+        self.sender = sender
         self.acknowledged = acknowledged
         lastNumber = acknowledged
         sentNumber = acknowledged
     }
 
     /// Takes a broadcast, in place of one that waits.
-    ///
-    /// - Returns: Whether it is one for this connection.
+    /// - Returns: Whether it is newer than the last one.
     func accept(_ broadcast: Broadcast) -> Bool {
         guard broadcast.number > lastNumber else { return false }
         lastNumber = broadcast.number
@@ -47,7 +46,7 @@ final class ChannelSubscription {
         return true
     }
 
-    /// Takes away what waits, which goes out now or never.
+    /// Takes the waiting broadcast, which is sent now or dropped.
     func takeWaiting() -> Broadcast? {
         waiting.take()
     }
@@ -57,14 +56,16 @@ final class ChannelSubscription {
         if isAcknowledged { inFlight += 1 } else if inFlight == 0 { acknowledged = sentNumber }
     }
 
-    func haveAcknowledgement() {
+    func acknowledge() {
         inFlight -= 1
         if inFlight == 0 { acknowledged = sentNumber }
     }
 
-    /// Nothing more of it goes out.
+    var isClosed: Bool { sender == nil }
+
+    /// Sends nothing more.
     func end() {
-        handler = nil
+        sender = nil
         waiting = nil
     }
 }

@@ -1,30 +1,19 @@
-import HeraldModel
 import Synchronization
 
-/// The connections of this node, and what is remembered of those that went.
+/// The connections of this node.
 final class ConnectionTable: Sendable {
     private struct State {
-        var links: [ObjectIdentifier: CourierLink] = [:]
-        /// The newest connection of each device that is let in.
-        var fences: [DeviceID: UInt64] = [:]
-        var remnants: [DeviceNumber: [DeliveryWindow.Remnant]] = [:]
-        var remnantCount = 0
+        var links: [ObjectIdentifier: MQTTConnectionLink] = [:]
         var whenEmpty: [AsyncStream<Void>.Continuation] = []
     }
 
     private let state = Mutex(State())
-    private let remnantLimit: Int
 
-    /// - Parameter remnantLimit: How many unacknowledged notifications of absent devices are remembered.
-    init(remnantLimit: Int) {
-        self.remnantLimit = remnantLimit
-    }
-
-    func add(_ link: CourierLink) {
+    func add(_ link: MQTTConnectionLink) {
         state.withLock { $0.links[ObjectIdentifier(link)] = link }
     }
 
-    func remove(_ link: CourierLink) {
+    func remove(_ link: MQTTConnectionLink) {
         let continuations = state.withLock { state in
             state.links[ObjectIdentifier(link)] = nil
             guard state.links.isEmpty else { return [AsyncStream<Void>.Continuation]() }
@@ -34,7 +23,7 @@ final class ConnectionTable: Sendable {
         for continuation in continuations { continuation.finish() }
     }
 
-    var links: [CourierLink] {
+    var links: [MQTTConnectionLink] {
         state.withLock { Array($0.links.values) }
     }
 
@@ -47,42 +36,5 @@ final class ConnectionTable: Sendable {
         }
         guard !isEmpty else { return }
         for await _ in stream {}
-    }
-
-    func isLetIn(_ device: DeviceID) -> Bool {
-        state.withLock { $0.fences[device] != nil }
-    }
-
-    func setFence(_ fence: UInt64, of device: DeviceID) {
-        state.withLock { $0.fences[device] = fence }
-    }
-
-    /// The connection with this fence has left.
-    /// - Returns: Whether it was the device's newest.
-    func clearFence(_ fence: UInt64, of device: DeviceID) -> Bool {
-        state.withLock { state in
-            guard state.fences[device] == fence else { return false }
-            state.fences[device] = nil
-            return true
-        }
-    }
-
-    /// Remembers what a device that keeps its session has not acknowledged; nothing past the limit.
-    func remember(_ remnants: [DeliveryWindow.Remnant], of device: DeviceNumber) {
-        guard !remnants.isEmpty else { return }
-        state.withLock { state in
-            guard state.remnantCount + remnants.count <= remnantLimit, state.remnants[device] == nil else { return }
-            state.remnants[device] = remnants
-            state.remnantCount += remnants.count
-        }
-    }
-
-    /// What was remembered, which is forgotten.
-    func takeRemnants(of device: DeviceNumber) -> [DeliveryWindow.Remnant] {
-        state.withLock { state in
-            guard let remnants = state.remnants.removeValue(forKey: device) else { return [] }
-            state.remnantCount -= remnants.count
-            return remnants
-        }
     }
 }

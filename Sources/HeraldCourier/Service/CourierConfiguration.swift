@@ -2,7 +2,7 @@ package import HeraldModel
 
 /// The limits of the courier; each with its unit, its default and the reason for it.
 package struct CourierConfiguration: Sendable {
-    /// The environment of devices that connect by a name which says nothing about it.
+    /// The environment of devices that connect by a server name which names none.
     package var environment: PushEnvironment = .production
     /// From the end of the TLS handshake to the whole CONNECT.
     ///
@@ -18,8 +18,8 @@ package struct CourierConfiguration: Sendable {
     package var maximumPacketBytes = 64 * 1024
     /// The longest keep alive, and what replaces one of 0 (MQTT 5 §3.1.2.10).
     ///
-    /// 20 min: a phone's radio may sleep, and a dead connection is found within half an hour.
-    package var longestKeepAlive: Duration = .seconds(20 * 60)
+    /// 30 min: a phone's radio may sleep, and a dead connection is found within three quarters of an hour.
+    package var longestKeepAlive: Duration = .seconds(30 * 60)
     /// The longest that an MQTT session outlives its connection.
     ///
     /// 30 days, as long as anything is stored.
@@ -34,37 +34,47 @@ package struct CourierConfiguration: Sendable {
     package var windowWithoutReceiveMaximum = 20
     /// Messages of a device that may wait for their PUBACK; announced in MQTT 5 as Receive Maximum.
     package var receiveMaximum: UInt16 = 16
-    /// SUBSCRIBE, UNSUBSCRIBE and PUBLISH packets of one device that wait to be carried out.
+    /// SUBSCRIBE, UNSUBSCRIBE and PUBLISH packets of one device that wait.
     ///
     /// Past it nothing is read from the device until one is done.
     package var waitingOperations = 32
     /// Apps and channels that one session may be subscribed to; past it SUBACK says 0x97.
     package var subscriptionsPerSession = 500
-    /// Bytes written to a device and not yet taken by it, past which no more is written, and nothing read from it.
+    /// Topic filters in one SUBSCRIBE or UNSUBSCRIBE; past it each is refused, and none is read.
+    ///
+    /// Twice as many as a session may have: an app's notifications and its token.
+    var filtersPerPacket: Int { 2 * subscriptionsPerSession }
+    /// Messages that wait for one device; past it the connection ends with 0x97.
+    ///
+    /// Four times the subscriptions: a token for each app, a broadcast for each channel and the post office's notifications
+    /// need less than half.
+    var queuedMessages: Int { 4 * subscriptionsPerSession }
+    /// Bytes written to a device and not yet taken by it.
+    ///
+    /// Past it nothing more is written, and nothing read from the device.
     package var outboundBytes = 64 * 1024
-    /// How long a device may take nothing of what is written to it.
+    /// Time in which a device has to take something of what is written to it.
     ///
     /// 30 s: a phone in a tunnel.
     package var writeTimeout: Duration = .seconds(30)
-    /// How often within a minute a device may evict its own older connection.
+    /// Takeovers of one device within a minute.
     ///
-    /// Two copies of one certificate evict each other without end; past this the newer is refused for the rest of the
-    /// minute, and the operator told.
+    /// Two copies of one certificate take over from each other without end. Past the limit the newer connection is refused
+    /// for the rest of the minute, and the log says so.
     package var takeoversPerMinute = 10
-    /// How often connections whose certificate has expired are looked for.
+    /// Interval between checks for connections whose certificate has expired.
     package var expirySweep: Duration = .seconds(10)
     /// Connections in a second whose devices are sent new tokens, after the token key has changed.
     ///
-    /// 500: a device with many apps is sent hundreds of packets, and each of them makes its app call its provider.
+    /// 500: a device with many apps is sent hundreds of packets, and each makes an app call its provider.
     package var tokenRenewalsPerSecond = 500
-    /// How long after the change the first of them is sent its own: whatever was sealed before has left by then.
+    /// Time between the change and the first new token: tokens that were sealed before have left by then.
     package var tokenRenewalDelay: Duration = .seconds(1)
-    /// How long the devices have, when the service stops, to take their DISCONNECT and close.
-    package var farewell: Duration = .seconds(2)
-    /// Notifications that were sent and not acknowledged, of devices that went away with a session: remembered in
-    /// memory so that they are sent again under their packet identifier, marked as duplicates ([MQTT-4.4.0-1]).
+    /// Time in which devices have to take their DISCONNECT and close, when the service stops.
+    package var stopTimeout: Duration = .seconds(2)
+    /// Unacknowledged notifications of devices that went away with a session, remembered in memory.
     ///
-    /// Past it, and after a restart, they are sent again as if for the first time. 100,000: some 5 MB.
+    /// They are sent again under their packet identifier, marked as duplicates ([MQTT-4.4.0-1]). Past it, and after a restart, they are sent as if for the first time. 100,000: some 5 MB.
     package var rememberedDuplicates = 100_000
 
     package init() {}

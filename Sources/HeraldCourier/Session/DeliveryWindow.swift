@@ -1,14 +1,15 @@
 import HeraldMailbox
 import HeraldModel
 
-/// What is on its way to a device: messages in flight under their packet identifiers, and those that wait behind them.
+/// The messages on their way to a device: in flight under their packet identifiers, and waiting behind them.
 ///
-/// 1. Never more unacknowledged messages than the device's receive maximum ([MQTT-3.3.4-9], [MQTT-4.9.0-2]); what is past
-///    it waits in order ([MQTT-4.6.0-5]). How many may wait is bounded by who hands them over.
-/// 2. Packet identifiers are places in an array that is as long as the most that ever was in flight: an idle device
+/// 1. Never has more messages in flight than the device's receive maximum ([MQTT-3.3.4-9], [MQTT-4.9.0-2]). Messages past
+///    it wait in order ([MQTT-4.6.0-5]): one token for each app, one broadcast for each channel, and as many notifications
+///    as the post office hands over. A device with more than ``CourierConfiguration/queuedMessages`` is disconnected.
+/// 2. A packet identifier is an index into an array that is as long as the most that ever was in flight: an idle device
 ///    costs next to nothing.
-/// 3. What an earlier connection of the same session left unacknowledged goes out again under its identifier, marked as
-///    a duplicate ([MQTT-4.4.0-1], [MQTT-3.3.1-1]).
+/// 3. Notifications that an earlier connection of the session left unacknowledged are sent again under their identifier,
+///    marked as duplicates ([MQTT-4.4.0-1], [MQTT-3.3.1-1]).
 struct DeliveryWindow {
     enum Message {
         case delivery(Delivery)
@@ -26,21 +27,16 @@ struct DeliveryWindow {
         }
     }
 
-    /// A message that goes out now.
-    struct Departure {
+    /// A message that is sent now.
+    struct OutgoingMessage {
         let message: Message
         /// nil at QoS 0.
         let packetIdentifier: UInt16?
         let isDuplicate: Bool
     }
 
-    /// A notification that was not acknowledged, and the packet identifier under which it was sent.
-    struct Remnant: Hashable, Sendable {
-        let notification: NotificationID
-        let packetIdentifier: UInt16
-    }
-
-    private enum Place {
+    /// The state of one packet identifier.
+    private enum Identifier {
         case free
         case inFlight(Message)
         /// Kept for a notification of an earlier connection.
@@ -48,144 +44,149 @@ struct DeliveryWindow {
     }
 
     private let limit: Int
-    private var places: [Place] = []
-    private var freePlaces: [UInt16] = []
+    private var identifiers: [Identifier] = []
+    private var freeIdentifiers: [UInt16] = []
     private var reservedCount = 0
     private(set) var inFlightCount = 0
-    private var queue: [Message] = []
-    private var queueHead = 0
+    private var queue = MessageQueue()
+    /// The packet identifier of each app's newest token in flight.
+    private var tokensInFlight: [AppNumber: UInt16] = [:]
 
     /// - Parameter limit: The most messages in flight; 1 to 32,767.
     init(limit: Int) {
-        // Half of all identifiers, so that places kept for remnants never push a new one past the last.
+        // Half of all identifiers; reserved ones have the other half.
         self.limit = min(max(1, limit), Int(Int16.max))
     }
 
     /// Keeps their packet identifiers for what an earlier connection of the session left; before anything is in flight.
-    mutating func reserve(_ remnants: [Remnant]) {
+    mutating func reserve(_ notifications: [UnacknowledgedNotification]) {
         guard inFlightCount == 0, reservedCount == 0 else { return }
-        places = []
-        freePlaces = []
-        for remnant in remnants.sorted(by: { $0.packetIdentifier < $1.packetIdentifier }) {
-            let index = Int(remnant.packetIdentifier) - 1
-            guard index >= places.count else { continue }
-            while places.count < index { freeNewPlace() }
-            places.append(.reserved(remnant.notification))
+        identifiers = []
+        freeIdentifiers = []
+        for notification in notifications.sorted(by: { $0.packetIdentifier < $1.packetIdentifier }) {
+            let index = Int(notification.packetIdentifier) - 1
+            // The upper half stays for new messages: reservations may pile up over many connections.
+            guard index >= identifiers.count, index < Int(Int16.max) else { continue }
+            while identifiers.count < index { addFreeIdentifier() }
+            identifiers.append(.reserved(notification.notification))
             reservedCount += 1
         }
     }
 
-    var queuedCount: Int { queue.count - queueHead }
+    var queuedCount: Int { queue.count }
 
     /// Puts a message behind those that wait.
+    ///
+    /// A token replaces the app's waiting one, and is dropped if the same one is in flight.
     mutating func enqueue(_ message: Message) {
-        queue.append(message)
+        if case .token(let app, let token, _) = message, isInFlight(token, of: app) { return }
+        queue.add(message)
+    }
+
+    private func isInFlight(_ token: DeviceToken, of app: AppNumber) -> Bool {
+        guard let identifier = tokensInFlight[app], case .inFlight(let message) = identifiers[Int(identifier) - 1],
+            case .token(_, token, _) = message
+        else { return false }
+        return true
     }
 
     /// The message whose turn it is, if the window lets it go; nil else.
     var next: Message? {
-        guard queueHead < queue.count else { return nil }
-        let message = queue[queueHead]
+        guard let message = queue.first else { return nil }
         return message.qualityOfService == 0 || inFlightCount < limit ? message : nil
     }
 
     /// Drops the message whose turn it is.
     mutating func dropNext() {
-        _ = takeFromQueue()
+        _ = queue.takeFirst()
     }
 
     /// Takes the message whose turn it is, which goes out now.
-    mutating func takeNext() -> Departure? {
-        guard next != nil, let message = takeFromQueue() else { return nil }
+    mutating func takeNext() -> OutgoingMessage? {
+        guard next != nil, let message = queue.takeFirst() else { return nil }
         guard message.qualityOfService > 0 else {
-            return Departure(message: message, packetIdentifier: nil, isDuplicate: false)
+            return OutgoingMessage(message: message, packetIdentifier: nil, isDuplicate: false)
         }
         inFlightCount += 1
         if reservedCount > 0, let index = reservation(for: message) {
             reservedCount -= 1
-            places[index] = .inFlight(message)
-            return Departure(message: message, packetIdentifier: UInt16(index + 1), isDuplicate: true)
+            identifiers[index] = .inFlight(message)
+            return OutgoingMessage(message: message, packetIdentifier: UInt16(index + 1), isDuplicate: true)
         }
-        if freePlaces.isEmpty { freeNewPlace() }
-        let identifier = freePlaces.removeLast()
-        places[Int(identifier) - 1] = .inFlight(message)
-        return Departure(message: message, packetIdentifier: identifier, isDuplicate: false)
+        if freeIdentifiers.isEmpty { addFreeIdentifier() }
+        let identifier = freeIdentifiers.removeLast()
+        identifiers[Int(identifier) - 1] = .inFlight(message)
+        if case .token(let app, _, _) = message { tokensInFlight[app] = identifier }
+        return OutgoingMessage(message: message, packetIdentifier: identifier, isDuplicate: false)
     }
 
     /// The device has answered for a message in flight; nil if none has that identifier.
     mutating func acknowledge(_ packetIdentifier: UInt16) -> Message? {
         let index = Int(packetIdentifier) - 1
-        guard places.indices.contains(index), case .inFlight(let message) = places[index] else { return nil }
-        places[index] = .free
-        freePlaces.append(packetIdentifier)
+        guard identifiers.indices.contains(index), case .inFlight(let message) = identifiers[index] else { return nil }
+        identifiers[index] = .free
+        freeIdentifiers.append(packetIdentifier)
         inFlightCount -= 1
+        if case .token(let app, _, _) = message, tokensInFlight[app] == packetIdentifier { tokensInFlight[app] = nil }
         return message
     }
 
-    /// Drops what waits for an app and has not been sent.
-    mutating func drop(_ app: AppNumber) {
-        queue = queue[queueHead...].filter { message in
+    /// Drops what waits for these apps and has not been sent.
+    mutating func drop(_ apps: Set<AppNumber>) {
+        queue.remove { message in
             switch message {
-            case .delivery(let delivery): delivery.app != app
-            case .token(let other, _, _): other != app
-            case .broadcast: true
+            case .delivery(let delivery): apps.contains(delivery.app)
+            case .token(let app, _, _): apps.contains(app)
+            case .broadcast: false
             }
         }
-        queueHead = 0
     }
 
-    /// Drops device tokens that wait and have not been sent.
-    mutating func dropTokens() {
-        queue = queue[queueHead...].filter { if case .token = $0 { false } else { true } }
-        queueHead = 0
+    /// Drops what waits for channels whose subscription is closed.
+    mutating func dropClosedChannels() {
+        queue.remove { if case .broadcast(let subscription) = $0 { subscription.isClosed } else { false } }
     }
 
     /// The notifications that were sent and not acknowledged.
-    var remnants: [Remnant] {
-        var remnants: [Remnant] = []
-        for (index, place) in places.enumerated() {
-            switch place {
+    var unacknowledged: [UnacknowledgedNotification] {
+        var unacknowledged: [UnacknowledgedNotification] = []
+        for (index, state) in identifiers.enumerated() {
+            switch state {
             case .inFlight(.delivery(let delivery)):
-                let notification = delivery.letter.notification.uniqueID
-                remnants.append(Remnant(notification: notification, packetIdentifier: UInt16(index + 1)))
+                let notification = delivery.envelope.notification.uniqueID
+                unacknowledged.append(
+                    UnacknowledgedNotification(notification: notification, packetIdentifier: UInt16(index + 1))
+                )
             case .reserved(let notification):
-                remnants.append(Remnant(notification: notification, packetIdentifier: UInt16(index + 1)))
+                unacknowledged.append(
+                    UnacknowledgedNotification(notification: notification, packetIdentifier: UInt16(index + 1))
+                )
             case .free, .inFlight(.token), .inFlight(.broadcast):
                 break
             }
         }
-        return remnants
+        return unacknowledged
     }
 
     /// Whether a device token is in flight or waits.
-    var holdsToken: Bool {
-        queue[queueHead...].contains { if case .token = $0 { true } else { false } }
-            || places.contains { if case .inFlight(.token) = $0 { true } else { false } }
-    }
+    var holdsToken: Bool { queue.holdsToken || !tokensInFlight.isEmpty }
 
-    private mutating func freeNewPlace() {
-        places.append(.free)
-        freePlaces.append(UInt16(truncatingIfNeeded: places.count))
-    }
-
-    private mutating func takeFromQueue() -> Message? {
-        guard queueHead < queue.count else { return nil }
-        let message = queue[queueHead]
-        queueHead += 1
-        if queueHead == queue.count {
-            // Keeps its room while small; a burst's room goes back.
-            queue.removeAll(keepingCapacity: queue.count <= 8)
-            queueHead = 0
-        } else if queueHead >= 64 {
-            queue.removeFirst(queueHead)
-            queueHead = 0
-        }
-        return message
+    private mutating func addFreeIdentifier() {
+        identifiers.append(.free)
+        freeIdentifiers.append(UInt16(truncatingIfNeeded: identifiers.count))
     }
 
     private func reservation(for message: Message) -> Int? {
         guard case .delivery(let delivery) = message else { return nil }
-        let wanted = delivery.letter.notification.uniqueID
-        return places.firstIndex { if case .reserved(let notification) = $0 { notification == wanted } else { false } }
+        let wanted = delivery.envelope.notification.uniqueID
+        return identifiers.firstIndex {
+            if case .reserved(let notification) = $0 { notification == wanted } else { false }
+        }
     }
+}
+
+/// A notification that was not acknowledged, and the packet identifier under which it was sent.
+struct UnacknowledgedNotification: Hashable, Sendable {
+    let notification: NotificationID
+    let packetIdentifier: UInt16
 }

@@ -2,10 +2,10 @@ import HeraldMailbox
 import HeraldModel
 import HeraldWire
 
-/// What a session is subscribed to.
+/// The subscriptions of a session.
 ///
-/// An array of small entries, since a device has a few apps and a service has many devices: thirty-two bytes for an app,
-/// its name shared with the registry's.
+/// An array of small entries in the order of their topics, since a device has a few apps and a service has many devices:
+/// thirty-two bytes for an app, with its name shared with the registry's. A ``SubscriptionTable`` changes many at once.
 struct SessionSubscriptions: Hashable, Sendable {
     /// An app with the granted QoS of each of its three filters.
     struct Entry: Hashable, Sendable {
@@ -56,69 +56,20 @@ struct SessionSubscriptions: Hashable, Sendable {
         }
     }
 
-    private(set) var entries: [Entry] = []
+    let entries: [Entry]
     /// Broadcast channels by their filter, with the granted QoS.
-    private(set) var channels: [String: UInt8] = [:]
+    let channels: [String: UInt8]
 
     var count: Int { entries.count + channels.count }
 
     func entry(_ topic: Topic) -> Entry? {
-        entries.first { $0.topic == topic }
-    }
-
-    func entry(_ app: AppNumber) -> Entry? {
-        entries.first { $0.number == app }
-    }
-
-    func contains(_ filter: CourierFilter) -> Bool {
-        if let topic = filter.app { entry(topic)?[filter] != nil } else { channels[filter.name] != nil }
-    }
-
-    /// Adds a subscription, or replaces the one with the same filter ([MQTT-3.8.4-3]).
-    ///
-    /// A topic has one environment at a time: with a subscription in another one, all of its filters go there.
-    /// - Parameters:
-    ///   - filter: One of the app's three.
-    ///   - app: The app as it is registered.
-    ///   - environment: The app's environment, if it is another than the session's.
-    ///   - qualityOfService: As it is granted.
-    /// - Returns: The app of the other environment that the topic stood for until now.
-    @discardableResult
-    mutating func add(
-        _ filter: CourierFilter,
-        of app: RegisteredApp,
-        in environment: PushEnvironment? = nil,
-        qualityOfService: UInt8
-    ) -> AppNumber? {
-        if let index = entries.firstIndex(where: { $0.number == app.number }) {
-            entries[index][filter] = qualityOfService
-            return nil
+        var (low, high) = (0, entries.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].topic.name < topic.name { low = middle + 1 } else { high = middle }
         }
-        var entry = Entry(topic: app.topic, number: app.number, environment: environment)
-        let former = entries.firstIndex { $0.topic == app.topic }
-        if let former { entry.takeFilters(of: entries[former]) }
-        entry[filter] = qualityOfService
-        guard let former else {
-            entries.append(entry)
-            return nil
-        }
-        defer { entries[former] = entry }
-        return entries[former].number
-    }
-
-    mutating func add(channel: CourierFilter, qualityOfService: UInt8) {
-        channels[channel.name] = qualityOfService
-    }
-
-    /// Removes a subscription, if it is there.
-    mutating func remove(_ filter: CourierFilter) {
-        guard let topic = filter.app else {
-            channels[filter.name] = nil
-            return
-        }
-        guard let index = entries.firstIndex(where: { $0.topic == topic }) else { return }
-        entries[index][filter] = nil
-        if entries[index].isEmpty { entries.remove(at: index) }
+        guard low < entries.count, entries[low].topic == topic else { return nil }
+        return entries[low]
     }
 
     /// As a session's record keeps them: filter → QoS.
@@ -132,28 +83,90 @@ struct SessionSubscriptions: Hashable, Sendable {
         return record
     }
 
-    /// As a session's record keeps them: the topics of other environments than the session's; nil if there are none.
+    /// As a session's record keeps them: the topics in another environment than the session's; nil if there are none.
     var environments: [String: PushEnvironment]? {
         var environments: [String: PushEnvironment] = [:]
         for entry in entries { environments[entry.topic.name] = entry.environment }
         return environments.isEmpty ? nil : environments
     }
 
-    init() {}
+    init(_ table: SubscriptionTable = SubscriptionTable()) {
+        entries = table.entries.values.sorted { $0.topic.name < $1.topic.name }
+        channels = table.channels
+    }
 
-    /// Reads a session's record.
-    ///
-    /// Filters of apps that are not registered any more are left out.
+    /// Reads a session's record, without the filters of apps that are no longer registered.
     init(record: [String: UInt8], environments: [String: PushEnvironment]? = nil, apps: [RegisteredApp]) {
+        let apps = Dictionary(apps.map { ($0.topic, $0) }) { first, _ in first }
+        var table = SubscriptionTable()
         for (name, qualityOfService) in record {
             guard let filter = CourierFilter(name) else { continue }
             if let topic = filter.app {
-                guard let app = apps.first(where: { $0.topic == topic }) else { continue }
+                guard let app = apps[topic] else { continue }
                 let environment = environments?[topic.name]
-                add(filter, of: app, in: environment, qualityOfService: min(qualityOfService, 1))
+                table.add(filter, of: app, in: environment, qualityOfService: min(qualityOfService, 1))
             } else {
-                add(channel: filter, qualityOfService: min(qualityOfService, 1))
+                table.channels[filter.name] = min(qualityOfService, 1)
             }
         }
+        self.init(table)
+    }
+}
+
+/// The subscriptions of a session while a packet changes them: each lookup takes the same time, however many there are.
+struct SubscriptionTable {
+    typealias Entry = SessionSubscriptions.Entry
+
+    private(set) var entries: [Topic: Entry] = [:]
+    /// Broadcast channels by their filter, with the granted QoS.
+    var channels: [String: UInt8] = [:]
+
+    init() {}
+
+    init(_ subscriptions: SessionSubscriptions) {
+        entries = Dictionary(subscriptions.entries.map { ($0.topic, $0) }) { first, _ in first }
+        channels = subscriptions.channels
+    }
+
+    var count: Int { entries.count + channels.count }
+
+    func contains(_ filter: CourierFilter) -> Bool {
+        if let topic = filter.app { entries[topic]?[filter] != nil } else { channels[filter.name] != nil }
+    }
+
+    /// Adds a subscription, or replaces the one with the same filter ([MQTT-3.8.4-3]).
+    ///
+    /// A topic has one environment at a time: with a subscription in another one, all of its filters go there.
+    /// - Parameters:
+    ///   - filter: One of the app's three.
+    ///   - app: The app as it is registered.
+    ///   - environment: The app's environment, if it is another than the session's.
+    ///   - qualityOfService: As it is granted.
+    /// - Returns: The entry of the other environment that the topic had until now.
+    @discardableResult
+    mutating func add(
+        _ filter: CourierFilter,
+        of app: RegisteredApp,
+        in environment: PushEnvironment? = nil,
+        qualityOfService: UInt8
+    ) -> Entry? {
+        let former = entries[app.topic]
+        var entry = Entry(topic: app.topic, number: app.number, environment: environment)
+        if let former {
+            if former.number == app.number { entry = former } else { entry.takeFilters(of: former) }
+        }
+        entry[filter] = qualityOfService
+        entries[app.topic] = entry
+        return former?.number == app.number ? nil : former
+    }
+
+    /// Removes a subscription, if it is there.
+    mutating func remove(_ filter: CourierFilter) {
+        guard let topic = filter.app else {
+            channels[filter.name] = nil
+            return
+        }
+        entries[topic]?[filter] = nil
+        if entries[topic]?.isEmpty ?? false { entries[topic] = nil }
     }
 }

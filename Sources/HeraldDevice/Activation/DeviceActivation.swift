@@ -5,35 +5,35 @@ import NIOSSL
 import SwiftASN1
 import X509
 
-/// How a new device becomes one of a service.
+/// Activates a device: gets its first certificate with an invitation code (Enrollment over Secure Transport, RFC 7030).
 ///
-/// 1. Looks whether the service is the one that its invitation code names, and tells it nothing before it knows.
-/// 2. Makes a key, which stays here, and asks for a certificate with the code.
-/// 3. Checks what it got, and keeps it in its folder.
+/// 1. Checks that the service is the one that the invitation code names, before it sends anything.
+/// 2. Creates a key, which stays on the device, and requests a certificate with the code.
+/// 3. Checks the certificate, and saves it in the device's folder.
 public struct DeviceActivation: Sendable {
-    /// The activation door.
+    /// The activation listener.
     public var service: ServiceAddress
-    /// Where everything is kept.
+    /// The device's folder.
     public var folder: DeviceFolder
-    /// What people call the device, where the invitation does not say; nil for this machine's name.
+    /// The device's name, if the invitation has none; nil for this machine's name.
     public var name: String?
-    /// The port of the door for devices; nil to have the service say.
+    /// The service's device port; nil to ask the service.
     public var devicePort: Int?
-    /// Whether an identity that is in the folder may be lost.
+    /// Whether an identity in the folder may be replaced.
     public var replaces = false
-    /// How long each answer may take.
+    /// Timeout of each request.
     public var timeout: Duration = .seconds(20)
 
-    /// Says where to go and what to keep; does nothing yet.
+    /// Creates an activation; does nothing yet.
     public init(service: ServiceAddress, folder: DeviceFolder) {
         self.service = service
         self.folder = folder
     }
 
-    /// Does it.
-    /// - Parameter code: The invitation code, as it was given out.
-    /// - Returns: Who the device is from now on.
-    /// - Throws: ``EnrollmentError``; what identity the folder had, it still has.
+    /// Activates the device.
+    /// - Parameter code: The invitation code, as it was issued.
+    /// - Returns: The device's identity.
+    /// - Throws: ``EnrollmentError``; the folder is then unchanged.
     public func activate(code: String) async throws -> DeviceCredential {
         let invitation: InvitationCode
         do {
@@ -47,14 +47,14 @@ public struct DeviceActivation: Sendable {
         do {
             return try await enroll(invitation)
         } catch {
-            // A folder with anything in it stays.
+            // rmdir(2) deletes only an empty folder.
             if isNew { rmdir(folder.path) }
             throw error
         }
     }
 
     private func enroll(_ invitation: InvitationCode) async throws -> DeviceCredential {
-        let root = try await FirstContact.authority(named: invitation, at: service, timeout: timeout)
+        let root = try await TrustBootstrap.authority(named: invitation, at: service, timeout: timeout)
         guard let trusted = try? NIOSSLCertificate(bytes: root, format: .der),
             let authority = try? Certificate(derEncoded: root)
         else {
@@ -79,13 +79,15 @@ public struct DeviceActivation: Sendable {
 }
 
 extension DeviceFolder {
-    /// Gets the device's next certificate now, with a new key, and keeps both; the one before stays good until its end.
-    /// - Throws: ``EnrollmentError``, ``DeviceError``; the folder is then as it was.
+    /// Renews the device's certificate now, with a new key.
+    ///
+    /// The former certificate stays valid until it expires.
+    /// - Throws: ``EnrollmentError``, ``DeviceError``; the folder is then unchanged.
     public func renew(timeout: Duration = .seconds(20)) async throws -> DeviceCredential {
         let present = try credential()
         guard let certificate = try certificates().first else { return present }
         guard let authorities = try? NIOSSLCertificate.fromPEMBytes(try authorities()), !authorities.isEmpty else {
-            throw EnrollmentError(.folder, "\(authorityPath) holds no certificate: activate the device anew")
+            throw EnrollmentError(.folder, "\(authorityPath) holds no certificate: activate the device again")
         }
         let address = try ServiceAddress(try service().activation)
         return try await EnrollmentClient.with(
@@ -103,8 +105,8 @@ extension DeviceFolder {
         }
     }
 
-    /// When the present certificate begins and ends.
-    func term() throws -> (begins: WallTime, expires: WallTime)? {
+    /// The validity of the present certificate.
+    func validity() throws -> (begins: WallTime, expires: WallTime)? {
         try certificates().first.map { certificate in
             (
                 WallTime(seconds: Int64(certificate.notValidBefore.timeIntervalSince1970)),

@@ -3,45 +3,45 @@ import HeraldModel
 import HeraldTrust
 import X509
 
-/// The folder in which a device keeps who it is.
+/// The folder with a device's identity.
 ///
 ///     identity.pem   0600   certificate, chain and private key
 ///     ca.pem         0644   the service's authority
 ///     service.json   0644   where the service is
 ///
-/// The folder is its owner's alone (0700). What is open to others is not used, with an error that says how to mend it. Each
-/// file is written whole and durably under another name, then renamed: a reader finds the old one or the new one.
+/// Only its owner has access (0700). A folder or file that others can read is refused, with an error that says how to fix
+/// it. Each file is written durably under another name and then renamed: a reader finds the old or the new one.
 public struct DeviceFolder: Hashable, Sendable {
-    /// Where it is if nothing is said.
+    /// The default path.
     public static let defaultPath = "./herald-device"
 
     /// The folder's path.
     public let path: String
 
-    /// Names a folder; touches nothing.
+    /// Names a folder; does not access it.
     public init(_ path: String = defaultPath) {
         self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     }
 
     /// The path of the certificate, its chain and the private key, PEM.
     public var identityPath: String { path + "/identity.pem" }
-    /// The path of the authority that vouches for the service, PEM.
+    /// The path of the service's authority, PEM.
     public var authorityPath: String { path + "/ca.pem" }
-    /// The path of where the service is, JSON.
+    /// The path of the service's address, JSON.
     public var servicePath: String { path + "/service.json" }
 
-    /// Where the service is, as `service.json` says it.
+    /// The service's address, as in `service.json`.
     public struct Service: Hashable, Sendable, Codable {
-        /// The host of the door for devices.
+        /// The host of the device port.
         public var host: String
-        /// The port of the door for devices.
+        /// The device port.
         public var port: Int
-        /// The name that the service's certificate must have; nil for the host.
+        /// The name in the service's certificate; nil for the host.
         public var serverName: String?
-        /// The activation door, where the certificate is renewed: `https://push.example.com:2191`.
+        /// The activation listener, which also renews the certificate: `https://push.example.com:2191`.
         public var activation: String
 
-        /// Says where the service is.
+        /// Creates an address.
         public init(host: String, port: Int, serverName: String? = nil, activation: String) {
             self.host = host
             self.port = port
@@ -62,31 +62,31 @@ public struct DeviceFolder: Hashable, Sendable {
         TrustFile.exists(identityPath)
     }
 
-    /// Makes the folder if it is not there, and checks that nobody else can look into it.
+    /// Creates the folder if it is missing, and checks that others have no access.
     /// - Throws: ``EnrollmentError/Code/folder``.
     public func prepare() throws {
         let parent = (path as NSString).deletingLastPathComponent
         if !parent.isEmpty {
-            // What is wrong there, the next call says.
+            // The next call reports a failure.
             try? FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
         }
         try checked { try TrustFile.makePrivateFolder(path) }
     }
 
-    /// Who the device is.
-    /// - Throws: ``EnrollmentError/Code/folder`` if there is none, or if it is open to others; ``DeviceError``.
+    /// The device's identity.
+    /// - Throws: ``EnrollmentError/Code/folder`` if there is none, or if others can read it; ``DeviceError``.
     public func credential() throws -> DeviceCredential {
         try DeviceCredential(pem: try identity())
     }
 
-    /// The authority that vouches for the service, PEM.
+    /// The service's authority, PEM.
     /// - Throws: ``EnrollmentError/Code/folder``.
     public func authorities() throws -> [UInt8] {
         try checkActivated()
         return try checked { try TrustFile.read(authorityPath, .open) }
     }
 
-    /// Where the service is.
+    /// The service's address.
     /// - Throws: ``EnrollmentError/Code/folder``.
     public func service() throws -> Service {
         try checkActivated()
@@ -110,25 +110,21 @@ public struct DeviceFolder: Hashable, Sendable {
         }
     }
 
-    /// The certificate of the identity, and what its chain holds besides.
+    /// The certificate of the identity and the rest of its chain.
     func certificates() throws -> [Certificate] {
         let pem = try identity()
         let certificates = try checked { try PEMBundle(pem: pem, path: identityPath).certificates }
         guard !certificates.isEmpty else {
-            throw EnrollmentError(.folder, "\(identityPath) holds no certificate: activate the device anew")
+            throw EnrollmentError(.folder, "\(identityPath) holds no certificate: activate the device again")
         }
         return certificates
     }
 
-    /// Keeps all of a new identity.
+    /// Saves a new identity.
     ///
-    /// The identity is written last: where it is, the rest is.
-    /// - Parameters:
-    ///   - identity: Certificate, chain and key, PEM.
-    ///   - authority: The service's authority, PEM.
-    ///   - service: Where it is.
-    ///   - replaces: Whether an identity that is there may be overwritten.
-    /// - Throws: ``EnrollmentError/Code/folder``.
+    /// `identity.pem` is written last: if it exists, the folder is complete.
+    ///
+    /// Throws ``EnrollmentError/Code/folder``.
     func save(identity: [UInt8], authority: [UInt8], service: Service, replaces: Bool) throws {
         try prepare()
         try checkVacant(replaces: replaces)
@@ -142,17 +138,17 @@ public struct DeviceFolder: Hashable, Sendable {
         }
     }
 
-    /// Keeps the next certificate and key of the same device.
+    /// Saves the next certificate and key of the same device.
     func replaceIdentity(_ pem: [UInt8]) throws {
         try checked { try TrustFile.write(pem, to: identityPath, .secret) }
     }
 
-    /// Refuses to overwrite an identity, unless it was said.
+    /// Refuses to replace an identity, unless it is allowed.
     func checkVacant(replaces: Bool) throws {
         guard isActivated, !replaces else { return }
         throw EnrollmentError(
             .folder,
-            "\(path) has a device's identity already: name another folder with --folder, or say --replace to lose this one"
+            "\(path) already has a device's identity: name another folder with --folder, or replace this one with --replace"
         )
     }
 
@@ -160,7 +156,7 @@ public struct DeviceFolder: Hashable, Sendable {
         guard !isActivated else { return }
         throw EnrollmentError(
             .folder,
-            "there is no device in \(path) yet: make one with `herald agent activate`, or name another folder with --folder"
+            "there is no device in \(path) yet: activate one with `herald agent activate`, or name another folder with --folder"
         )
     }
 

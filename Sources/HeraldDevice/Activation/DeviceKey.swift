@@ -4,22 +4,19 @@ import HeraldTrust
 import SwiftASN1
 import X509
 
-/// A new private key of a device, which never leaves it.
+/// A new private key, which never leaves the device.
 struct DeviceKey: Sendable {
     private let key = P256.Signing.PrivateKey()
 
     var publicKey: Certificate.PublicKey { Certificate.PublicKey(key.publicKey) }
 
-    /// A request for a certificate (RFC 2986, DER) of a device that has none yet.
-    /// - Parameter name: What people call the device.
-    /// - Returns: The request.
-    /// - Throws: What the library throws for a name that cannot stand in one.
+    /// The request for a first certificate (RFC 2986, DER).
     func request(name: String) throws -> [UInt8] {
         let subject = try DistinguishedName([.init(type: .RDNAttributeType.commonName, utf8String: name)])
         return try request(subject: subject, names: nil)
     }
 
-    /// A request for the next certificate of a device: names are those of the present one (RFC 7030 §4.2.2).
+    /// The request for the next certificate, with the names of the present one (RFC 7030 §4.2.2).
     func request(following present: Certificate) throws -> [UInt8] {
         try request(subject: present.subject, names: try present.extensions.subjectAlternativeNames)
     }
@@ -42,38 +39,33 @@ struct DeviceKey: Sendable {
         return serializer.serializedBytes
     }
 
-    /// What a device keeps: the certificate that it got, its issuer, and this key, in PEM.
-    ///
-    /// Everything is checked that is needed to be a device by it.
-    /// - Parameters:
-    ///   - answer: The certificates of the service's answer.
-    ///   - authorities: Those of its `cacerts`.
-    ///   - expected: The identifier that it must have; nil for a device that has none yet.
-    /// - Returns: It, as text and as what connects with it.
-    /// - Throws: ``EnrollmentError/Code/badAnswer``.
+    /// Checks an issued certificate, and joins it with its issuer and this key.
     func identity(
         from answer: [Certificate],
         authorities: [Certificate],
         expected: DeviceID?
     ) throws -> (pem: [UInt8], credential: DeviceCredential) {
         guard let own = answer.first(where: { $0.publicKey == publicKey }) else {
-            throw EnrollmentError(.badAnswer, "the service's certificate is not for the key of this device")
+            throw EnrollmentError(.badAnswer, "the issued certificate is not for this device's key")
         }
         guard let issuer = authorities.first(where: { DeviceKey.signed($0, own) }) else {
-            throw EnrollmentError(.badAnswer, "the service's certificate is of an authority that it does not name")
+            throw EnrollmentError(
+                .badAnswer,
+                "the issued certificate is not signed by any of the service's authorities"
+            )
         }
         guard (try? own.extensions.extendedKeyUsage)?.contains(.clientAuth) == true else {
-            throw EnrollmentError(.badAnswer, "the service's certificate is not for TLS clients")
+            throw EnrollmentError(.badAnswer, "the issued certificate is not for TLS clients")
         }
         let text = try PEMBundle(certificates: [own, issuer], key: Certificate.PrivateKey(key)).pem()
         let credential: DeviceCredential
         do {
             credential = try DeviceCredential(pem: Array(text.utf8))
         } catch {
-            throw EnrollmentError(.badAnswer, "the service's certificate cannot be used: \(error)")
+            throw EnrollmentError(.badAnswer, "the issued certificate cannot be used: \(error)")
         }
         guard expected.map({ $0 == credential.id }) ?? true else {
-            throw EnrollmentError(.badAnswer, "the service's certificate is for another device")
+            throw EnrollmentError(.badAnswer, "the issued certificate is for another device")
         }
         return (Array(text.utf8), credential)
     }

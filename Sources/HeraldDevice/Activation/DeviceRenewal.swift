@@ -1,19 +1,19 @@
 import Foundation
 public import HeraldModel
 
-/// What became of a device's certificate.
+/// An event of a device's certificate.
 public enum RenewalEvent: Sendable {
-    /// There is a new one, in the folder already; the next connection is to be made with it.
+    /// It was renewed, and saved in the folder. Use it for the next connection.
     case renewed(DeviceCredential, expires: WallTime)
-    /// It could not be renewed, and will be tried again.
+    /// The renewal failed. Another attempt follows.
     case failed(reason: String, nextAttempt: Duration)
-    /// It has ended: the device must be activated anew.
+    /// It has expired. The device must be activated again.
     case expired(at: WallTime)
 }
 
-/// Keeps the certificate of a device's folder from ending, for as long as ``run(_:)`` runs.
+/// Renews the certificate in a device's folder in time, while ``run(_:)`` runs.
 public struct DeviceRenewal: Sendable {
-    /// The clock is looked at so often at least: a machine that sleeps does not count the time.
+    /// The longest pause between two looks at the clock, because timers stop while the machine sleeps.
     static let longestSleep = Duration.seconds(600)
 
     private let folder: DeviceFolder
@@ -22,7 +22,7 @@ public struct DeviceRenewal: Sendable {
     private let random: @Sendable () -> Double
     private let renew: @Sendable () async throws -> DeviceCredential
 
-    /// Keeps the certificate of a folder.
+    /// Renews the certificate of a folder.
     public init(folder: DeviceFolder) {
         self.init(
             folder: folder,
@@ -47,9 +47,9 @@ public struct DeviceRenewal: Sendable {
         self.renew = renew
     }
 
-    /// Renews when it is time, until the task is cancelled or the certificate has ended.
-    /// - Parameter handle: Called with one event at a time. What it throws ends the run.
-    /// - Throws: `CancellationError`, what `handle` throws, or ``EnrollmentError`` for a folder that cannot be read.
+    /// Renews when it is due, until the task is cancelled or the certificate has expired.
+    /// - Parameter handle: Called with one event at a time. An error that it throws ends the run.
+    /// - Throws: `CancellationError`, the error of `handle`, or ``EnrollmentError`` for a folder that cannot be read.
     public func run(_ handle: (RenewalEvent) async throws -> Void) async throws {
         guard var plan = try plan() else { return }
         while true {
@@ -59,7 +59,7 @@ public struct DeviceRenewal: Sendable {
                 try await sleep(min(time, Self.longestSleep))
             case .renew:
                 try await handle(try await attempt(&plan))
-            case .over:
+            case .expired:
                 return try await handle(.expired(at: plan.expires))
             }
         }
@@ -71,19 +71,21 @@ public struct DeviceRenewal: Sendable {
             if let next = try self.plan() { plan = next }
             return .renewed(credential, expires: plan.expires)
         } catch let error as EnrollmentError {
-            let pause = plan.failed(at: clock.now(), random: random(), wish: error.retryAfter)
+            let pause = plan.failed(at: clock.now(), random: random(), retryAfter: error.retryAfter)
             return .failed(reason: error.message, nextAttempt: pause)
         }
     }
 
     private func plan() throws -> RenewalPlan? {
-        try folder.term().map { RenewalPlan(begins: $0.begins, expires: $0.expires, random: random()) }
+        try folder.validity().map { RenewalPlan(begins: $0.begins, expires: $0.expires, random: random()) }
     }
 }
 
 /// The clock of this machine.
-private struct MachineClock: WallClock {
-    func now() -> WallTime {
+package struct MachineClock: WallClock {
+    package init() {}
+
+    package func now() -> WallTime {
         WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
     }
 }

@@ -6,26 +6,18 @@ import NIOHTTP1
 import NIOSSL
 import X509
 
-/// A client of Enrollment over Secure Transport (RFC 7030), as far as a device needs it.
+/// A client of Enrollment over Secure Transport (RFC 7030), as far as devices need it.
 ///
-/// The service is always verified, by chain and by name.
+/// It always verifies the service's certificate, by chain and by name.
 struct EnrollmentClient: Sendable {
-    /// The longest answer that is read, in bytes: a few certificates in base64.
+    /// The longest answer, in bytes: a few certificates in base64.
     static let maximumAnswerBytes = 256 * 1024
 
     fileprivate let address: ServiceAddress
     fileprivate let timeout: Duration
     fileprivate let client: HTTPClient
 
-    /// Makes a client, lends it, and ends it.
-    /// - Parameters:
-    ///   - address: The activation door.
-    ///   - authorities: The only ones that may vouch for the service.
-    ///   - credential: What the device shows, if it has it.
-    ///   - timeout: How long each answer may take.
-    ///   - body: What is done with the client; it is shut down when this returns or throws.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
+    /// Runs `body` with a client.
     static func with<Value: Sendable>(
         _ address: ServiceAddress,
         authorities: [NIOSSLCertificate],
@@ -50,7 +42,7 @@ struct EnrollmentClient: Sendable {
         } catch {
             outcome = .failure(error)
         }
-        // The only failure is that it was shut down before.
+        // It fails only if the client was shut down before.
         try? await client.shutdown()
         return try outcome.get()
     }
@@ -60,25 +52,25 @@ struct EnrollmentClient: Sendable {
         try certificates(try await exchange(.GET, "est/cacerts"))
     }
 
-    /// The port of its door for devices.
+    /// The service's device port.
     func devicePort() async throws -> Int {
-        struct Place: Decodable {
-            struct Door: Decodable { var port: Int }
-            var device: Door
+        struct Ports: Decodable {
+            struct Listener: Decodable { var port: Int }
+            var device: Listener
         }
         let answer = try await exchange(.GET, "herald")
-        guard let place = try? JSONDecoder().decode(Place.self, from: Data(answer)),
-            (1...65_535).contains(place.device.port)
+        guard let ports = try? JSONDecoder().decode(Ports.self, from: Data(answer)),
+            (1...65_535).contains(ports.device.port)
         else {
             throw EnrollmentError(
                 .badAnswer,
-                "the service at \(address) does not say where devices connect: name it with --device"
+                "the service at \(address) does not say where devices connect: name the port with --device-port"
             )
         }
-        return place.device.port
+        return ports.device.port
     }
 
-    /// A certificate for who shows a code (§4.2.1).
+    /// Requests a first certificate with an invitation code (§4.2.1).
     func enroll(request: [UInt8], code: InvitationCode) async throws -> [Certificate] {
         let password = Data((":" + code.text).utf8).base64EncodedString()
         return try certificates(
@@ -86,7 +78,7 @@ struct EnrollmentClient: Sendable {
         )
     }
 
-    /// The next certificate of the device whose credential the client shows (§4.2.2).
+    /// Requests the next certificate of the device whose credential the client presents (§4.2.2).
     func renew(request: [UInt8]) async throws -> [Certificate] {
         try certificates(try await exchange(.POST, "est/simplereenroll", body: request))
     }
@@ -95,7 +87,10 @@ struct EnrollmentClient: Sendable {
         guard let message = Data(base64Encoded: Data(answer), options: .ignoreUnknownCharacters),
             let certificates = try? CertificatesMessage.decode(Array(message)), !certificates.isEmpty
         else {
-            throw EnrollmentError(.badAnswer, "the service at \(address) answered something else than certificates")
+            throw EnrollmentError(
+                .badAnswer,
+                "the service at \(address) answered with something other than certificates"
+            )
         }
         return certificates
     }
@@ -134,14 +129,14 @@ struct EnrollmentClient: Sendable {
     private func refusal(_ response: HTTPClientResponse, _ body: [UInt8]) -> EnrollmentError {
         let wait = response.headers.first(name: "retry-after").flatMap { Int64($0) }.map { min(max($0, 0), 86_400) }
         var words = "it answered \(response.status.code)"
-        // Plain words for people, if they are; never more than a line.
+        // A text for people, if it is one: at most its first line.
         if response.headers.first(name: "content-type")?.hasPrefix("text/plain") == true {
             let line = String(decoding: body.prefix(300), as: UTF8.self).prefix { !$0.isNewline }
             if !line.isEmpty {
                 words = line.filter { !$0.isNewline && $0.unicodeScalars.allSatisfy(EnrollmentClient.isPlain) }
             }
         }
-        return EnrollmentError(.refused, "the service says no: \(words)", retryAfter: wait.map { .seconds($0) })
+        return EnrollmentError(.refused, "the service refused: \(words)", retryAfter: wait.map { .seconds($0) })
     }
 
     private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
@@ -156,18 +151,21 @@ struct EnrollmentClient: Sendable {
                 "the service's certificate does not name \(address.host): start it with --hostname \(address.host)"
             )
         case is NIOSSLError where TLSFault(error) == .untrusted:
-            EnrollmentError(.untrusted, "the certificate of \(address) is not of the authority that is trusted here")
+            EnrollmentError(
+                .untrusted,
+                "the certificate of \(address) is not signed by the authority that is trusted here"
+            )
         case is NIOTooManyBytesError:
-            EnrollmentError(.badAnswer, "the service at \(address) answered too much")
+            EnrollmentError(.badAnswer, "the service at \(address) sent too long an answer")
         case is NIOSSLError where TLSFault(error) == .notTLS:
-            EnrollmentError(.unreachable, "what answers at \(address) does not speak TLS: is it the activation port?")
+            EnrollmentError(.unreachable, "the server at \(address) does not speak TLS: is it the activation port?")
         case is NIOSSLError:
             EnrollmentError(
                 .refused,
-                "\(address) does not let this device in: its certificate may have ended, or it is not the activation port"
+                "\(address) refuses this device: its certificate may have expired, or this is not the activation port"
             )
         default:
-            EnrollmentError(.unreachable, "\(address) does not answer: check whether the service runs")
+            EnrollmentError(.unreachable, "\(address) does not answer: check that the service is running")
         }
     }
 }

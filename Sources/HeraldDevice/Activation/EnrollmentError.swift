@@ -1,42 +1,28 @@
-/// Why a device did not get its certificate, or cannot keep it.
+/// A failure of a device's activation or renewal.
 public struct EnrollmentError: Error, Hashable, Sendable {
-    /// What kind of failure it is.
-    public struct Code: Hashable, Sendable {
-        private enum Kind: Hashable, Sendable {
-            case mistyped
-            case badAddress
-            case untrusted
-            case refused
-            case unreachable
-            case badAnswer
-            case folder
-        }
-
-        private let kind: Kind
-
+    /// The kind of failure.
+    public enum Code: Hashable, Sendable {
         /// The invitation code is mistyped.
-        public static let mistyped = Code(kind: .mistyped)
-        /// The service's address is none.
-        public static let badAddress = Code(kind: .badAddress)
-        /// Who answers is not the service that the code, or the folder, names.
-        ///
-        /// It was told nothing.
-        public static let untrusted = Code(kind: .untrusted)
-        /// The service understood and said no.
-        public static let refused = Code(kind: .refused)
+        case mistyped
+        /// The service's address is malformed.
+        case badAddress
+        /// The server is not the service that the code or the folder names; nothing was sent to it.
+        case untrusted
+        /// The service refused the request.
+        case refused
         /// The service does not answer.
-        public static let unreachable = Code(kind: .unreachable)
-        /// The service answered what cannot be used.
-        public static let badAnswer = Code(kind: .badAnswer)
-        /// The device's folder is missing, damaged, open to others, or has an identity already.
-        public static let folder = Code(kind: .folder)
+        case unreachable
+        /// The service's answer cannot be used.
+        case badAnswer
+        /// The device's folder is missing, damaged, accessible to others, or already has an identity.
+        case folder
     }
 
-    /// What kind of failure it is; equality of errors is equality of codes.
+    /// The kind of failure; errors are equal if their codes are.
     public let code: Code
-    /// What is wrong and how to mend it, in one line for people; holds no secret.
+    /// The problem and its solution, on one line for people; it contains no secret.
     public let message: String
-    /// How long the service asks to be left alone.
+    /// The service's Retry-After.
     public let retryAfter: Duration?
 
     init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {

@@ -1,22 +1,22 @@
 import Foundation
 
-/// Where the activation door of a service is: `https://push.example.com:2191`.
+/// The address of a service's activation listener: `https://push.example.com:2191`.
 public struct ServiceAddress: Hashable, Sendable {
-    /// The door's usual port.
+    /// The listener's usual port.
     public static let defaultPort = 2191
 
-    /// A name or an address, the latter without brackets.
+    /// A host name, or an IP address without brackets.
     public let host: String
     /// From 1 to 65,535.
     public let port: Int
 
-    /// Makes an address.
+    /// Creates an address.
     public init(host: String, port: Int = defaultPort) {
         self.host = host
         self.port = port
     }
 
-    /// Reads an address as people write it: with or without `https://`, with or without a port.
+    /// Reads an address, with or without `https://` and port.
     /// - Throws: ``EnrollmentError/Code/badAddress``.
     public init(_ text: String) throws {
         let whole = text.contains("://") ? text : "https://" + text

@@ -3,32 +3,31 @@ import NIOCore
 import NIOSSL
 import Synchronization
 
-/// A device's connection to the service: MQTT 5 over mutual TLS, held for as long as ``run(_:)`` runs.
+/// A device's connection to the service: MQTT 5 over mutual TLS, kept open while ``run(_:)`` runs.
 ///
 /// 1. Connects, registers its apps, and reports their device tokens.
-/// 2. Reports each notification, and acknowledges it when the handler has returned. One that it has reported before, and
-///    whose acknowledgement was lost, is acknowledged again and not reported.
-/// 3. Tests a silent connection, and one that may have died while the machine slept or the network changed.
-/// 4. Connects again after one that ended: soon at first, then less and less often, never more than so often in an hour,
-///    and never at the same moment as every other device.
-public final class DeviceClient: DeviceLine {
+/// 2. Reports each notification, and acknowledges it when the handler has returned. A duplicate, whose acknowledgement was
+///    lost, is acknowledged again and not reported.
+/// 3. Tests a silent connection, and any connection after sleep or a network change.
+/// 4. Reconnects with exponential backoff and jitter, within a budget of attempts per hour.
+public final class DeviceClient: ServiceConnection {
     let configuration: DeviceConfiguration
     private let state: Mutex<State>
 
-    /// What the run and everybody else share.
+    /// State that the run shares with callers.
     private struct State {
-        /// For the connections to come.
+        /// TLS for the next connection.
         var context: NIOSSLContext
         var memory: DeviceMemory
-        var news = LineNews()
-        /// Where the run hears of news; nil if nobody runs.
-        var inputs: AsyncStream<LineInput>.Continuation?
-        /// The connection that is there.
-        var watch: LineWatch?
+        var changes = PendingChanges()
+        /// The inputs of the run; nil while the client does not run.
+        var inputs: AsyncStream<ConnectionInput>.Continuation?
+        /// The open connection's watchdog.
+        var watchdog: ConnectionWatchdog?
     }
 
     /// Makes a client; connects when it runs.
-    /// - Parameter configuration: Where to, as whom, for which apps.
+    /// - Parameter configuration: The server, identity and apps.
     /// - Throws: ``DeviceError/Code/badAuthority``, ``DeviceError/Code/badIdentity``.
     public init(_ configuration: DeviceConfiguration) throws {
         self.configuration = configuration
@@ -36,9 +35,9 @@ public final class DeviceClient: DeviceLine {
         state = Mutex(State(context: context, memory: DeviceMemory(apps: configuration.apps)))
     }
 
-    /// Connects with another certificate of the same device from the next connection on; the present one stays as it is.
+    /// Uses another certificate of the same device from the next connection on.
     /// - Parameter credential: The device's next certificate and key.
-    /// - Throws: ``DeviceError/Code/badIdentity`` for another device's, ``DeviceError/Code/badAuthority``.
+    /// - Throws: ``DeviceError/Code/badIdentity`` for the certificate of another device, ``DeviceError/Code/badAuthority``.
     public func replaceCredential(_ credential: DeviceCredential) throws {
         guard credential.id == configuration.credential.id else {
             throw DeviceError(.badIdentity, "the certificate is another device's")
@@ -47,8 +46,8 @@ public final class DeviceClient: DeviceLine {
         state.withLock { $0.context = context }
     }
 
-    /// TLS of the next connection.
-    var context: NIOSSLContext { state.withLock { $0.context } }
+    /// Connects for one attempt.
+    var connector: DeviceConnector { DeviceConnector(configuration, context: state.withLock { $0.context }) }
 
     private static func context(
         _ configuration: DeviceConfiguration,
@@ -58,7 +57,7 @@ public final class DeviceClient: DeviceLine {
         tls.minimumTLSVersion = .tlsv12
         tls.certificateChain = credential.chain.map { .certificate($0) }
         tls.privateKey = .privateKey(credential.key)
-        // A dead peer does not say good-bye.
+        // A dead peer sends no close_notify.
         tls.shutdownTimeout = .seconds(1)
         if let pem = configuration.authorities {
             guard let authorities = try? NIOSSLCertificate.fromPEMBytes(pem), !authorities.isEmpty else {
@@ -73,74 +72,74 @@ public final class DeviceClient: DeviceLine {
         }
     }
 
-    // What a device wishes.
+    // MARK: - Requests
 
     /// Registers an app, now and on each connect.
     public func install(_ app: DeviceApp) {
-        wish { $0.install(app) }
+        request { $0.install(app) }
     }
 
-    /// Says which device token an app holds from an earlier run: it is presented with the app on each connect.
+    /// Sets the device token that an app holds from an earlier run; it is presented with the app on each connect.
     public func present(_ token: DeviceToken, for topic: Topic) {
         withMemory { $0.hold(token, for: topic) }
     }
 
-    /// Removes an app: its device token is dead for ever.
+    /// Removes an app; its device token never works again.
     public func remove(_ topic: Topic, in environment: PushEnvironment?) {
-        wish { $0.remove(topic, in: environment) }
+        request { $0.remove(topic, in: environment) }
     }
 
-    /// Says whether the user wants an app's notifications.
+    /// Sets whether the user wants an app's notifications.
     public func setEnabled(_ enabled: Bool, for topic: Topic) {
-        wish { $0.setEnabled(enabled, for: topic) }
+        request { $0.setEnabled(enabled, for: topic) }
     }
 
-    /// Says whether the device saves power.
+    /// Sets whether the device saves power.
     public func setSaving(_ saving: Bool) {
-        wish { $0.setSaving(saving) }
+        request { $0.setSaving(saving) }
     }
 
-    /// Loses the network, or has it again.
+    /// Switches the network off or on.
     public func setNetwork(_ isOn: Bool) {
         state.withLock { $0.memory.hasNetwork = isOn }
-        // At once, whatever the run is busy with.
-        if !isOn { state.withLock { $0.watch }?.close(DeviceClient.isOffline) }
-        note { $0.isSwitched = true }
+        // At once, even if the run waits for the handler.
+        if !isOn { state.withLock { $0.watchdog }?.close(DeviceClient.networkOff) }
+        note { $0.hasNetworkSwitch = true }
     }
 
-    static let isOffline = "the network is switched off"
+    static let networkOff = "the network is switched off"
 
-    /// What has been reported: to be kept, so that a later client does not report it again.
+    /// The notifications that were reported; keep them, so that a later client does not report them again.
     public var seen: SeenNotifications {
         state.withLock { $0.memory.seen }
     }
 
-    /// Takes what an earlier client has reported; before the run.
+    /// Sets the notifications that an earlier client has reported; before the run.
     public func remember(_ seen: SeenNotifications) {
         state.withLock { $0.memory.seen = seen }
     }
 
-    private func wish(_ change: (inout DeviceMemory) -> Void) {
+    private func request(_ change: (inout DeviceMemory) -> Void) {
         state.withLock { change(&$0.memory) }
-        note { $0.hasWish = true }
+        note { $0.hasRequest = true }
     }
 
-    /// Tells the run that something is new; what it has not looked at yet is not told twice.
-    func note(_ change: (inout LineNews) -> Void) {
+    /// Signals a change to the run, once until the run takes it.
+    func note(_ change: (inout PendingChanges) -> Void) {
         let inputs = state.withLock { state in
-            let isTold = !state.news.isEmpty
-            change(&state.news)
-            return isTold ? nil : state.inputs
+            let isSignalled = !state.changes.isEmpty
+            change(&state.changes)
+            return isSignalled ? nil : state.inputs
         }
-        inputs?.yield(.news)
+        inputs?.yield(.changes)
     }
 
-    // For the run.
+    // MARK: - The run
 
-    func takeNews() -> LineNews {
+    func takeChanges() -> PendingChanges {
         state.withLock { state in
-            defer { state.news = LineNews() }
-            return state.news
+            defer { state.changes = PendingChanges() }
+            return state.changes
         }
     }
 
@@ -148,22 +147,22 @@ public final class DeviceClient: DeviceLine {
         state.withLock { body(&$0.memory) }
     }
 
-    func setWatch(_ watch: LineWatch?) {
-        state.withLock { $0.watch = watch }
+    func setWatchdog(_ watchdog: ConnectionWatchdog?) {
+        state.withLock { $0.watchdog = watchdog }
     }
 
-    /// Stays connected until the task is cancelled, or the service refuses the device for good.
-    /// - Parameter handle: Called with one event at a time. What it throws ends the run.
-    /// - Throws: ``DeviceError/Code/refused``, ``DeviceError/Code/busy``, `CancellationError`, or what `handle` throws.
+    /// Stays connected until the task is cancelled, or the service refuses the device permanently.
+    /// - Parameter handle: Called with one event at a time. An error that it throws ends the run.
+    /// - Throws: ``DeviceError/Code/refused``, ``DeviceError/Code/busy``, `CancellationError`, or the error of `handle`.
     public func run(_ handle: (DeviceEvent) async throws -> Void) async throws {
-        let (stream, inputs) = AsyncStream.makeStream(of: LineInput.self)
+        let (stream, inputs) = AsyncStream.makeStream(of: ConnectionInput.self)
         let isFirst = state.withLock { state in
             guard state.inputs == nil else { return false }
             state.inputs = inputs
-            state.news = LineNews()
+            state.changes = PendingChanges()
             return true
         }
-        guard isFirst else { throw DeviceError(.busy, "the client runs already") }
+        guard isFirst else { throw DeviceError(.busy, "the client is already running") }
         defer {
             inputs.finish()
             state.withLock { $0.inputs = nil }
@@ -171,41 +170,38 @@ public final class DeviceClient: DeviceLine {
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
             group.addTask { await NetworkWatch.run { self.note { $0.hasNetworkChange = true } } }
-            var run = LineRun(self, stream.makeAsyncIterator(), inputs)
+            var run = ReconnectLoop(self, stream.makeAsyncIterator(), inputs)
             try await run.run(handle)
         }
     }
 }
 
-/// What is new since the run looked last.
-struct LineNews: Hashable, Sendable {
-    /// Something is wished.
-    var hasWish = false
+/// Changes that the run has not taken yet.
+struct PendingChanges: Hashable, Sendable {
+    /// There are requests to send.
+    var hasRequest = false
     /// The network was switched off or on.
-    var isSwitched = false
+    var hasNetworkSwitch = false
     /// An address or an interface has changed.
     var hasNetworkChange = false
-    /// It is time to say again what the service could not do.
-    var isTimeToRepeat = false
+    /// It is time to repeat failed requests.
+    var isRetryDue = false
 
-    var isEmpty: Bool { self == LineNews() }
+    var isEmpty: Bool { self == PendingChanges() }
 }
 
-/// What the run of a client waits for.
-///
-/// The number is that of the attempt that it belongs to.
-enum LineInput: Sendable {
-    case news
-    case opened(Int, OpenLine)
+/// An input of a client's run, with the number of the connection attempt that it belongs to.
+enum ConnectionInput: Sendable {
+    case changes
+    case opened(Int, OpenConnection)
     case bytes(Int, ByteBuffer)
     case closed(Int, DeviceSession.End)
-    /// Connecting took too long.
-    case late(Int)
+    case connectTimeout(Int)
     case pauseOver(Int)
 }
 
-/// A connection whose TLS may still be shaking hands.
-struct OpenLine: Sendable {
+/// A connection whose TLS handshake may not be finished.
+struct OpenConnection: Sendable {
     let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
-    let watch: LineWatch
+    let watchdog: ConnectionWatchdog
 }

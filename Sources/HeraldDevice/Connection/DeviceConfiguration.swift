@@ -1,34 +1,36 @@
 public import HeraldModel
 
-/// Which service a device hangs on, as whom, and for which apps.
+/// The server, identity and apps of a ``DeviceClient``.
 public struct DeviceConfiguration: Sendable {
-    /// The service's host name or address; its certificate must name it, or the ``serverName``.
+    /// The service's host name or address.
     ///
-    /// A name with `sandbox` or `development` in it leads to the sandbox environment.
+    /// Its certificate must name it, or the ``serverName``.
+    ///
+    /// A name that contains `sandbox` or `development` selects the sandbox environment.
     public var host: String
-    /// The service's port for devices: 5223 unless configured otherwise.
+    /// The service's device port; 5223 by default.
     public var port: Int
-    /// The name that is asked for, and that the service's certificate must have; nil for the host.
+    /// The name in the TLS handshake, which the service's certificate must have; nil for the host.
     public var serverName: String?
-    /// Who the device is.
+    /// The device's identity.
     public var credential: DeviceCredential
-    /// The authorities that may vouch for the service, PEM; nil for those of the system.
+    /// The authorities trusted to sign the service's certificate, PEM; nil for the system's.
     ///
     /// The service's certificate is always verified, by name and by chain.
     public var authorities: [UInt8]?
-    /// The apps that are installed from the start: each is registered, and gets a device token.
+    /// The apps to register on the first connect; each gets a device token.
     public var apps: [DeviceApp]
-    /// How long the connection may be silent before it is tested; the service may ask for less.
+    /// The keep-alive interval; the service may demand a shorter one.
     public var keepAlive: Duration = .seconds(300)
-    /// How long a test of the connection may stay unanswered before the connection is given up.
+    /// Timeout of a connection test (PINGREQ).
     public var answerTimeout: Duration = .seconds(20)
-    /// How long connecting may take: TCP, TLS and MQTT together.
+    /// Timeout of connecting: TCP, TLS and MQTT together.
     public var connectTimeout: Duration = .seconds(20)
-    /// The longest packet that is taken, in bytes: the largest payload with room for its properties.
+    /// The longest packet that is accepted, in bytes: the largest payload plus its properties.
     public var maximumPacketBytes = 16_384
-    /// How many notifications the service may send before the first is acknowledged.
+    /// The most unacknowledged notifications in flight.
     public var receiveMaximum: UInt16 = 16
-    /// How often it may connect.
+    /// Limits on reconnecting.
     public var reconnection = ReconnectionLimits()
 
     /// Makes a configuration with the default limits.

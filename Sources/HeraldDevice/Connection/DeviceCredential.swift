@@ -3,17 +3,15 @@ import HeraldTrust
 import NIOSSL
 import X509
 
-/// Who a device is: its certificate, with the private key that proves it.
-///
-/// Its description shows the identifier only.
+/// A device's identity: its certificate and private key; the description shows only the identifier.
 public struct DeviceCredential: Sendable {
-    /// The device's identifier, which the certificate names.
+    /// The device's identifier, from the certificate.
     public let id: DeviceID
     let chain: [NIOSSLCertificate]
     let key: NIOSSLPrivateKey
 
-    /// Reads an identity as `herald device enroll` writes it: PEM with certificate, chain and private key.
-    /// - Parameter pem: The file's content.
+    /// Reads an identity that `herald device enroll` has written: PEM with certificate, chain and private key.
+    /// - Parameter pem: The content of the file.
     /// - Throws: ``DeviceError/Code/badIdentity``.
     public init(pem: [UInt8]) throws {
         guard let bundle = try? PEMBundle(pem: pem, path: "the identity"), let own = bundle.certificates.first,

@@ -1,20 +1,20 @@
 public import HeraldModel
 
-/// What happens to a device.
+/// An event of a device's connection.
 public enum DeviceEvent: Hashable, Sendable {
-    /// The service has let it in.
+    /// The service has accepted the connection.
     case connected
-    /// An app has its device token: its own to hand to its provider.
+    /// An app got its device token, which it hands to its provider.
     case token(DeviceToken, for: Topic)
-    /// The service does not register an app.
+    /// The service refused to register an app.
     case appRefused(Topic, reason: String)
-    /// The service has removed an app: its device token is dead.
+    /// The service has removed an app. Its device token no longer works.
     case removed(Topic)
-    /// The service knows whether the user wants the app's notifications.
+    /// The service has confirmed whether the user wants the app's notifications.
     case settingsTaken(Topic)
-    /// A notification came. It counts as delivered once the handler returns.
+    /// A notification arrived. It counts as delivered once the handler returns.
     case notification(ReceivedNotification)
-    /// The connection is gone; the next attempt comes after a pause, or with the network (nil).
+    /// The connection ended. The next attempt follows after the pause, or when the network is switched on (nil).
     case disconnected(reason: String, nextAttempt: Duration?)
 }
 
@@ -32,9 +32,9 @@ public struct ReceivedNotification: Hashable, Sendable {
     public let priority: Priority?
     /// `apns-collapse-id`.
     public let collapseID: String?
-    /// How long it is good for; nil if the service says nothing, as for one that is not stored.
+    /// The time until it expires; nil if the service sends none, as for a notification that is not stored.
     public let expiresIn: Duration?
-    /// Whether the service sends it again, since it knows of no acknowledgement.
+    /// Whether the service sends it again, because it got no acknowledgement.
     public let isRepeated: Bool
 
     package init(

@@ -1,27 +1,27 @@
 import HeraldModel
 
-/// What a device knows from one connection to the next: what it wants the service to know, and what it was given.
+/// A device's state across connections: the requests that the service has not confirmed, and the apps' tokens.
 ///
-/// A wish is numbered each time that it is wished, so that an answer to an earlier one does not count for a later one.
+/// Each request has a new number, so that the answer to an earlier request does not confirm a later one.
 struct DeviceMemory: Hashable, Sendable {
-    /// Something that is to be so, with the number of the wish.
-    struct Wish<Value: Hashable & Sendable>: Hashable, Sendable {
+    /// A desired value, with the number of the request.
+    struct Request<Value: Hashable & Sendable>: Hashable, Sendable {
         let value: Value
         let number: UInt64
     }
 
-    /// Apps that are to be registered, in the order in which they were installed.
-    private(set) var apps: [Wish<DeviceApp>] = []
-    /// Apps whose removal is not confirmed, each with the environment that it is registered in.
-    private(set) var removals: [Wish<DeviceApp>] = []
-    /// Switches of apps that are not confirmed.
-    private(set) var settings: [Topic: Wish<Bool>] = [:]
-    /// The power mode, if it is not confirmed.
-    private(set) var saving: Wish<Bool>?
+    /// The apps to register, in the order of installation.
+    private(set) var apps: [Request<DeviceApp>] = []
+    /// Unconfirmed removals of apps, with the environment of the registration.
+    private(set) var removals: [Request<DeviceApp>] = []
+    /// Unconfirmed settings of apps.
+    private(set) var settings: [Topic: Request<Bool>] = [:]
+    /// The unconfirmed power mode.
+    private(set) var saving: Request<Bool>?
     var hasNetwork = true
-    /// The device tokens that the apps hold: presented on each connect, as APNs has devices do.
+    /// The apps' device tokens, which are presented on each connect, as devices do with APNs.
     private(set) var tokens: [Topic: DeviceToken] = [:]
-    /// What was reported.
+    /// The notifications that were reported.
     var seen = SeenNotifications()
     private var lastNumber: UInt64 = 0
 
@@ -29,18 +29,18 @@ struct DeviceMemory: Hashable, Sendable {
         for app in apps { install(app) }
     }
 
-    // What is wished.
+    // MARK: - Requests
 
     mutating func install(_ app: DeviceApp) {
-        // The registration of the other environment would outlive its app.
+        // The registration in the other environment would outlive its app.
         if let old = apps.first(where: { $0.value.topic == app.topic })?.value, old != app {
             remove(old.topic, in: nil)
         }
-        let wish = wish(app)
+        let request = request(app)
         if let index = apps.firstIndex(where: { $0.value.topic == app.topic }) {
-            apps[index] = wish
+            apps[index] = request
         } else {
-            apps.append(wish)
+            apps.append(request)
         }
     }
 
@@ -49,23 +49,23 @@ struct DeviceMemory: Hashable, Sendable {
         let app = installed ?? DeviceApp(topic: topic, environment: environment)
         apps.removeAll { $0.value.topic == topic }
         removals.removeAll { $0.value == app }
-        removals.append(wish(app))
+        removals.append(request(app))
         settings[topic] = nil
         tokens[topic] = nil
     }
 
     mutating func setEnabled(_ enabled: Bool, for topic: Topic) {
         guard isInstalled(topic) else { return }
-        settings[topic] = wish(enabled)
+        settings[topic] = request(enabled)
     }
 
     mutating func setSaving(_ saving: Bool) {
-        self.saving = wish(saving)
+        self.saving = request(saving)
     }
 
-    private mutating func wish<Value>(_ value: Value) -> Wish<Value> {
+    private mutating func request<Value>(_ value: Value) -> Request<Value> {
         lastNumber += 1
-        return Wish(value: value, number: lastNumber)
+        return Request(value: value, number: lastNumber)
     }
 
     func isInstalled(_ topic: Topic) -> Bool {
@@ -76,15 +76,15 @@ struct DeviceMemory: Hashable, Sendable {
         removals.contains { $0.value.topic == topic }
     }
 
-    // What the service confirms.
+    // MARK: - Confirmations
 
-    /// - Returns: Whether this was the last word about the app: another removal of it is still to be confirmed if not.
+    /// - Returns: The app; nil if a later removal of it is still unconfirmed.
     mutating func confirmRemoval(_ number: UInt64) -> Topic? {
         guard let index = removals.firstIndex(where: { $0.number == number }) else { return nil }
         return removals.remove(at: index).value.topic
     }
 
-    /// - Returns: Whether that is what the user wants by now.
+    /// - Returns: Whether the user's setting is still this one.
     mutating func confirmSettings(_ topic: Topic, _ number: UInt64) -> Bool {
         guard settings[topic]?.number == number else { return false }
         settings[topic] = nil
@@ -99,7 +99,7 @@ struct DeviceMemory: Hashable, Sendable {
         tokens[topic] = token
     }
 
-    /// The service does not know the tokens that the apps hold: they get others.
+    /// Drops the apps' tokens, which the service does not accept; the apps get new ones.
     mutating func forgetTokens() {
         tokens = [:]
     }

@@ -1,35 +1,44 @@
 import HeraldModel
 import HeraldWire
 
-/// One MQTT 5 connection of a device, decided: connecting → subscribing → live.
+/// Decides what happens on one MQTT 5 connection of a device: connecting, then live.
 ///
-/// Knows no clock and no socket. Packets go in, orders come out, to be carried out one after the other.
+/// Knows no clock and no socket. Packets go in, effects come out; a driver performs them in order.
 struct DeviceSession {
-    /// What is to be done.
-    enum Order: Hashable, Sendable {
+    /// An effect for the driver to perform.
+    enum Effect: Hashable, Sendable {
         case send(MQTTPacket)
         case report(DeviceEvent)
-        /// What was reported before it is not to be reported again.
+        /// Remembers the notification that was just reported, so that it is not reported again.
         case remember(SeenNotifications.Key)
-        /// The service let the device in, and wants a sign of life at least this often; zero for never.
+        /// The service has accepted the connection, with this keep-alive interval; zero for none.
         case live(keepAlive: Duration)
         /// The connection is over.
         case end(End)
     }
 
-    /// How a connection ends.
+    /// The end of a connection.
     struct End: Error, Hashable, Sendable {
         enum Advice: Hashable {
-            /// Connect again.
+            /// Reconnect.
             case retry
-            /// Connect again, but not soon.
+            /// Reconnect after the longest pause.
             case retryLater
-            /// It would end in the same way.
+            /// Do not reconnect: it would end in the same way.
             case giveUp
         }
 
         let advice: Advice
         let reason: String
+
+        /// The end of a connection whose certificate was replaced meanwhile: a refusal may concern only that certificate.
+        var withNextCredential: End {
+            guard advice == .giveUp else { return self }
+            return End(
+                advice: .retry,
+                reason: "the service refused the certificate of this connection; the renewed one is used next"
+            )
+        }
     }
 
     private enum State {
@@ -38,8 +47,8 @@ struct DeviceSession {
         case ended
     }
 
-    /// What was said and is not answered yet, with the number of the wish.
-    private enum Question {
+    /// An unanswered packet, with the number of its request.
+    private enum PendingRequest {
         case subscribe(Topic, UInt64)
         case unsubscribe(UInt64)
         case settings(Topic, UInt64)
@@ -53,21 +62,23 @@ struct DeviceSession {
         }
     }
 
-    /// Unanswered packets at once; an identifier is one of 65,535.
-    private static let mostQuestions = 10_000
+    /// The most unanswered packets; there are 65,535 packet identifiers.
+    private static let maximumPendingRequests = 10_000
 
     private let configuration: DeviceConfiguration
     private var state = State.connecting
-    private var questions: [UInt16: Question] = [:]
+    private var pendingRequests: [UInt16: PendingRequest] = [:]
     private var lastIdentifier: UInt16 = 0
-    /// The wishes that were said on this connection.
-    private var said: Set<UInt64> = []
-    /// Those of them that the service could not do.
+    /// The requests that were sent on this connection.
+    private var sent: Set<UInt64> = []
+    /// The requests that the service refused on this connection.
     private var failed: Set<UInt64> = []
-    /// How many of our messages the service takes before it has acknowledged the first.
+    /// The most unacknowledged messages that the service accepts from this side.
     private var receiveMaximum = Int(UInt16.max)
-    /// What came on this connection: nothing is sent twice on one, so that what is the same is another notification.
-    private var fresh = SeenNotifications()
+    /// The notifications of this connection.
+    ///
+    /// None is sent twice on one connection: an equal one is another notification.
+    private var receivedHere = SeenNotifications()
 
     init(_ configuration: DeviceConfiguration) {
         self.configuration = configuration
@@ -75,8 +86,8 @@ struct DeviceSession {
 
     /// The first packet.
     ///
-    /// A clean start: registrations and what waits are the service's own and outlive sessions, and so no subscription of
-    /// an app that is no longer asked for comes back.
+    /// It demands a clean start: the service keeps registrations and waiting notifications independently of sessions, and no
+    /// subscription of a removed app comes back.
     var connect: MQTTPacket {
         .connect(
             MQTTConnect(
@@ -92,7 +103,7 @@ struct DeviceSession {
         )
     }
 
-    mutating func received(_ packet: MQTTPacket, _ memory: inout DeviceMemory) -> [Order] {
+    mutating func received(_ packet: MQTTPacket, _ memory: inout DeviceMemory) -> [Effect] {
         switch (state, packet) {
         case (.ended, _): []
         case (.connecting, .connack(let connack)): received(connack, memory)
@@ -102,30 +113,30 @@ struct DeviceSession {
         case (.live, .publish(let publish)): received(publish, &memory)
         case (.live, .pingresp): []
         case (_, .disconnect(let disconnect)): received(disconnect, &memory)
-        default: end(violation("the service sent a packet out of its turn"), saying: .protocolError)
+        default: end(violation("the service sent a packet out of sequence"), saying: .protocolError)
         }
     }
 
-    /// The service disconnects who presents a token that is not its own, such as one under a key that was retired while
-    /// the device was away: without tokens the device gets others.
+    /// Handles DISCONNECT.
     ///
-    /// One that is not let in for another reason is told so then.
-    private mutating func received(_ disconnect: MQTTDisconnect, _ memory: inout DeviceMemory) -> [Order] {
+    /// The service disconnects a device that presents a token which it does not accept, such as one under a key that
+    /// was retired meanwhile: without tokens, the device gets new ones.
+    private mutating func received(_ disconnect: MQTTDisconnect, _ memory: inout DeviceMemory) -> [Effect] {
         let ending = DeviceSession.end(for: disconnect)
         guard disconnect.reasonCode == .notAuthorized, !memory.tokens.isEmpty else {
             guard ending.advice == .giveUp else { return end(ending) }
-            return end(End(advice: .giveUp, reason: "\(ending.reason); \(DeviceClient.remedy)"))
+            return end(End(advice: .giveUp, reason: "\(ending.reason); \(DeviceConnector.remedy)"))
         }
         memory.forgetTokens()
         return end(End(advice: .retry, reason: ending.reason))
     }
 
-    /// The bytes are no MQTT.
-    mutating func received(_ error: MQTTError) -> [Order] {
+    /// Handles bytes that are not MQTT.
+    mutating func received(_ error: MQTTError) -> [Effect] {
         end(violation(error.message), saying: error.code)
     }
 
-    private mutating func received(_ connack: MQTTConnack, _ memory: DeviceMemory) -> [Order] {
+    private mutating func received(_ connack: MQTTConnack, _ memory: DeviceMemory) -> [Effect] {
         guard !connack.reasonCode.isFailure else {
             return end(DeviceSession.end(for: connack.reasonCode, connack.properties.reasonString))
         }
@@ -133,53 +144,56 @@ struct DeviceSession {
         let keepAlive =
             connack.properties.serverKeepAlive.map { Duration.seconds(Int64($0)) } ?? configuration.keepAlive
         receiveMaximum = Int(connack.properties.receiveMaximum ?? .max)
-        return [.live(keepAlive: keepAlive), .report(.connected)] + tell(memory)
+        return [.live(keepAlive: keepAlive), .report(.connected)] + sendRequests(memory)
     }
 
-    // What the device wishes.
+    // MARK: - Requests
 
-    /// Says what is wished and was not said on this connection.
-    mutating func tell(_ memory: DeviceMemory) -> [Order] {
+    /// Sends the requests that were not sent on this connection yet.
+    mutating func sendRequests(_ memory: DeviceMemory) -> [Effect] {
         guard state == .live else { return [] }
-        var orders: [Order] = []
-        for wish in memory.removals where !said.contains(wish.number) {
-            guard let identifier = ask(.unsubscribe(wish.number), wish.number) else { break }
-            orders.append(.send(unsubscribe(wish.value, identifier)))
+        var effects: [Effect] = []
+        for request in memory.removals where !sent.contains(request.number) {
+            guard let identifier = identifier(for: .unsubscribe(request.number), request.number) else { break }
+            effects.append(.send(unsubscribe(request.value, identifier)))
         }
-        // A removal comes first: what is installed anew is another registration.
-        for wish in memory.apps where !said.contains(wish.number) && !memory.isBeingRemoved(wish.value.topic) {
-            guard let identifier = ask(.subscribe(wish.value.topic, wish.number), wish.number) else { break }
-            orders.append(.send(subscribe(wish.value, memory.tokens[wish.value.topic], identifier)))
+        // Removals come first: an app that is installed again is a new registration.
+        for request in memory.apps where !sent.contains(request.number) && !memory.isBeingRemoved(request.value.topic) {
+            guard let identifier = identifier(for: .subscribe(request.value.topic, request.number), request.number)
+            else { break }
+            effects.append(.send(subscribe(request.value, memory.tokens[request.value.topic], identifier)))
         }
-        let settings = memory.settings.filter { !said.contains($0.value.number) && !memory.isBeingRemoved($0.key) }
-        for (topic, wish) in settings.sorted(by: { $0.value.number < $1.value.number }) {
-            guard let identifier = ask(.settings(topic, wish.number), wish.number) else { break }
-            orders.append(.send(message(CourierTopic.settings(topic), #"{"enabled":\#(wish.value)}"#, identifier)))
+        let settings = memory.settings.filter { !sent.contains($0.value.number) && !memory.isBeingRemoved($0.key) }
+        for (topic, request) in settings.sorted(by: { $0.value.number < $1.value.number }) {
+            guard let identifier = identifier(for: .settings(topic, request.number), request.number) else { break }
+            effects.append(.send(message(CourierTopic.settings(topic), #"{"enabled":\#(request.value)}"#, identifier)))
         }
-        if let wish = memory.saving, !said.contains(wish.number),
-            let identifier = ask(.saving(wish.number), wish.number)
+        if let request = memory.saving, !sent.contains(request.number),
+            let identifier = identifier(for: .saving(request.number), request.number)
         {
-            orders.append(.send(message(CourierTopic.power, #"{"saving":\#(wish.value)}"#, identifier)))
+            effects.append(.send(message(CourierTopic.power, #"{"saving":\#(request.value)}"#, identifier)))
         }
-        return orders
+        return effects
     }
 
-    /// Says once more what the service could not do: called now and then.
-    mutating func tellAgain(_ memory: DeviceMemory) -> [Order] {
-        said.subtract(failed)
+    /// Repeats the requests that the service refused; called from time to time.
+    mutating func retryFailedRequests(_ memory: DeviceMemory) -> [Effect] {
+        sent.subtract(failed)
         failed = []
-        return tell(memory)
+        return sendRequests(memory)
     }
 
-    /// The packet identifier for a question; nil if it has to wait for the answers to others.
-    private mutating func ask(_ question: Question, _ number: UInt64) -> UInt16? {
-        guard questions.count < DeviceSession.mostQuestions else { return nil }
-        guard !question.isPublish || questions.values.count(where: \.isPublish) < receiveMaximum else { return nil }
+    /// Reserves a packet identifier for a request; nil while too many are unanswered.
+    private mutating func identifier(for request: PendingRequest, _ number: UInt64) -> UInt16? {
+        guard pendingRequests.count < DeviceSession.maximumPendingRequests else { return nil }
+        guard !request.isPublish || pendingRequests.values.count(where: \.isPublish) < receiveMaximum else {
+            return nil
+        }
         repeat {
             lastIdentifier = lastIdentifier == .max ? 1 : lastIdentifier + 1
-        } while questions[lastIdentifier] != nil
-        questions[lastIdentifier] = question
-        said.insert(number)
+        } while pendingRequests[lastIdentifier] != nil
+        pendingRequests[lastIdentifier] = request
+        sent.insert(number)
         return lastIdentifier
     }
 
@@ -221,93 +235,95 @@ struct DeviceSession {
         )
     }
 
-    // What the service answers.
+    // MARK: - Answers
 
-    private mutating func received(_ suback: MQTTSuback, _ memory: DeviceMemory) -> [Order] {
-        guard case .subscribe(let app, let number)? = questions.removeValue(forKey: suback.packetIdentifier),
+    private mutating func received(_ suback: MQTTSuback, _ memory: DeviceMemory) -> [Effect] {
+        guard case .subscribe(let app, let number)? = pendingRequests.removeValue(forKey: suback.packetIdentifier),
             let code = suback.reasonCodes.first
-        else { return endUnasked() }
-        // What was removed or installed anew meanwhile is answered for itself.
-        guard code.isFailure, memory.apps.contains(where: { $0.number == number }) else { return tell(memory) }
+        else { return endUnexpectedAnswer() }
+        // An app that was removed or installed again meanwhile has a later request.
+        guard code.isFailure, memory.apps.contains(where: { $0.number == number }) else { return sendRequests(memory) }
         failed.insert(number)
-        let reason = DeviceSession.words(code, suback.properties.reasonString)
-        return [.report(.appRefused(app, reason: reason))] + tell(memory)
+        let reason = DeviceSession.text(code, suback.properties.reasonString)
+        return [.report(.appRefused(app, reason: reason))] + sendRequests(memory)
     }
 
-    private mutating func received(_ unsuback: MQTTUnsuback, _ memory: inout DeviceMemory) -> [Order] {
-        guard case .unsubscribe(let number)? = questions.removeValue(forKey: unsuback.packetIdentifier),
+    private mutating func received(_ unsuback: MQTTUnsuback, _ memory: inout DeviceMemory) -> [Effect] {
+        guard case .unsubscribe(let number)? = pendingRequests.removeValue(forKey: unsuback.packetIdentifier),
             let code = unsuback.reasonCodes.first
-        else { return endUnasked() }
-        // No subscription existed: there is nothing to remove, and so it is removed.
+        else { return endUnexpectedAnswer() }
+        // "No subscription existed" is a success: there was nothing to remove.
         guard !code.isFailure else {
             failed.insert(number)
             return []
         }
-        let removed = memory.confirmRemoval(number).map { [Order.report(.removed($0))] } ?? []
-        return removed + tell(memory)
+        let removed = memory.confirmRemoval(number).map { [Effect.report(.removed($0))] } ?? []
+        return removed + sendRequests(memory)
     }
 
-    private mutating func received(_ puback: MQTTPublishAnswer, _ memory: inout DeviceMemory) -> [Order] {
-        let question = questions.removeValue(forKey: puback.packetIdentifier)
-        var orders: [Order] = []
-        switch question {
+    private mutating func received(_ puback: MQTTPublishAnswer, _ memory: inout DeviceMemory) -> [Effect] {
+        let request = pendingRequests.removeValue(forKey: puback.packetIdentifier)
+        var effects: [Effect] = []
+        switch request {
         case .settings(_, let number) where puback.reasonCode.isFailure,
             .saving(let number) where puback.reasonCode.isFailure:
             failed.insert(number)
         case .settings(let topic, let number):
-            if memory.confirmSettings(topic, number) { orders.append(.report(.settingsTaken(topic))) }
+            if memory.confirmSettings(topic, number) { effects.append(.report(.settingsTaken(topic))) }
         case .saving(let number):
             memory.confirmSaving(number)
         case .subscribe, .unsubscribe, nil:
-            return endUnasked()
+            return endUnexpectedAnswer()
         }
-        return orders + tell(memory)
+        return effects + sendRequests(memory)
     }
 
-    private mutating func endUnasked() -> [Order] {
-        end(violation("the service acknowledged what was not asked"), saying: .protocolError)
+    private mutating func endUnexpectedAnswer() -> [Effect] {
+        end(violation("the service acknowledged a packet that was not sent"), saying: .protocolError)
     }
 
-    /// The acknowledgement comes after the report: a notification that nobody has seen is not delivered.
-    private mutating func received(_ publish: MQTTPublish, _ memory: inout DeviceMemory) -> [Order] {
-        var orders: [Order] = []
+    /// Handles PUBLISH.
+    ///
+    /// The acknowledgement follows the report: a notification counts as delivered only once it was handled.
+    private mutating func received(_ publish: MQTTPublish, _ memory: inout DeviceMemory) -> [Effect] {
+        var effects: [Effect] = []
         switch CourierTopic(publish.topic) {
         case .notifications(let topic):
-            // Of an app that is being removed nothing is shown.
+            // Notifications of an app that is being removed are not shown.
             guard !memory.isBeingRemoved(topic) else { break }
-            orders = report(ReceivedNotification(publish, topic: topic), memory)
+            effects = report(ReceivedNotification(publish, topic: topic), memory)
         case .token(let topic):
             guard let token = DeviceToken(hex: publish.payload) else {
-                return end(violation("the service sent a device token that is none"), saying: .payloadFormatInvalid)
+                return end(violation("the service sent a malformed device token"), saying: .payloadFormatInvalid)
             }
-            // One that comes while the app is being removed is that of the registration which goes.
+            // A token that arrives during the removal belongs to the old registration.
             guard memory.isInstalled(topic), !memory.isBeingRemoved(topic) else { break }
             memory.hold(token, for: topic)
-            orders.append(.report(.token(token, for: topic)))
+            effects.append(.report(.token(token, for: topic)))
         default:
-            // Nothing else was subscribed to; a later service may know more.
+            // Nothing else was subscribed to. A later version of the service may send more.
             break
         }
         if let identifier = publish.packetIdentifier {
             guard publish.qualityOfService == .atLeastOnce else {
-                return end(violation("the service sent at a QoS that was not asked"), saying: .qosNotSupported)
+                return end(violation("the service used a QoS that was not requested"), saying: .qosNotSupported)
             }
-            orders.append(.send(.puback(MQTTPublishAnswer(packetIdentifier: identifier))))
+            effects.append(.send(.puback(MQTTPublishAnswer(packetIdentifier: identifier))))
         }
-        return orders
+        return effects
     }
 
-    /// A notification that came on an earlier connection comes again because its acknowledgement was lost.
-    private mutating func report(_ notification: ReceivedNotification, _ memory: DeviceMemory) -> [Order] {
+    /// Reports a notification, unless it is a duplicate from an earlier connection whose acknowledgement was lost.
+    private mutating func report(_ notification: ReceivedNotification, _ memory: DeviceMemory) -> [Effect] {
         guard let key = SeenNotifications.Key(notification) else { return [.report(.notification(notification))] }
-        let isRepeated = memory.seen.contains(key) && !fresh.contains(key)
-        fresh.insert(key)
+        let isRepeated = memory.seen.contains(key) && !receivedHere.contains(key)
+        receivedHere.insert(key)
         guard !isRepeated else { return [] }
         return [.report(.notification(notification)), .remember(key)]
     }
 
-    private mutating func end(_ end: End, saying code: MQTTReasonCode? = nil) -> [Order] {
-        // A DISCONNECT before CONNACK would be out of turn for a client too.
+    private mutating func end(_ end: End, saying code: MQTTReasonCode? = nil) -> [Effect] {
+        // A client may not send DISCONNECT before CONNACK.
         let canSay = state == .live
         state = .ended
         guard let code, canSay else { return [.end(end)] }
@@ -325,12 +341,12 @@ struct DeviceSession {
             case .serverBusy, .quotaExceeded, .connectionRateExceeded: .retryLater
             default: .giveUp
             }
-        let remedy = code == .notAuthorized || code == .banned ? "; \(DeviceClient.remedy)" : ""
-        return End(advice: advice, reason: "the service refused the connection: \(words(code, reason))\(remedy)")
+        let remedy = code == .notAuthorized || code == .banned ? "; \(DeviceConnector.remedy)" : ""
+        return End(advice: advice, reason: "the service refused the connection: \(text(code, reason))\(remedy)")
     }
 
     private static func end(for disconnect: MQTTDisconnect) -> End {
-        let words = words(disconnect.reasonCode, disconnect.properties.reasonString)
+        let words = text(disconnect.reasonCode, disconnect.properties.reasonString)
         let advice: End.Advice =
             switch disconnect.reasonCode {
             case .sessionTakenOver, .quotaExceeded, .messageRateTooHigh, .connectionRateExceeded, .serverBusy:
@@ -341,14 +357,14 @@ struct DeviceSession {
         return End(advice: advice, reason: "the service ended the connection: \(words)")
     }
 
-    /// The code in words, with the service's own.
-    private static func words(_ code: MQTTReasonCode, _ reason: String?) -> String {
+    /// The reason code in words, with the service's reason string.
+    private static func text(_ code: MQTTReasonCode, _ reason: String?) -> String {
         reason.map { "\(code.words) (\($0))" } ?? code.words
     }
 }
 
 extension ReceivedNotification {
-    /// Reads what the device contract puts around a payload; what is missing or unknown is nil.
+    /// Reads a PUBLISH of the device contract; missing and unknown properties are nil.
     init(_ publish: MQTTPublish, topic: Topic) {
         func property(_ name: String) -> String? { publish.properties.userProperties(named: name).first }
         self.topic = topic

@@ -7,10 +7,10 @@ import Glibc
 import Musl
 #endif
 
-/// Says when an address or an interface of this machine comes, goes or changes.
+/// Reports changes of this machine's network interfaces and addresses.
 ///
-/// Where the system does not tell (no Linux, or a sandbox without netlink), nothing is said: a dead connection is then
-/// noticed by its test, as ever.
+/// Reports nothing where the system does not (not Linux, or a sandbox without netlink). The keep-alive test then finds a
+/// dead connection.
 enum NetworkWatch {
     /// Watches until cancelled.
     static func run(_ changed: () -> Void) async {
@@ -24,7 +24,7 @@ enum NetworkWatch {
                     }
                 }
             try await channel.executeThenClose { inbound in
-                // What exactly has changed does not matter: the connection is tested.
+                // The connection is tested after every change.
                 for try await _ in inbound { changed() }
             }
         } catch {
@@ -34,7 +34,7 @@ enum NetworkWatch {
     }
 
     #if os(Linux)
-    /// A netlink socket that gets a message with each change of links and addresses (rtnetlink(7)).
+    /// Opens a netlink socket that gets a message for each change of links and addresses (rtnetlink(7)).
     private static func socketOfChanges() -> CInt? {
         let descriptor = socket(AF_NETLINK, CInt(SOCK_RAW.rawValue) | flags, 0)
         guard descriptor >= 0 else { return nil }

@@ -1,13 +1,12 @@
 import Crypto
 import HeraldModel
 
-/// Which notifications a device has reported: the last thousand, so that one whose acknowledgement was lost with the
-/// connection is not reported twice.
+/// The last thousand notifications that a device has reported, to find duplicates whose acknowledgement was lost.
 ///
-/// Codable, so that it can be kept over restarts.
+/// Codable, to be kept over restarts.
 public struct SeenNotifications: Hashable, Sendable {
-    /// One notification: its `apns-id`, and a digest of its topic and payload, since providers may choose identifiers and
-    /// choose one twice.
+    /// The key of a notification: its `apns-id`, and a digest of topic and payload, because a provider may choose the same
+    /// identifier twice.
     public struct Key: Hashable, Sendable {
         let id: NotificationID
         let digest: [UInt8]
@@ -40,27 +39,27 @@ public struct SeenNotifications: Hashable, Sendable {
         }
     }
 
-    /// How many are remembered.
+    /// The most notifications to remember.
     public let limit: Int
     private var keys: Set<Key> = []
     /// Oldest first, from `first` on.
     private var order: [Key] = []
     private var first = 0
 
-    /// Remembers none.
+    /// Creates an empty set.
     public init(limit: Int = 1000) {
         self.limit = max(1, limit)
     }
 
-    /// How many are remembered now.
+    /// The number of remembered notifications.
     public var count: Int { keys.count }
 
-    /// Whether a notification is among those that are remembered.
+    /// Whether a notification is remembered.
     public func contains(_ key: Key) -> Bool {
         keys.contains(key)
     }
 
-    /// Remembers a notification, and forgets the oldest if there are too many.
+    /// Remembers a notification, and drops the oldest above the limit.
     public mutating func insert(_ key: Key) {
         guard keys.insert(key).inserted else { return }
         order.append(key)
@@ -74,8 +73,10 @@ public struct SeenNotifications: Hashable, Sendable {
 }
 
 extension SeenNotifications: Codable {
-    /// Reads a list of texts, oldest first; what is none of them is left out, and only the newest thousand are taken.
-    /// - Throws: `DecodingError` if it is no list of texts.
+    /// Reads a list of texts, oldest first.
+    ///
+    /// Malformed texts are skipped, and only the newest thousand are read.
+    /// - Throws: `DecodingError` if it is not a list of texts.
     public init(from decoder: any Decoder) throws {
         self.init()
         for text in try decoder.singleValueContainer().decode([String].self).suffix(limit) {

@@ -1,5 +1,5 @@
 import CoreMetrics
-import HeraldDoor
+import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import HeraldTrust
@@ -8,92 +8,91 @@ import Logging
 import NIOCore
 import NIOSSL
 
-/// One connection of a provider at the port of the binary interface: the channel handler behind TLS.
+/// One connection of a provider to the port of the binary interface: the channel handler behind TLS.
 ///
-/// It performs; what is decided is decided in ``BinaryIntake`` (notifications) and ``BinaryWindow`` (which of them the one
-/// answer is about).
-/// 1. Looks at the first byte, and makes way for HTTP/2 where it is that.
-/// 2. Reads notifications and takes them to the post office, as many at a time as the window has room for; meanwhile
-///    nothing is read from the client.
-/// 3. Once one is refused, and everything before it is settled: writes the error response, closes its side, and reads and
-///    drops for a while what the client still sends, so that no reset overtakes the response.
+/// It performs I/O; ``BinaryValidator`` (notifications) and ``InFlightNotifications`` (the one answer) decide.
+/// 1. Hands the connection over to HTTP/2 if the first byte is that of its preface.
+/// 2. Reads notifications and posts them, up to the limit in flight; at the limit it stops reading.
+/// 3. Sends the error response once a notification is refused and all before it are settled, and closes its output. Then it
+///    reads and drops for a while what the client still sends, so that no reset overtakes the response.
 ///
-/// It stays on its event loop; only its ``ProviderLoop`` is known to others.
+/// It stays on its event loop; other threads only know its ``ProviderLoop``.
 final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, LoopConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
+    private typealias Reference = InFlightNotifications.Reference
 
     private enum Phase {
-        /// Nothing has come yet.
+        /// Before the first byte.
         case opening
         case serving
-        /// Nothing more is taken; what was taken is waited for until then.
+        /// Accepts nothing more, and waits until then for completions.
         case finishing(until: NIODeadline)
-        /// The last word is out; what comes is dropped.
+        /// The output is closed; received bytes are dropped until then.
         case draining(until: NIODeadline)
         case closed
     }
 
     private let service: BinaryService
-    private var intake: BinaryIntake
+    private var validator: BinaryValidator
     private var rulesGeneration: UInt64
     private let decoder: BinaryFrameDecoder
     private let loop: ProviderLoop<BinaryConnection>
     private let peer: HandshakePeer
     private let began: NIODeadline
-    private var standing: BinaryStanding?
-    /// Whether it showed a certificate that is not good here.
-    private let isUnwelcome: Bool
+    private var authorization: BinaryAuthorization?
+    /// Whether its certificate is not valid here.
+    private let isRefused: Bool
     private var ids = IdentifierSource()
 
     private var phase = Phase.opening
-    private var window: BinaryWindow
+    private var inFlight: InFlightNotifications
     private var input = ByteBuffer()
     private var lastRead: NIODeadline
-    /// Since when a notification has begun and not ended.
+    /// When the incomplete notification began; nil if there is none.
     private var partialSince: NIODeadline?
     private var drainedBytes = 0
     private var isStopping = false
-    /// Whether the client has said that nothing more comes.
+    /// Whether the client has closed its output.
     private var isInputOver = false
     private var context: ChannelHandlerContext?
-    private var membership: (number: UInt64, desk: any ReceiptDesk)?
+    private var membership: (number: UInt64, handler: any CompletionHandler)?
     private var isReadHeld = false
     private var isTouched = false
     private(set) var deadline: NIODeadline?
 
-    /// Begins with a peer whose handshake is over; `now` is by the event loop's clock.
+    /// Begins after the TLS handshake; `now` is the event loop's time.
     init(service: BinaryService, loop: ProviderLoop<BinaryConnection>, peer: HandshakePeer, now: NIODeadline) {
         self.service = service
         self.loop = loop
         self.peer = peer
-        let configuration = service.binary
         rulesGeneration = service.gateway.rules.generation
-        intake = service.intake
-        decoder = BinaryFrameDecoder(payloadBytes: configuration.payloadBytes, frameBytes: configuration.frameBytes)
-        window = BinaryWindow(limit: configuration.notificationsInHand)
+        validator = service.validator
+        decoder = BinaryFrameDecoder(payloadBytes: service.binary.payloadBytes, frameBytes: service.binary.frameBytes)
+        inFlight = InFlightNotifications(limit: service.binary.notificationsInHand)
         began = now
         lastRead = now
-        switch service.identify(peer, door: configuration.environment) {
-        case .stranger:
-            isUnwelcome = false
+        switch service.identify(peer, listener: service.binary.environment) {
+        case .anonymous:
+            isRefused = false
         case .provider(let identity, let environment):
-            standing = BinaryStanding(identity, environment)
-            isUnwelcome = false
-        case .unwelcome:
-            isUnwelcome = true
+            authorization = BinaryAuthorization(identity, environment)
+            isRefused = false
+        case .refused:
+            isRefused = true
         }
     }
 
-    // What the channel says.
+    // MARK: - Channel events
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         deadline = context.eventLoop.now + Self.tick
         membership = loop.add(self)
         service.metrics.connections.increment()
-        if isUnwelcome { end(nil, context) }
+        if authorization != nil { peer.connection?.becameKnown() }
+        if isRefused { end(nil, context) }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -111,9 +110,9 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         switch phase {
         case .opening:
             if bytes.getInteger(at: bytes.readerIndex, as: UInt8.self) == BinaryService.prefaceByte {
-                return makeWay(context, bytes)
+                return handOver(context, bytes)
             }
-            guard standing != nil else { return end(nil, context) }
+            guard authorization != nil else { return end(nil, context) }
             phase = .serving
             input = bytes
             serve(context)
@@ -132,7 +131,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         if mayRead { context.read() } else { isReadHeld = true }
     }
 
-    /// The client has closed its side, by TLS or by TCP alone: what it sent before stands, and it may wait for an answer.
+    /// The client has closed its output, by TLS or only by TCP; it may still wait for an answer.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case ChannelEvent.inputClosed = event else { return context.fireUserInboundEventTriggered(event) }
         isInputOver = true
@@ -145,21 +144,21 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Many clients end TCP without ending TLS; the event follows.
+        // Many clients close TCP without close_notify; the event follows.
         if case NIOSSLError.uncleanShutdown = error { return }
         service.logger.debug("binary connection failed", metadata: ["error": "\(TLSFault.words(for: error))"])
         close(context)
     }
 
-    // What the post office says.
+    // MARK: - Completions
 
-    func settled(_ number: UInt64, _ outcome: ReceiptOutcome) {
+    func settled(_ number: UInt64, _ outcome: CompletionOutcome) {
         switch outcome {
         case .accepted:
-            if window.settle(number) { service.metrics.accepted.increment() }
-        case .refused(let rejection):
-            if window.settle(number, refusedWith: rejection.binaryStatus) {
-                service.metrics.count(rejection.binaryStatus)
+            if inFlight.settle(number) { service.metrics.accepted.increment() }
+        case .refused(let refusalReason):
+            if inFlight.settle(number, refusedWith: refusalReason.binaryStatus) {
+                service.metrics.count(refusalReason.binaryStatus)
             }
         }
     }
@@ -175,9 +174,8 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         serve(context)
     }
 
-    // What the gateway says.
+    // MARK: - Service
 
-    /// The service stops.
     func stop() {
         guard let context else { return }
         isStopping = true
@@ -189,40 +187,40 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         }
     }
 
-    /// The service has stopped.
+    /// Closes at once: the stop of the service has taken too long.
     func cutOff() {
         if let context { close(context) }
     }
 
-    /// Looks again whether the connection's certificate is good: the revocation list has changed, or time has passed.
+    /// Checks the certificate again: the revocation list has changed, or time has passed.
     func reviewCertificate() {
-        guard let context, let identity = standing?.certificate,
-            !service.admission.isStillGood(identity, at: service.clock.now())
+        guard let context, let identity = authorization?.certificate,
+            !service.admission.isValid(identity, at: service.clock.now())
         else { return }
         switch phase {
         case .opening: end(nil, context)
-        case .serving, .finishing: farewell(context)
+        case .serving, .finishing: abandon(context)
         case .draining, .closed: break
         }
     }
 
-    // Notifications.
+    // MARK: - Notifications
 
     private func serve(_ context: ChannelHandlerContext) {
         if case .serving = phase {
             takeAll(context)
-            if isInputOver, window.hasRoom { return finish(context) }
+            if isInputOver, inFlight.hasRoom { return finish(context) }
         }
         conclude(context)
-        readOn(context)
+        resumeReading(context)
     }
 
     private func takeAll(_ context: ChannelHandlerContext) {
-        guard input.readableBytes > 0, window.hasRoom else { return }
+        guard input.readableBytes > 0, inFlight.hasRoom else { return }
         let now = service.clock.now()
-        if service.gateway.rules.isNewer(than: &rulesGeneration) { intake = service.intake }
-        standing?.refresh(intake.admission)
-        while window.hasRoom {
+        if service.gateway.rules.isNewer(than: &rulesGeneration) { validator = service.validator }
+        authorization?.refresh(validator.admission)
+        while inFlight.hasRoom {
             guard let frame = decoder.next(&input) else {
                 if input.readableBytes > 0, partialSince == nil { partialSince = context.eventLoop.now }
                 break
@@ -232,10 +230,11 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
             case .notification(let notification):
                 take(notification, now)
             case .fault(let fault):
-                refuse(BinaryWindow.Origin(identifier: fault.identifier, isAnswered: fault.isAnswered), fault.status)
+                let reference = Reference(identifier: fault.identifier, isAnswered: fault.isAnswered)
+                refuse(reference, fault.status)
             }
         }
-        // What is left of a burst is moved to the front, and the memory of a large one is given back.
+        // The rest of a burst moves to the front, and the memory of a large burst is released.
         if input.readableBytes == 0 {
             input = ByteBuffer()
             partialSince = nil
@@ -245,90 +244,92 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     }
 
     private func take(_ request: BinaryNotification, _ now: WallTime) {
-        guard let standing, let desk = membership?.desk else { return }
-        let origin = BinaryWindow.Origin(identifier: request.identifier, isAnswered: request.form != .simple)
-        switch intake.decide(request, standing, ids: &ids, now: now) {
+        guard let authorization, let handler = membership?.handler else { return }
+        let reference = Reference(identifier: request.identifier, isAnswered: request.form != .simple)
+        var claim: FirstUseCompletion?
+        func envelope(_ notification: Notification, _ use: TopicUse?) -> Envelope {
+            if case .claim(let first) = validator.admission.begin(use, completions: handler) { claim = first }
+            return Envelope(
+                notification,
+                completion: Completion(handler: claim ?? handler, number: inFlight.nextNumber)
+            )
+        }
+        switch validator.decide(request, authorization, ids: &ids, now: now) {
         case .refused(let refusal):
             service.logger.debug("notification refused", metadata: ["reason": "\(refusal.why)"])
-            refuse(origin, refusal.rejection.binaryStatus)
-        case .notification(let notification, let generation):
-            post(notification, origin, desk) { service.letterBox.post($0, generation: generation) }
-        case .unreadable(let notification, let generation):
-            post(notification, origin, desk) {
-                service.letterBox.discard($0, generation: generation, as: .discardedUndeliverable)
-            }
+            refuse(reference, refusal.refusalReason.binaryStatus)
+        case .notification(let notification, let generation, let use):
+            note(service.sink.post(envelope(notification, use), generation: generation), on: reference, claim)
+        case .unreadable(let notification, let generation, let use):
+            let envelope = envelope(notification, use)
+            let decision = service.sink.discard(envelope, generation: generation, as: .discardedUndeliverable)
+            note(decision, on: reference, claim)
         }
     }
 
-    private func post(
-        _ notification: Notification,
-        _ origin: BinaryWindow.Origin,
-        _ desk: any ReceiptDesk,
-        _ post: (Letter) -> PostDecision
-    ) {
-        let number = window.nextNumber
-        switch post(Letter(notification, receipt: Receipt(desk: desk, number: number))) {
+    private func note(_ decision: PostDecision, on reference: Reference, _ claim: FirstUseCompletion?) {
+        switch claim?.follow(decision, number: inFlight.nextNumber) ?? decision {
         case .pending:
-            window.open(origin)
+            inFlight.open(reference)
         case .accepted:
-            window.accept(origin)
+            inFlight.accept(reference)
             service.metrics.accepted.increment()
-        case .refused(let rejection, _):
-            refuse(origin, rejection.binaryStatus)
+        case .refused(let refusalReason, _):
+            refuse(reference, refusalReason.binaryStatus)
         }
     }
 
-    private func refuse(_ origin: BinaryWindow.Origin, _ status: BinaryStatus) {
-        window.refuse(origin, status)
+    private func refuse(_ reference: Reference, _ status: BinaryStatus) {
+        inFlight.refuse(reference, status)
         service.metrics.count(status)
     }
 
-    // Reading, and the end.
+    // MARK: - Reading and end
 
     private var mayRead: Bool {
         switch phase {
         case .opening, .draining, .closed: true
-        case .serving: window.hasRoom
+        case .serving: inFlight.hasRoom
         case .finishing: false
         }
     }
 
-    private func readOn(_ context: ChannelHandlerContext) {
+    private func resumeReading(_ context: ChannelHandlerContext) {
         guard isReadHeld, mayRead else { return }
         isReadHeld = false
         context.read()
     }
 
-    /// Takes nothing more, and ends once what was taken is settled.
+    /// Accepts nothing more, and ends once everything in flight is settled.
     private func finish(_ context: ChannelHandlerContext) {
         phase = .finishing(until: context.eventLoop.now + TimeAmount(service.binary.shutdown))
         conclude(context)
     }
 
-    /// Says the last word, if it is time.
+    /// Sends the final response if everything before it is settled.
     private func conclude(_ context: ChannelHandlerContext) {
-        if case .serving = phase, window.isBroken {
+        if case .serving = phase, inFlight.hasRefused {
             phase = .finishing(until: context.eventLoop.now + TimeAmount(service.binary.shutdown))
         }
         guard case .finishing = phase else { return }
-        if let failure = window.failure {
-            let response = BinaryErrorResponse(failure.status, identifier: failure.origin.identifier ?? 0)
-            end(failure.origin.isAnswered ? response : nil, context)
-        } else if window.count == 0 {
-            if isInputOver { end(nil, context) } else { farewell(context) }
+        if let failure = inFlight.failure {
+            let response = BinaryErrorResponse(failure.status, identifier: failure.reference.identifier ?? 0)
+            end(failure.reference.isAnswered ? response : nil, context)
+        } else if inFlight.count == 0 {
+            if isInputOver { end(nil, context) } else { abandon(context) }
         }
     }
 
-    /// Ends whatever is open still.
-    private func farewell(_ context: ChannelHandlerContext) {
-        guard let (status, identifier) = window.farewell else { return end(nil, context) }
+    /// Ends the connection with notifications still in flight.
+    private func abandon(_ context: ChannelHandlerContext) {
+        guard let (status, identifier) = inFlight.finalStatus else { return end(nil, context) }
         service.metrics.count(status)
         end(BinaryErrorResponse(status, identifier: identifier), context)
     }
 
     private func end(_ response: BinaryErrorResponse?, _ context: ChannelHandlerContext) {
-        let patience = isStopping ? service.binary.stopDrain : service.binary.drainTimeout
-        phase = .draining(until: context.eventLoop.now + TimeAmount(patience))
+        let timeout = isStopping ? service.binary.stopDrain : service.binary.drainTimeout
+        phase = .draining(until: context.eventLoop.now + TimeAmount(timeout))
         input = ByteBuffer()
         partialSince = nil
         if let response {
@@ -337,19 +338,19 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
             context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
         }
         context.close(mode: .output, promise: nil)
-        if isInputOver { close(context) } else { readOn(context) }
+        if isInputOver { close(context) } else { resumeReading(context) }
     }
 
     private func close(_ context: ChannelHandlerContext) {
         if case .closed = phase { return }
         phase = .closed
         deadline = nil
-        TransportEnd.close(context)
+        context.closeTransport()
     }
 
-    private func makeWay(_ context: ChannelHandlerContext, _ bytes: ByteBuffer) {
+    private func handOver(_ context: ChannelHandlerContext, _ bytes: ByteBuffer) {
         do {
-            try service.handOver(self, peer, context, bytes)
+            try service.handOver(from: self, peer, context, bytes)
         } catch {
             errorCaught(context: context, error: error)
         }
@@ -376,24 +377,24 @@ extension BinaryConnection {
         deadline = now + Self.tick
         let limits = service.binary
         switch phase {
-        case .opening where standing == nil:
+        case .opening where authorization == nil:
             if began + TimeAmount(limits.preface) <= now { return end(nil, context) }
         case .opening, .serving:
-            if let partialSince, window.hasRoom, partialSince + TimeAmount(limits.frameTimeout) <= now {
+            if let partialSince, inFlight.hasRoom, partialSince + TimeAmount(limits.frameTimeout) <= now {
                 service.logger.debug(
                     "binary connection ended",
-                    metadata: ["reason": "a notification that does not end"]
+                    metadata: ["reason": "a notification was not completed in time"]
                 )
                 return finish(context)
             }
-            if window.count == 0, lastRead + TimeAmount(limits.idle) <= now { return end(nil, context) }
+            if inFlight.count == 0, lastRead + TimeAmount(limits.idle) <= now { return end(nil, context) }
         case .finishing(let until):
-            if until <= now { return farewell(context) }
+            if until <= now { return abandon(context) }
         case .draining(let until):
             if until <= now { return close(context) }
         case .closed:
             deadline = nil
         }
-        if let identity = standing?.certificate, identity.expires < service.clock.now() { reviewCertificate() }
+        if let identity = authorization?.certificate, identity.expires < service.clock.now() { reviewCertificate() }
     }
 }

@@ -1,30 +1,28 @@
-import HeraldDoor
+import HeraldListener
 import HeraldMailbox
 package import HeraldModel
 package import Logging
 package import NIOCore
 package import NIOSSL
 
-/// The binary provider interface and its feedback service: the doors that APNs had before HTTP/2.
+/// The binary provider interface and its feedback service, which APNs had before HTTP/2.
 ///
-/// 1. ``open()`` listens at both, so that ports are known before anything is announced.
-/// 2. ``run()`` returns when both have stopped: after ``beginShutdown()``, gracefully; when its task is cancelled, at once.
-///    ``close()`` ends what is left then: clients that speak HTTP/2 are the gateway's to stop.
-/// 3. ``replaceContexts(binary:feedback:)`` and ``reviewCertificates()`` follow a change of certificates or of a
-///    revocation list.
+/// 1. ``open()`` opens both listeners, so that the ports are known before anything is announced.
+/// 2. ``run()`` returns after ``beginShutdown()`` with a graceful stop, or at once when its task is cancelled. ``close()``
+///    then closes what is left; the gateway stops the clients that speak HTTP/2.
+/// 3. ``replaceContexts(_:)`` and ``reviewCertificates()`` apply a change of certificates or of a revocation list.
 package final class BinaryGateway: Sendable {
     private let service: BinaryService
     private let group: any EventLoopGroup
-    private let binaryDoor: TLSDoor
-    private let feedbackDoor: TLSDoor
+    private let binaryListener: TLSListener
+    private let feedbackListener: TLSListener
     private let binaryLoops: PerLoop<ProviderLoop<BinaryConnection>>
     private let feedbackLoops: PerLoop<ProviderLoop<FeedbackConnection>>
-    private let errands: Errands
+    private let tasks: TaskQueue
     private let stopSignal: AsyncStream<Void>
     private let stop: AsyncStream<Void>.Continuation
 
-    /// The TLS contexts of the two doors: a client certificate is asked for and not demanded, `h2` is offered, and TLS 1.2
-    /// is the newest.
+    /// The TLS contexts of the two listeners: optional client certificate, `h2` offered, TLS 1.2 at most.
     package struct Contexts: Sendable {
         package let binary: NIOSSLContext
         package let feedback: NIOSSLContext
@@ -36,24 +34,24 @@ package final class BinaryGateway: Sendable {
     }
 
     /// - Parameters:
-    ///   - binary: Where the interface listens, and every limit.
-    ///   - feedback: The same of the feedback service.
+    ///   - binary: Address and limits of the binary interface.
+    ///   - feedback: Address and limits of the feedback service.
     ///   - group: The event loops of the service, the same as the gateway's.
     ///   - contexts: TLS.
-    ///   - admission: Lets providers in.
-    ///   - letterBox: Takes their notifications: the post office.
-    ///   - book: Knows which tokens died: the registry.
+    ///   - admission: Identifies providers and opens device tokens.
+    ///   - sink: The post office.
+    ///   - feedbackSource: The registry, which knows the invalid tokens.
     ///   - gateway: Takes the connections of clients that speak HTTP/2.
     ///   - clock: The service's clock.
-    ///   - logger: Gets nothing of payloads, tokens or keys.
+    ///   - logger: Gets no payloads, tokens or keys.
     package init(
         binary: BinaryConfiguration,
         feedback: FeedbackConfiguration,
         group: any EventLoopGroup,
         contexts: Contexts,
         admission: Admission,
-        letterBox: any LetterBox,
-        book: any FeedbackBook,
+        sink: any NotificationSink,
+        feedbackSource: any FeedbackSource,
         gateway: Gateway,
         clock: any WallClock,
         logger: Logger
@@ -62,39 +60,39 @@ package final class BinaryGateway: Sendable {
             binary: binary,
             feedback: feedback,
             admission: admission,
-            letterBox: letterBox,
-            book: book,
+            sink: sink,
+            feedbackSource: feedbackSource,
             gateway: gateway,
             clock: clock,
             logger: logger
         )
         let binaryLoops = PerLoop(group) { ProviderLoop<BinaryConnection>(on: $0) }
         let feedbackLoops = PerLoop(group) { ProviderLoop<FeedbackConnection>(on: $0) }
-        let errands = Errands()
+        let tasks = TaskQueue()
         self.service = service
         self.group = group
         self.binaryLoops = binaryLoops
         self.feedbackLoops = feedbackLoops
-        self.errands = errands
-        let diagnosis: RefusalDesk.Diagnosis = { admission.fault(of: $0, at: clock.now()) }
-        binaryDoor = TLSDoor(
-            configuration: binary.door,
+        self.tasks = tasks
+        func refusals(_ listener: ListenerConfiguration) -> RefusalLog {
+            RefusalLog(listener: listener.name, logger: logger) { admission.fault(of: $0, at: clock.now()) }
+        }
+        binaryListener = TLSListener(
+            configuration: binary.listener,
             context: contexts.binary,
-            logger: logger,
-            diagnosis: diagnosis
+            refusals: refusals(binary.listener)
         ) { channel, peer in
             if peer.negotiatedProtocol == "h2" { return try Self.serveHTTP2(gateway, channel, peer) }
             guard let loop = binaryLoops[channel.eventLoop] else { throw GatewayError.foreignLoop }
-            // A client may end its side and still wait for the answer.
+            // A client may close its output and still wait for the answer.
             try channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
             let now = channel.eventLoop.now
             try Self.add(BinaryConnection(service: service, loop: loop, peer: peer, now: now), channel)
         }
-        feedbackDoor = TLSDoor(
-            configuration: feedback.door,
+        feedbackListener = TLSListener(
+            configuration: feedback.listener,
             context: contexts.feedback,
-            logger: logger,
-            diagnosis: diagnosis
+            refusals: refusals(feedback.listener)
         ) { channel, peer in
             if peer.negotiatedProtocol == "h2" { return try Self.serveHTTP2(gateway, channel, peer) }
             guard let loop = feedbackLoops[channel.eventLoop] else { throw GatewayError.foreignLoop }
@@ -102,7 +100,7 @@ package final class BinaryGateway: Sendable {
             let connection = FeedbackConnection(
                 service: service,
                 loop: loop,
-                errands: errands,
+                tasks: tasks,
                 gate: gate,
                 peer: peer,
                 now: channel.eventLoop.now
@@ -113,77 +111,77 @@ package final class BinaryGateway: Sendable {
         (stopSignal, stop) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Starts to listen at both doors.
+    /// Opens both listeners.
     ///
     /// - Returns: The ports.
-    /// - Throws: `DoorError` if an address is occupied, not this machine's, or not allowed.
+    /// - Throws: `ListenerError`.
     package func open() async throws -> (binary: Int, feedback: Int) {
-        let binary = try await binaryDoor.open(on: group)
+        let binary = try await binaryListener.open(on: group)
         do {
-            return (binary, try await feedbackDoor.open(on: group))
+            return (binary, try await feedbackListener.open(on: group))
         } catch {
-            await binaryDoor.stopListening()
+            await binaryListener.stopListening()
             throw error
         }
     }
 
-    /// Waits for the end, and brings it about.
+    /// Runs until the stop, then stops all connections.
     package func run() async {
         await withTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { await self.errands.run() }
+            tasks.addTask { await self.tasks.run() }
             for await _ in self.stopSignal { break }
             await self.stopConnections()
-            // What is confirmed is forgotten before the store closes.
-            self.errands.finish()
+            // Confirmed lists are deleted before the store closes.
+            self.tasks.finish()
             await tasks.waitForAll()
         }
     }
 
     private func stopConnections() async {
-        await binaryDoor.stopListening()
-        await feedbackDoor.stopListening()
+        await binaryListener.stopListening()
+        await feedbackListener.stopListening()
         for loop in binaryLoops.all { loop.stop() }
         for loop in feedbackLoops.all { loop.stop() }
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask { await self.waitForConnections() }
-            let patience = self.service.binary.shutdown + self.service.binary.stopDrain
-            tasks.addTask { try? await Task.sleep(for: patience) }
+            let timeout = self.service.binary.shutdown + self.service.binary.stopDrain
+            tasks.addTask { try? await Task.sleep(for: timeout) }
             await tasks.next()
             tasks.cancelAll()
-            // Whatever is left has had its time. Closing it also ends the wait for it.
+            // Connections that are left are overdue. Closing them also ends the wait for them.
             for loop in self.binaryLoops.all { loop.toEach { $0.cutOff() } }
             for loop in self.feedbackLoops.all { loop.toEach { $0.cutOff() } }
         }
     }
 
-    /// Closes what is left, without ceremony.
+    /// Closes all open connections at once.
     package func close() async {
-        await binaryDoor.closeConnections()
-        await feedbackDoor.closeConnections()
+        await binaryListener.closeConnections()
+        await feedbackListener.closeConnections()
     }
 
-    /// Stops gracefully: no new connections, the last accepted notification to the old ones.
+    /// Begins a graceful stop: no new connections; open ones learn the last accepted notification.
     ///
-    /// Returns at once; ``run()`` returns when it is done.
+    /// Returns at once; ``run()`` returns when the stop is complete.
     package func beginShutdown() {
         stop.yield()
         stop.finish()
     }
 
-    /// The TLS contexts for the handshakes from now on; sessions of the former ones do not resume.
+    /// Sets the TLS contexts of later handshakes; sessions of the old ones do not resume.
     package func replaceContexts(_ contexts: Contexts) {
-        binaryDoor.replaceContext(contexts.binary)
-        feedbackDoor.replaceContext(contexts.feedback)
+        binaryListener.replaceContext(contexts.binary)
+        feedbackListener.replaceContext(contexts.feedback)
     }
 
-    /// Looks again at the certificates of all open connections; ends those that are good no longer.
+    /// Checks the certificates of all open connections again, and ends those that are no longer valid.
     package func reviewCertificates() {
         for loop in binaryLoops.all { loop.toEach { $0.reviewCertificate() } }
         for loop in feedbackLoops.all { loop.toEach { $0.reviewCertificate() } }
     }
 
-    /// How many connections there are, those that speak HTTP/2 included.
-    package var connectionCount: Int { binaryDoor.connectionCount + feedbackDoor.connectionCount }
+    /// The number of connections, including those that speak HTTP/2.
+    package var connectionCount: Int { binaryListener.connectionCount + feedbackListener.connectionCount }
 
     private func waitForConnections() async {
         for loop in binaryLoops.all { await loop.empty() }
@@ -194,7 +192,7 @@ package final class BinaryGateway: Sendable {
         try channel.pipeline.syncOperations.addHandler(try gateway.connection(for: peer, on: channel))
     }
 
-    /// Right behind TLS, so that the connection hears how its peer went.
+    /// Adds a handler right behind TLS, so that it sees how the peer ends the connection.
     private static func add(_ handler: some ChannelHandler, _ channel: any Channel) throws {
         let pipeline = channel.pipeline.syncOperations
         let tls = try pipeline.handler(type: NIOSSLServerHandler.self)

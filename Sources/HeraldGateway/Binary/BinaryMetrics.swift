@@ -6,7 +6,7 @@ import HeraldModel
 struct BinaryMetrics: Sendable {
     let connections = Counter(label: MetricName.binaryConnections)
     let feedbackConnections = Counter(label: MetricName.feedbackConnections)
-    /// Tuples that a reader has taken to the end.
+    /// Tuples of lists that a reader has confirmed.
     let feedbackTuples = Counter(label: MetricName.feedbackTuples)
     let accepted: Counter
     private let statuses: [BinaryStatus: Counter]
@@ -21,7 +21,7 @@ struct BinaryMetrics: Sendable {
             statuses[.noError] ?? Counter(label: MetricName.binaryNotifications, dimensions: [("status", "0")])
     }
 
-    /// A notification was refused, or a connection closed with a word.
+    /// Counts a refused notification, or an error response at the end of a connection.
     func count(_ status: BinaryStatus) {
         statuses[status]?.increment()
     }

@@ -1,59 +1,59 @@
-import HeraldDoor
+import HeraldListener
 import HeraldModel
 import HeraldTrust
 import Logging
 import NIOCore
 
-/// What all connections of the binary interface and of the feedback service share.
+/// The dependencies of all connections of the binary interface and the feedback service.
 struct BinaryService: Sendable {
     let binary: BinaryConfiguration
     let feedback: FeedbackConfiguration
     let admission: Admission
-    let letterBox: any LetterBox
-    let book: any FeedbackBook
-    /// Where connections go that turn out to speak HTTP/2.
+    let sink: any NotificationSink
+    let feedbackSource: any FeedbackSource
+    /// Takes connections that speak HTTP/2.
     let gateway: Gateway
     let clock: any WallClock
     let logger: Logger
     let metrics = BinaryMetrics()
 
-    var intake: BinaryIntake {
-        BinaryIntake(admission: admission, rules: gateway.rules.current, longestStorage: letterBox.longestStorage)
+    var validator: BinaryValidator {
+        BinaryValidator(admission: admission, rules: gateway.rules.current, longestStorage: sink.longestStorage)
     }
 
-    /// What HTTP/2 begins with (RFC 9113 §3.4); nothing of the binary interface does.
+    /// The first byte of HTTP/2 (RFC 9113 §3.4), which no binary notification begins with.
     static let prefaceByte = UInt8(ascii: "P")
 
-    /// Who came.
-    enum Arrival {
+    /// The identity of a client.
+    enum Client {
         /// A client without a certificate.
-        case stranger
-        /// A provider, in the environment that it asks for.
+        case anonymous
+        /// A provider and the environment that it selected.
         case provider(ProviderCertificateIdentity, PushEnvironment)
-        /// A client whose certificate is not good here.
-        case unwelcome
+        /// A client whose certificate is not valid here.
+        case refused
     }
 
-    /// Who the client is, by its certificate; `door` is the environment of names that say nothing.
-    func identify(_ peer: HandshakePeer, door: PushEnvironment) -> Arrival {
-        guard let certificate = peer.certificate else { return .stranger }
-        let environment = peer.serverName.flatMap { PushEnvironment.named(by: $0) } ?? door
+    /// Identifies a client by its certificate; `listener` is the environment of names that imply none.
+    func identify(_ peer: HandshakePeer, listener: PushEnvironment) -> Client {
+        guard let certificate = peer.certificate else { return .anonymous }
+        let environment = peer.serverName.flatMap { PushEnvironment.named(by: $0) } ?? listener
         switch admission.identify(certificate: certificate, at: clock.now()) {
         case .success(let identity) where identity.environments.contains(environment):
             return .provider(identity, environment)
         case .success:
-            logger.notice("provider certificate refused", metadata: ["reason": "it is of the other environment"])
+            logger.notice("provider certificate refused", metadata: ["reason": "it is for the other environment"])
         case .failure(let refusal):
             logger.notice("provider certificate refused", metadata: ["reason": "\(refusal.message)"])
         }
-        return .unwelcome
+        return .refused
     }
 
-    /// Puts the HTTP/2 provider connection in the place of a handler, and gives it what came.
+    /// Replaces a handler by an HTTP/2 connection, and passes the received bytes on to it.
     ///
-    /// - Throws: ``GatewayError``, or an error of the channel's.
+    /// - Throws: ``GatewayError``, or an error of the channel.
     func handOver(
-        _ handler: some RemovableChannelHandler,
+        from handler: some RemovableChannelHandler,
         _ peer: HandshakePeer,
         _ context: ChannelHandlerContext,
         _ bytes: ByteBuffer

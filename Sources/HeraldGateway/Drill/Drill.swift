@@ -1,27 +1,27 @@
 package import HeraldModel
 
-/// A bad day on demand: what is to happen, to which requests, and for how long.
+/// A failure on demand: its effect, its victims and its duration.
 ///
-/// A drill hits only notifications that have passed every check: what is wrong with a request is said as on any day.
+/// A drill hits only notifications that have passed every check; other requests get their usual refusal.
 package struct Drill: Hashable, Sendable {
-    /// What happens to a request that is hit.
+    /// The effect on a request that is hit.
     package enum Kind: Hashable, Sendable {
-        /// It is refused; without a time of its own, `retry-after` is the usual one of the reason.
-        case refuse(Rejection, retryAfter: Duration?)
-        /// It is done at once, and its answer waits.
+        /// Refuses it; without `retryAfter` the default of the reason applies.
+        case refuse(RefusalReason, retryAfter: Duration?)
+        /// Processes it at once and delays the answer.
         case latency(ClosedRange<Duration>)
-        /// It is never answered; what was accepted is stored or delivered all the same, anything else is lost.
+        /// Never answers it; if accepted, Herald stores or delivers it all the same, otherwise it is lost.
         case silence(isAccepted: Bool)
-        /// GOAWAY: it and what came before it is answered, what comes after it on the connection is not looked at.
-        case goAway(Rejection?)
-        /// All connections are told that so many streams are welcome; with a period, in turn with the usual number.
+        /// Sends GOAWAY: answers it and earlier requests, ignores later ones of the connection.
+        case goAway(RefusalReason?)
+        /// Announces a number of streams to all connections; with a period, it alternates with the usual number.
         case streams(Int, period: Duration?)
-        /// Its connection is closed without a word.
+        /// Closes its connection without GOAWAY or close_notify.
         case drop
-        /// Its connection behaves as one of a service that stops: 503 `Shutdown`, then GOAWAY.
+        /// Makes its connection behave as when the service stops: 503 `Shutdown`, then GOAWAY.
         case shutdown
 
-        /// The kind as operators write it.
+        /// Name in commands and metrics.
         package var name: String {
             switch self {
             case .refuse: "refuse"
@@ -34,26 +34,25 @@ package struct Drill: Hashable, Sendable {
             }
         }
 
-        /// All names, as in ``name``.
+        /// All values of ``name``.
         package static let names = ["refuse", "latency", "silence", "goaway", "streams", "drop", "shutdown"]
     }
 
-    /// Whose notifications are hit.
+    /// The notifications that a drill may hit.
     package enum Target: Hashable, Sendable {
         case everybody
-        /// Those of one topic, in either environment.
+        /// Notifications to one topic, in either environment.
         case topic(Topic)
-        /// Those of one device token.
+        /// Notifications to one device token.
         case slot(Slot)
     }
 
     package let kind: Kind
     package let target: Target
-    /// Which part of the requests is hit, above 0 and up to 1.
+    /// Share of requests that are hit, above 0 and up to 1.
     package let share: Double
-    /// How long the drill lasts.
     package let duration: Duration
-    /// The same seed and the same order of requests give the same victims.
+    /// With the same seed and order of requests, a drill hits the same requests.
     package let seed: UInt64
 
     package init(kind: Kind, target: Target = .everybody, share: Double = 1, duration: Duration, seed: UInt64) {
@@ -65,31 +64,31 @@ package struct Drill: Hashable, Sendable {
     }
 }
 
-/// What keeps drills from being left on, or from growing.
+/// Limits of drills.
 package enum DrillLimits {
-    /// How long a drill may last: from a second to an hour, so that a forgotten one is over the same day.
+    /// Duration of a drill: at most an hour, so that a forgotten one ends soon.
     package static let duration: ClosedRange<Duration> = .seconds(1) ... .seconds(3600)
-    /// How many drills may be on at once; each is asked about each request.
+    /// Maximum number of active drills; each is evaluated for each request.
     package static let count = 16
-    /// The longest that an answer is held back; clients give up long before.
+    /// Delay of an answer; clients time out long before the maximum.
     package static let latency: ClosedRange<Duration> = .zero ... .seconds(600)
-    /// What `retry-after` may say.
+    /// Value of `retry-after`.
     package static let retryAfter: ClosedRange<Duration> = .seconds(1) ... .seconds(86_400)
-    /// The number of streams that a drill may announce.
+    /// Number of streams that a drill may announce.
     package static let streams = 1...1000
-    /// How often the number of streams may change; connections look once a second.
+    /// Period of a change of the number of streams; connections check once a second.
     package static let period: ClosedRange<Duration> = .seconds(2) ... .seconds(3600)
-    /// How often a drill that is on is in the log.
+    /// Interval of the log line about active drills.
     static let reminder: Duration = .seconds(60)
 }
 
 extension Drill: CustomStringConvertible {
-    /// The drill in words, without any token: for logs, lists and health.
+    /// The drill in words for logs, lists and health; contains no token.
     package var description: String {
         var text: String
         switch kind {
-        case .refuse(let rejection, let retryAfter):
-            text = "refuse with \(rejection.httpStatus) \(rejection.reason)"
+        case .refuse(let refusalReason, let retryAfter):
+            text = "refuse with \(refusalReason.httpStatus) \(refusalReason.reason)"
             if let retryAfter { text += " and retry-after \(retryAfter.components.seconds)" }
         case .latency(let range):
             text = "answer after \(range.lowerBound.wholeMilliseconds)"
@@ -97,11 +96,11 @@ extension Drill: CustomStringConvertible {
             text += " ms"
         case .silence(let isAccepted):
             text = isAccepted ? "accept and never answer" : "lose and never answer"
-        case .goAway(let rejection):
-            text = "GOAWAY" + (rejection.map { " with \($0.reason)" } ?? "")
+        case .goAway(let refusalReason):
+            text = "GOAWAY" + (refusalReason.map { " with \($0.reason)" } ?? "")
         case .streams(let count, let period):
             text = "\(count) concurrent streams"
-            if let period { text += ", and the usual number, in turn each \(period.components.seconds) s" }
+            if let period { text += ", alternating with the usual limit every \(period.components.seconds) s" }
         case .drop:
             text = "drop the connection"
         case .shutdown:
@@ -116,7 +115,7 @@ extension Drill: CustomStringConvertible {
         return text
     }
 
-    /// At most three digits behind the point.
+    /// A percentage with at most three decimals.
     private static func percent(_ share: Double) -> String {
         let thousandths = Int((share * 100_000).rounded())
         let (whole, rest) = thousandths.quotientAndRemainder(dividingBy: 1000)

@@ -1,38 +1,37 @@
-package import HeraldDoor
+package import HeraldListener
 package import HeraldModel
 
 /// The feedback service's settings and limits.
 package struct FeedbackConfiguration: Sendable {
-    /// Where it listens.
-    package var door: DoorConfiguration
-    /// The environment of clients whose name for the service says nothing (`--environment`).
+    /// Address and limits of the listener.
+    package var listener: ListenerConfiguration
+    /// The environment of clients whose host name implies none (`--environment`).
     package var environment: PushEnvironment
-    /// The most dead registrations that one connection is told of, in all its topics; the rest comes with the next.
+    /// Maximum records for one connection, over all its topics; the next connection gets the rest.
     ///
-    /// 100,000: they are held in memory until the reader has them.
+    /// 100,000: they stay in memory until the reader confirms them.
     package var recordsPerConnection = 100_000
-    /// How many are written at once, before the next are made ready.
+    /// Records per write.
     ///
-    /// 500: their tokens are sealed on the event loop, some 4 µs each.
+    /// 500: the event loop seals their tokens, at some 4 µs each.
     package var recordsPerStep = 500
-    /// How long a client that shows a certificate and negotiates nothing may take to begin to speak HTTP/2, before the
-    /// list is sent to it.
+    /// How long to wait for an HTTP/2 preface of a client with a certificate and without ALPN, before sending the list.
     ///
-    /// 100 ms: "at once", and yet the time in which an HTTP/2 preface follows a handshake.
+    /// 100 ms: an HTTP/2 preface follows the handshake within that time.
     package var prefaceWait: Duration = .milliseconds(100)
-    /// The same for a client without a certificate, which can be nothing else.
+    /// How long to wait for the preface of a client without a certificate, which can only speak HTTP/2.
     package var preface: Duration = .seconds(5)
-    /// With a step that the reader does not take.
+    /// With one unread write.
     package var write: Duration = .seconds(30)
-    /// From the end of the list to the client's own end, by which it confirms that it has read it.
+    /// From the end of the list to the client's FIN, which confirms it.
     package var confirmation: Duration = .seconds(30)
 
     package init(host: String, port: Int, environment: PushEnvironment) {
-        door = DoorConfiguration(name: "feedback service", host: host, port: port)
-        door.portOption = "--feedback-port"
-        // Each may hold a list.
-        door.maximumConnections = 1000
-        door.readBytes = 16 * 1024
+        listener = ListenerConfiguration(name: "feedback service", host: host, port: port)
+        listener.portOption = "--feedback-port"
+        // Each may hold a list in memory.
+        listener.maximumConnections = 1000
+        listener.readBytes = 16 * 1024
         self.environment = environment
     }
 }

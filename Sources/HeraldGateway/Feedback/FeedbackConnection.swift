@@ -1,5 +1,5 @@
 import CoreMetrics
-import HeraldDoor
+import HeraldListener
 import HeraldMailbox
 import HeraldModel
 import HeraldTrust
@@ -9,33 +9,33 @@ import NIOCore
 
 /// One reader at the port of the feedback service: the channel handler behind TLS.
 ///
-/// 1. Makes way for HTTP/2 where the client begins to speak it.
-/// 2. Writes the list, step by step, each once the one before has gone out, and closes its side.
-/// 3. Waits for the reader's own end, which confirms that it has read all of it; only then is the list forgotten.
+/// 1. Hands the connection over to HTTP/2 if the client begins to speak it.
+/// 2. Writes the list in steps, each after the previous write is complete, and closes its output.
+/// 3. Waits for the reader's FIN, which confirms the whole list, and deletes it then.
 ///
-/// What goes wrong ends without the end of TLS, so that nobody takes a part, or nothing, for the whole.
+/// After an error it closes without close_notify, so that no reader takes a part of the list for the whole.
 final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, LoopConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private enum Phase {
-        /// Waits for what the client may have to say, and for the store.
+        /// Waits for an HTTP/2 preface and for the store.
         case opening(until: NIODeadline)
         case writing(until: NIODeadline)
-        /// Everything is out.
+        /// The whole list is written.
         case confirming(until: NIODeadline)
         case closed
     }
 
     private let service: BinaryService
     private let loop: ProviderLoop<FeedbackConnection>
-    private let errands: Errands
+    private let tasks: TaskQueue
     private let gate: FeedbackGate
     private let peer: HandshakePeer
     private let identity: ProviderCertificateIdentity?
     private let list: FeedbackList?
-    /// Whether it showed a certificate that is not good here.
-    private let isUnwelcome: Bool
+    /// Whether its certificate is not valid here.
+    private let isRefused: Bool
 
     private var phase: Phase
     private var context: ChannelHandlerContext?
@@ -47,48 +47,49 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
     private var tupleCount = 0
     private(set) var deadline: NIODeadline?
 
-    /// Begins with a peer whose handshake is over; `now` is by the event loop's clock.
+    /// Begins after the TLS handshake; `now` is the event loop's time.
     init(
         service: BinaryService,
         loop: ProviderLoop<FeedbackConnection>,
-        errands: Errands,
+        tasks: TaskQueue,
         gate: FeedbackGate,
         peer: HandshakePeer,
         now: NIODeadline
     ) {
         self.service = service
         self.loop = loop
-        self.errands = errands
+        self.tasks = tasks
         self.gate = gate
         self.peer = peer
         let configuration = service.feedback
         phase = .opening(until: now + TimeAmount(configuration.preface))
-        switch service.identify(peer, door: configuration.environment) {
-        case .stranger:
-            (identity, list, isUnwelcome) = (nil, nil, false)
+        switch service.identify(peer, listener: configuration.environment) {
+        case .anonymous:
+            (identity, list, isRefused) = (nil, nil, false)
         case .provider(let found, let environment):
             identity = found
             list = FeedbackList(
-                book: service.book,
+                source: service.feedbackSource,
                 apps: FeedbackList.apps(found, environment, service.admission),
                 limit: configuration.recordsPerConnection
             )
-            isUnwelcome = false
-            // The store is read, too; it has the time of a write.
+            isRefused = false
+            // Includes the time of the store.
             phase = .opening(until: now + TimeAmount(configuration.write))
-        case .unwelcome:
-            (identity, list, isUnwelcome) = (nil, nil, true)
+        case .refused:
+            (identity, list, isRefused) = (nil, nil, true)
         }
     }
 
-    // What the channel says.
+    // MARK: - Channel events
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         deadline = context.eventLoop.now + Self.tick
         number = loop.add(self).number
         service.metrics.feedbackConnections.increment()
-        guard !isUnwelcome else { return abort(context) }
+        guard !isRefused else { return abort(context) }
+        if identity != nil { peer.connection?.becameKnown() }
         if let list { load(list, context) }
     }
 
@@ -97,18 +98,18 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if case .confirming = phase, !gate.isBroken { forget() }
+        if case .confirming = phase, !gate.isBroken { deleteList() }
         leave()
         context.fireChannelInactive()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // The service takes no command: whatever else a client says is passed over.
+        // The service has no commands; it ignores everything else.
         guard case .opening = phase else { return }
         let bytes = unwrapInboundIn(data)
         guard bytes.getInteger(at: bytes.readerIndex, as: UInt8.self) == BinaryService.prefaceByte else { return }
         do {
-            try service.handOver(self, peer, context, bytes)
+            try service.handOver(from: self, peer, context, bytes)
         } catch {
             abort(context)
         }
@@ -120,15 +121,15 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
         abort(context)
     }
 
-    // What the post office says: nothing of a reader is in its hands.
+    // MARK: - Completions: a reader posts nothing.
 
-    func settled(_ number: UInt64, _ outcome: ReceiptOutcome) {}
+    func settled(_ number: UInt64, _ outcome: CompletionOutcome) {}
     func noteTouched() -> Bool { false }
     func flushTouched() {}
 
-    // What the gateway says.
+    // MARK: - Service
 
-    /// The service stops: a reader in the middle of the list gets it again.
+    /// A reader in the middle of the list gets it again on its next connection.
     func stop() {
         guard let context else { return }
         switch phase {
@@ -139,20 +140,20 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
         }
     }
 
-    /// The service has stopped.
+    /// Closes at once: the stop of the service has taken too long.
     func cutOff() {
         if let context { abort(context) }
     }
 
-    /// Looks again whether the connection's certificate is good.
+    /// Checks the certificate again.
     func reviewCertificate() {
-        guard let context, let identity, !service.admission.isStillGood(identity, at: service.clock.now()) else {
+        guard let context, let identity, !service.admission.isValid(identity, at: service.clock.now()) else {
             return
         }
         abort(context)
     }
 
-    // The list.
+    // MARK: - List
 
     private func load(_ list: FeedbackList, _ context: ChannelHandlerContext) {
         let eventLoop = context.eventLoop
@@ -162,7 +163,7 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
             self.begin()
         }
         let logger = service.logger
-        errands.add {
+        tasks.add {
             do {
                 let records = try await list.load()
                 eventLoop.execute { connection.value.loaded(records) }
@@ -189,7 +190,7 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
         phase = .writing(until: context.eventLoop.now + TimeAmount(service.feedback.write))
         let end = min(records.count, position + service.feedback.recordsPerStep)
         var buffer = context.channel.allocator.buffer(capacity: (end - position) * 38)
-        for record in records[position..<end] where !service.book.isBack(record) {
+        for record in records[position..<end] where !service.feedbackSource.isBack(record) {
             let contents = TokenContents(slot: record.slot, generation: record.generation)
             for token in service.admission.tokens(of: contents) {
                 buffer.writeFeedbackTuple(FeedbackTuple(time: record.time, token: token))
@@ -212,17 +213,17 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
         context.close(mode: .output, promise: nil)
     }
 
-    /// The reader has all of it.
-    private func forget() {
+    /// Deletes the list, which the reader has confirmed.
+    private func deleteList() {
         guard let records, !records.isEmpty else { return }
         service.metrics.feedbackTuples.increment(by: tupleCount)
-        let (book, logger) = (service.book, service.logger)
-        errands.add {
+        let (source, logger) = (service.feedbackSource, service.logger)
+        tasks.add {
             do {
-                try await book.clearFeedback(records)
+                try await source.clearFeedback(records)
             } catch {
                 logger.warning(
-                    "could not forget feedback that was read; it is reported again",
+                    "could not delete feedback that was read; it will be reported again",
                     metadata: ["error": "\(error)"]
                 )
             }
@@ -234,7 +235,7 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
         phase = .closed
         deadline = nil
         gate.holdsClose = false
-        TransportEnd.close(context)
+        context.closeTransport()
     }
 
     private func leave() {
@@ -259,7 +260,7 @@ extension FeedbackConnection {
         deadline = now + Self.tick
         switch phase {
         case .opening(let until) where until <= now && list == nil:
-            // Nobody to tell anything to; a client in good order.
+            // An anonymous client that said nothing: a normal end.
             phase = .closed
             context.close(promise: nil)
         case .opening(let until), .writing(let until), .confirming(let until):

@@ -1,21 +1,21 @@
 import NIOCore
 
-/// Stands between TLS and the socket of a feedback connection, and sees how the reader went.
+/// Detects, between TLS and the socket of a feedback connection, whether the reader has read everything.
 ///
-/// A reader that has read everything ends TCP with a FIN. One that has not is answered for by its system with a reset. TLS
-/// closes the socket as soon as both sides have said that they are done, which a reader may say without having read: so
-/// the gate holds the close until TCP's own end is there.
+/// A reader that has read everything ends TCP with a FIN; otherwise its system sends a reset. TLS closes the socket once
+/// both sides have sent close_notify, which a reader may send with unread data. So the gate delays the close until TCP
+/// ends.
 final class FeedbackGate: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// How long a close is held.
-    private static let patience = TimeAmount.seconds(2)
+    /// Maximum delay of a close.
+    private static let longestWait = TimeAmount.seconds(2)
 
-    /// Whether the connection was reset, or broke otherwise, as far as the socket can tell.
+    /// Whether the connection was reset or failed.
     private(set) var isBroken = false
-    /// Whether a close waits for TCP's end.
+    /// Whether to delay the next close until TCP ends.
     var holdsClose = false
     private var timeout: Scheduled<Void>?
 
@@ -27,8 +27,8 @@ final class FeedbackGate: ChannelDuplexHandler {
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard case .all = mode, holdsClose, !isBroken else { return context.close(mode: mode, promise: promise) }
         holdsClose = false
-        timeout = context.eventLoop.assumeIsolated().scheduleTask(in: Self.patience) {
-            // A reader that does not end TCP has not said that it read.
+        timeout = context.eventLoop.assumeIsolated().scheduleTask(in: Self.longestWait) {
+            // A reader that does not end TCP has confirmed nothing.
             self.isBroken = true
             context.close(promise: nil)
         }

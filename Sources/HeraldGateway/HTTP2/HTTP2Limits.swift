@@ -1,58 +1,58 @@
-/// The limits of one HTTP/2 session.
-///
-/// Each is there because a peer can otherwise make us hold or do something without end.
+/// The limits of one HTTP/2 session; each bounds memory or work that a peer can cause.
 package struct HTTP2Limits: Sendable {
-    /// Streams that may be open at one time, and what is advertised to a connection that has shown who it is.
+    /// Maximum open streams, advertised to authenticated connections.
     ///
-    /// 1,000, as APNs since 2021; some clients assume it before they have read our SETTINGS.
+    /// 1,000, as APNs since 2021; some clients assume it before they read the SETTINGS.
     package var concurrentStreams = 1000
-    /// Requests that a connection may have in hand: open streams, and work of streams that the client has reset (it
-    /// goes on until the store answers; CVE-2023-44487).
+    /// Maximum pending requests: open streams, and requests that the client has reset but the store still processes
+    /// (CVE-2023-44487).
     ///
     /// Twice the streams.
     package var requestsInHand = 2000
-    /// Bytes of all fields of one block, each counted with 32 more (RFC 9113 §6.5.2), whether they mean anything here
-    /// or not.
+    /// Maximum bytes of a header block, with 32 more per field (RFC 9113 §6.5.2), unknown fields included.
     ///
-    /// Past it the connection is closed at once: a block of references into the HPACK table costs the client one byte a
-    /// field.
+    /// Beyond it Herald closes the connection: a reference into the HPACK table costs the client one byte per field.
     package var headerBlockBytes = 16 * 1024
-    /// What SETTINGS_MAX_HEADER_LIST_SIZE says.
+    /// Value of SETTINGS_MAX_HEADER_LIST_SIZE.
     ///
     /// 8,000, as APNs; advice to the client, not enforced.
     package var advertisedHeaderListBytes = 8000
-    /// CONTINUATION frames in one block; a request fits one HEADERS frame twenty times over.
+    /// Maximum CONTINUATION frames per block; a request fits one HEADERS frame twenty times over.
     package var continuations = 4
-    /// SETTINGS and PING acknowledgements that wait for a client that does not read.
+    /// Maximum unsent SETTINGS and PING acknowledgements, for a client that does not read.
     package var unsentAcknowledgements = 100
-    /// Bytes of a body that are kept: the longest payload, and one to see that there are more.
+    /// Bytes of a body that are kept: the longest payload plus one, to detect a longer one.
     package var bodyBytes = 5121
-    /// Bytes of a body that are read at all.
+    /// Bytes of a body that are read, which is the stream's window.
     ///
-    /// What is between is read and dropped, so that the client gets its 413 on a stream in good order; at this many the
-    /// answer goes out and the stream is reset. It is the stream's window, which is never widened.
+    /// Herald drops bytes beyond ``bodyBytes``, so that the client gets its 413 on an intact stream. At this many it
+    /// answers and resets the stream.
     package var drainedBodyBytes = 65_535
     /// The connection's receive window, in bytes: 1,000 streams with the longest payload, three times over.
     package var connectionWindowBytes = 16 * 1024 * 1024
-    /// Frames that are not requests, at once: PING, SETTINGS, PRIORITY, WINDOW_UPDATE, unknown kinds, empty DATA, header
-    /// blocks that lead nowhere.
+    /// Burst of frames that are not requests: PING, SETTINGS, PRIORITY, WINDOW_UPDATE, unknown types, empty DATA, header
+    /// blocks without a request.
     package var controlFrames = 1000
-    /// Such frames each second after that; a client that pings each second uses one of them.
+    /// Control frames per second after that.
     package var controlFramesPerSecond = 100
-    /// Such frames that each request pays for (window updates, mostly).
+    /// Control frames that each request allows (mostly window updates).
     package var controlFramesPerRequest = 4
-    /// Stream resets that the client sends, at once, and each second after that (CVE-2023-44487).
+    /// Stream resets that the client sends: burst, and per second after that (CVE-2023-44487).
     package var resetsReceived = 1000
     package var resetsReceivedPerSecond = 100
-    /// Stream resets that the client makes us send, at once, and each second after that (CVE-2025-8671).
+    /// Stream resets that the client provokes: burst, and per second after that (CVE-2025-8671).
     package var resetsSent = 200
     package var resetsSentPerSecond = 20
-    /// From the head of a request to its end.
+    /// From the header of a request to its end.
     package var bodyTimeout: Duration = .seconds(10)
-    /// From the answer to its last byte being taken, and to the end of a request answered before its end.
+    /// From the answer until the client has read it and ended its request.
     package var replyTimeout: Duration = .seconds(30)
     /// From the first byte of a header block to its last.
     package var headerBlockTimeout: Duration = .seconds(10)
+    /// From the first byte that a client sends after the service's SETTINGS to its acknowledgement (RFC 9113 §6.5.3).
+    ///
+    /// 30 s: a client that writes a long burst before it reads.
+    package var settingsTimeout: Duration = .seconds(30)
 
     package init() {}
 }

@@ -1,176 +1,140 @@
 import CNghttp2
 import NIOCore
 
-/// Why a session can go on no longer.
+/// The server side of one HTTP/2 connection: bytes in, requests out; replies in, bytes out.
 ///
-/// The peer gets a GOAWAY where it still can.
-enum SessionEnd: Equatable {
-    /// The first bytes are not the preface of HTTP/2 (RFC 9113 §3.4).
-    case notHTTP2
-    /// A header block is larger than ``HTTP2Limits/headerBlockBytes``.
-    case headerBlockTooLarge
-    /// More frames that are not requests than ``HTTP2Limits/controlFrames`` allows.
-    case controlFlood
-    /// The peer resets more streams than ``HTTP2Limits/resetsReceived`` allows, or makes us reset more than
-    /// ``HTTP2Limits/resetsSent``.
-    case resetFlood
-    /// The peer sends what it may not, or the library has no memory; its own error code.
-    case failed(Int32)
-
-    /// The end as a metric's label has it.
-    var metricReason: String {
-        switch self {
-        case .notHTTP2, .failed: "protocol"
-        case .headerBlockTooLarge: "header_block"
-        case .controlFlood: "control_flood"
-        case .resetFlood: "reset_flood"
-        }
-    }
-}
-
-/// The server's end of one HTTP/2 connection: bytes in, requests out; answers in, bytes out.
+/// libnghttp2 implements the protocol; no other type sees it.
+/// 1. Collects each request in a ``PendingRequest`` and returns it when it is complete (``nextRequest()``).
+/// 2. Turns replies into frames when asked for bytes (``drain(into:upTo:)``).
+/// 3. Enforces the limits that the library lacks: ``FloodGuard``, ``HeaderBlock``, ``BodyReservation``, deadlines.
+///    ``ClosedStreams`` and ``FrameScanner`` find the errors that it ignores.
+/// 4. Announces the number of streams, and refuses more once the client knows it (``StreamLimit``).
 ///
-/// libnghttp2 does the protocol; nothing of it shows outside this type, so that it can be exchanged.
-/// 1. Collects each request in a ``RequestSlot`` and gives it out when it is complete (``nextRequest()``).
-/// 2. Turns answers into frames, when asked for bytes (``drain(into:upTo:)``), never on its own.
-/// 3. Holds the limits that the library does not: header bytes, control frames, resets that the peer provokes, bodies,
-///    time.
-/// 4. Says how many streams are welcome, and refuses more once the client knows.
+/// It stays on one event loop, has no clock (callers pass the time) and does no I/O.
 ///
-/// It stays on one event loop, knows no clock (the time is passed in) and does no I/O.
-///
-/// What its callbacks touch for every header field goes without the run-time's check for overlapping accesses, which was
-/// 3 % of accepting a request: nothing here runs inside a change of these properties but that change.
+/// The properties that callbacks touch for every header field skip the run-time check for overlapping accesses, which was
+/// 3 % of accepting a request. That is safe because no change of one of them calls back into the session.
 final class HTTP2Session {
-    let limits: HTTP2Limits
+    private let limits: HTTP2Limits
     private var library: OpaquePointer?
-    private let fields: UnsafeMutablePointer<nghttp2_nv>
+    private let responses = ResponseWriter()
     private let bodyTimeout: TimeAmount
     private let replyTimeout: TimeAmount
-    let headerBlockTimeout: TimeAmount
-    @exclusivity(unchecked) var table: RequestTable
-    @exclusivity(unchecked) var bodies: BodyAccount
-    @exclusivity(unchecked) private var complete: [Int] = []
-    @exclusivity(unchecked) private var completeRead = 0
-
-    // What the callbacks keep.
-    @exclusivity(unchecked) var now: NIODeadline
-    var end: SessionEnd?
-    @exclusivity(unchecked) var control: TokenBucket
-    var resets: TokenBucket
-    var resetsReceived: TokenBucket
-    @exclusivity(unchecked) var streams: StreamLimit
-    /// The slot whose header block is being read; nil between blocks and in blocks that are ignored.
-    @exclusivity(unchecked) var block: RequestSlot?
-    @exclusivity(unchecked) var blockBytes = 0
-    var blockDeadline: NIODeadline?
-    @exclusivity(unchecked) var blockCharge = 0
-    @exclusivity(unchecked) var unconsumedBytes = 0
-    var answersBeforeEnd = 0
-    /// Requests that a drill leaves without an answer.
-    var unansweredCount = 0
-    /// Whether the client's first SETTINGS have come, which end the preface (RFC 9113 §3.4).
-    var hasClientSettings = false
+    private let settingsTimeout: TimeAmount
+    @exclusivity(unchecked) private var table: RequestTable
+    @exclusivity(unchecked) private var bodies: BodyReservation
+    @exclusivity(unchecked) private var scanner = FrameScanner()
+    @exclusivity(unchecked) private var closed = ClosedStreams()
+    @exclusivity(unchecked) private var flood: FloodGuard
+    @exclusivity(unchecked) private var block: HeaderBlock
+    @exclusivity(unchecked) private var streams: StreamLimit
+    @exclusivity(unchecked) private var now: NIODeadline
+    @exclusivity(unchecked) private var unconsumedBytes = 0
+    /// Requests that were answered before the client ended them.
+    private var answersBeforeEnd = 0
+    /// Whether a GOAWAY is submitted, after which the library opens no streams and ignores their frames.
+    private var isGoingAway = false
+    /// Why the session is over; nil while it goes on.
+    private(set) var end: SessionEnd?
+    /// Whether the client's first SETTINGS arrived, which end the preface (RFC 9113 §3.4).
+    private(set) var hasClientSettings = false
 
     /// - Parameters:
-    ///   - limits: What a peer may do.
-    ///   - streams: How many streams to advertise at first.
-    ///   - bodies: Where unfinished bodies are counted, with those of all connections.
-    ///   - now: The present.
-    /// - Throws: ``GatewayError`` if there is no memory for it.
-    init(limits: HTTP2Limits, streams: Int, bodies: BodyLoad, now: NIODeadline) throws {
+    ///   - limits: The limits on the peer.
+    ///   - streams: The number of streams to advertise first.
+    ///   - bodies: The memory of unfinished bodies, shared by all connections.
+    ///   - now: The current time.
+    /// - Throws: ``GatewayError`` if there is no memory for the session.
+    init(limits: HTTP2Limits, streams: Int, bodies: BodyMemory, now: NIODeadline) throws {
         self.limits = limits
         self.now = now
         bodyTimeout = TimeAmount(limits.bodyTimeout)
         replyTimeout = TimeAmount(limits.replyTimeout)
-        headerBlockTimeout = TimeAmount(limits.headerBlockTimeout)
+        settingsTimeout = TimeAmount(limits.settingsTimeout)
         table = RequestTable(limit: limits.requestsInHand)
-        self.bodies = BodyAccount(load: bodies, free: limits.bodyBytes)
-        control = TokenBucket(capacity: limits.controlFrames, perSecond: limits.controlFramesPerSecond, now: now)
-        resets = TokenBucket(capacity: limits.resetsSent, perSecond: limits.resetsSentPerSecond, now: now)
-        resetsReceived = TokenBucket(
-            capacity: limits.resetsReceived,
-            perSecond: limits.resetsReceivedPerSecond,
-            now: now
-        )
+        self.bodies = BodyReservation(memory: bodies, free: limits.bodyBytes)
+        flood = FloodGuard(limits, now: now)
+        block = HeaderBlock(limits)
         self.streams = StreamLimit(ceiling: limits.concurrentStreams)
-        fields = .allocate(capacity: Self.fieldCapacity)
-        fields.initialize(repeating: nghttp2_nv(), count: Self.fieldCapacity)
-        library = try makeLibrarySession()
-        try announceFirst(streams)
+        library = try HTTP2Callbacks.makeSession(for: self, limits)
+        try sendFirstSettings(streams)
     }
 
     deinit {
         bodies.clear()
         nghttp2_session_del(library)
-        fields.deallocate()
     }
 
-    // Bytes in, requests out.
+    // MARK: - Requests
 
-    /// Takes what came from the peer.
-    ///
-    /// Requests that are complete wait for ``nextRequest()``.
+    /// Processes bytes of the peer; ``nextRequest()`` returns the requests that they complete.
     /// - Returns: Why the session is over; nil if it goes on.
     func receive(_ bytes: UnsafeRawBufferPointer, now: NIODeadline) -> SessionEnd? {
         self.now = now
         guard end == nil else { return end }
-        guard let base = bytes.baseAddress, !bytes.isEmpty else { return nil }
-        let result = nghttp2_session_mem_recv(library, base.assumingMemoryBound(to: UInt8.self), bytes.count)
-        if result < 0 { note(failure: Int32(truncatingIfNeeded: result)) }
-        if !bodies.settle() { dropBodies() }
+        if hasClientSettings { streams.received(at: now) }
+        var position = 0
+        var processed = 0
+        while end == nil, let frame = scanner.next(in: bytes, at: &position) {
+            process(bytes[processed..<frame.offset])
+            processed = frame.offset
+            if end == nil { frameBegan(frame) }
+        }
+        process(bytes[processed...])
+        // The library does not tell of the end of a malformed block.
+        if !scanner.isInHeaderBlock { block.end() }
+        if !bodies.update() { dropBodies() }
         return end
     }
 
-    /// The next request that is complete, in the order in which they were.
-    func nextRequest() -> RequestSlot? {
-        while completeRead < complete.count {
-            let slot = table.slots[complete[completeRead]]
-            completeRead += 1
-            if slot.phase == .complete { return slot }
-            table.giveBack(slot)
-        }
-        complete.removeAll(keepingCapacity: true)
-        completeRead = 0
-        return nil
+    /// The next complete request, in order of completion.
+    func nextRequest() -> PendingRequest? {
+        table.nextComplete()
     }
 
-    /// The request that a receipt is about, if anybody still has it in hand.
-    func request(_ number: UInt64) -> RequestSlot? {
+    /// The request with a number, if it is still pending.
+    func request(_ number: UInt64) -> PendingRequest? {
         table.request(number)
     }
 
-    /// The post office has the request; its stream may end before the receipt comes.
-    func keepInHand(_ slot: RequestSlot) {
-        slot.phase = .inHand
+    /// The post office has the request; its stream may end before the completion comes.
+    func keepPosted(_ request: PendingRequest) {
+        request.phase = .posted
     }
 
-    // Answers in, bytes out.
+    /// The number of requests that will still be answered.
+    var requestCount: Int { table.pendingCount }
 
-    /// Answers a request.
-    ///
-    /// If its stream is gone, only its slot is freed.
-    func reply(to slot: RequestSlot, _ reply: Reply) {
-        guard slot.isStreamOpen else { return table.giveBack(slot) }
-        slot.phase = .answered
-        slot.deadline = now + replyTimeout
-        if !slot.isEnded { answersBeforeEnd += 1 }
-        slot.body = []
-        slot.replyBody = reply.body
-        if submit(slot, reply) != 0 {
+    // MARK: - Replies
+
+    /// Answers a request, or releases it if its stream is gone.
+    func reply(to request: PendingRequest, _ reply: Reply) {
+        guard request.isStreamOpen else { return table.release(request) }
+        request.phase = .answered
+        request.deadline = now + replyTimeout
+        if !request.isEnded { answersBeforeEnd += 1 }
+        request.body = []
+        request.replyBody = reply.body
+        if responses.submit(reply, to: request, on: library) != 0 {
             // No memory: the client sees a reset instead of an answer.
-            nghttp2_submit_rst_stream(library, 0, slot.streamID, NGHTTP2_INTERNAL_ERROR.rawValue)
+            nghttp2_submit_rst_stream(library, 0, request.streamID, NGHTTP2_INTERNAL_ERROR.rawValue)
         }
     }
 
-    /// Gives back to the peer the window of what came since the last call; once in each burst.
+    /// Leaves a request without an answer: its stream stays open until the client or the connection ends it.
+    func leaveUnanswered(_ request: PendingRequest) {
+        guard request.isStreamOpen else { return table.release(request) }
+        table.leaveUnanswered(request)
+    }
+
+    /// Returns the flow-control window of the bytes received since the last call; once per read burst.
     func consume() {
         guard unconsumedBytes > 0 else { return }
         nghttp2_session_consume_connection(library, unconsumedBytes)
         unconsumedBytes = 0
     }
 
-    /// Appends frames that wait to be sent, until there are none or `limit` bytes lie in the buffer.
+    /// Appends pending frames until there are none or the buffer has `limit` bytes.
     /// - Returns: Whether there may be more.
     func drain(into buffer: inout ByteBuffer, upTo limit: Int) -> Bool {
         while buffer.readableBytes < limit {
@@ -187,14 +151,14 @@ final class HTTP2Session {
         return true
     }
 
-    /// Whether the protocol is over: a GOAWAY is out and nothing is left to read or send.
+    /// Whether the protocol is over: GOAWAY is sent, and nothing is left to read or send.
     var isOver: Bool {
         nghttp2_session_want_read(library) == 0 && nghttp2_session_want_write(library) == 0
     }
 
-    // What is said to the peer about the connection.
+    // MARK: - Connection
 
-    /// Says that more streams, or fewer, are welcome.
+    /// Announces another number of streams.
     func announce(streams count: Int) {
         guard count != streams.announced else { return }
         var entry = nghttp2_settings_entry(
@@ -205,165 +169,214 @@ final class HTTP2Session {
         streams.announce(count)
     }
 
-    /// Says that no further request will be answered, and why: APNs puts the reason as JSON into the GOAWAY frame.
+    /// Submits a GOAWAY; APNs puts the reason as JSON into its debug data.
     /// - Parameters:
     ///   - json: The debug data.
-    ///   - code: The error code; `NO_ERROR` for every end that is nobody's fault.
-    ///   - disowning: Whether the requests that came are declared untouched.
-    ///   - last: The last stream that is looked at, if requests behind it have come already.
-    func goAway(_ json: [UInt8], code: GoAwayCode = .noError, disowning: Bool = false, upTo last: Int32? = nil) {
+    ///   - disowning: Whether to declare all requests unprocessed.
+    ///   - last: The last stream that is processed; nil for the last one that arrived.
+    func goAway(_ json: [UInt8], disowning: Bool = false, upTo last: Int32? = nil) {
+        isGoingAway = true
         let last = last ?? (disowning ? 0 : nghttp2_session_get_last_proc_stream_id(library))
-        nghttp2_submit_goaway(library, 0, last, code.rawValue, json, json.count)
+        nghttp2_submit_goaway(library, 0, last, NGHTTP2_NO_ERROR.rawValue, json, json.count)
     }
 
-    /// Writes a last GOAWAY by hand, past the library, whose state may be anything after a failure.
-    ///
-    /// The peer is to send less (RFC 9113 §7, ENHANCE_YOUR_CALM).
+    /// Writes a last GOAWAY (RFC 9113 §7), without the library, whose state is unreliable after a
+    /// failure.
     func writeLastFrame(into buffer: inout ByteBuffer) {
         let last = nghttp2_session_get_last_proc_stream_id(library)
         buffer.writeInteger(UInt32(8) << 8 | UInt32(NGHTTP2_GOAWAY.rawValue))
         buffer.writeInteger(UInt8(0))
         buffer.writeInteger(UInt32(0))
         buffer.writeInteger(last)
-        buffer.writeInteger(GoAwayCode.enhanceYourCalm.rawValue)
+        let code = end == .settingsTimeout ? NGHTTP2_SETTINGS_TIMEOUT : NGHTTP2_ENHANCE_YOUR_CALM
+        buffer.writeInteger(code.rawValue)
     }
 
-    // What happens with time.
-
-    /// How many requests are in hand and will be answered.
-    var requestCount: Int { table.count - unansweredCount }
-
-    /// Resets the streams whose time is over.
-    /// - Returns: false if the header block that has begun should have ended by now.
+    /// Resets the streams whose deadline has passed, and ends the session of a client that ignores SETTINGS.
+    /// - Returns: false if a header block is overdue.
     func sweep(now: NIODeadline) -> Bool {
         self.now = now
-        for slot in table.slots {
-            guard let deadline = slot.deadline, deadline <= now else { continue }
-            slot.deadline = nil
-            guard slot.isStreamOpen else { continue }
-            nghttp2_submit_rst_stream(library, 0, slot.streamID, NGHTTP2_CANCEL.rawValue)
+        if streams.isOverdue(settingsTimeout, now: now) { end = end ?? .settingsTimeout }
+        for request in table.pool {
+            guard let deadline = request.deadline, deadline <= now else { continue }
+            request.deadline = nil
+            guard request.isStreamOpen else { continue }
+            nghttp2_submit_rst_stream(library, 0, request.streamID, NGHTTP2_CANCEL.rawValue)
         }
         table.shrink()
-        if !bodies.settle() { dropBodies() }
-        return blockDeadline.map { $0 > now } ?? true
+        if !bodies.update() { dropBodies() }
+        return block.deadline.map { $0 > now } ?? true
     }
 
-    // What the callbacks do.
+    // MARK: - Callbacks
 
-    /// A stream has begun.
-    /// - Returns: Its slot; nil if it is refused.
-    func open(streamID: Int32) -> RequestSlot? {
-        guard streams.admits(), let slot = table.take() else { return nil }
+    /// A header block begins.
+    func headerBlockBegan(_ frame: nghttp2_frame) {
+        guard UInt32(frame.headers.cat.rawValue) == NGHTTP2_HCAT_REQUEST.rawValue else {
+            // Trailers: counted, and ignored.
+            return block.begin(for: nil, now: now)
+        }
+        guard streams.admits(), let request = table.take() else {
+            // Counted and ignored, too. A failure of the callback would make the library send another reset.
+            nghttp2_submit_rst_stream(library, 0, frame.hd.stream_id, NGHTTP2_REFUSED_STREAM.rawValue)
+            return block.begin(for: nil, now: now)
+        }
         streams.open += 1
-        slot.open(streamID: streamID, deadline: now + bodyTimeout)
-        nghttp2_session_set_stream_user_data(library, streamID, UnsafeMutableRawPointer(bitPattern: slot.index + 1))
-        return slot
+        request.open(streamID: frame.hd.stream_id, deadline: now + bodyTimeout)
+        let mark = UnsafeMutableRawPointer(bitPattern: request.index + 1)
+        nghttp2_session_set_stream_user_data(library, frame.hd.stream_id, mark)
+        flood.beganRequest()
+        block.begin(for: request, now: now)
     }
 
-    /// The slot of a stream.
-    func slot(streamID: Int32) -> RequestSlot? {
-        guard let mark = nghttp2_session_get_stream_user_data(library, streamID) else { return nil }
-        let index = Int(bitPattern: mark) - 1
-        guard index < table.slots.count, table.slots[index].streamID == streamID else { return nil }
-        return table.slots[index]
+    /// A header field arrived; one that is too large ends the session.
+    func fieldReceived(
+        _ name: UnsafeBufferPointer<UInt8>,
+        _ value: UnsafeBufferPointer<UInt8>,
+        isMalformed: Bool
+    ) -> HeaderBlock.Outcome {
+        let outcome = block.add(name, value, isMalformed: isMalformed)
+        if outcome == .tooLarge { end = end ?? .headerBlockTooLarge }
+        return outcome
     }
 
-    /// The request is as complete as it gets.
-    func completed(_ slot: RequestSlot) {
-        guard slot.phase == .receiving else { return }
-        bodies.held -= slot.body.count
-        slot.phase = .complete
-        slot.deadline = nil
-        complete.append(slot.index)
+    func dataReceived(_ bytes: UnsafeBufferPointer<UInt8>, streamID: Int32) {
+        unconsumedBytes += bytes.count
+        guard let request = request(streamID: streamID), request.phase == .receiving else { return }
+        request.bodyByteCount += bytes.count
+        let kept = request.isBodyDropped ? 0 : min(limits.bodyBytes - request.body.count, bytes.count)
+        if kept > 0 {
+            request.body.append(contentsOf: bytes.prefix(kept))
+            bodies.held += kept
+        }
+        if request.bodyByteCount >= limits.drainedBodyBytes { completed(request) }
     }
 
-    /// The stream is gone.
-    func closed(_ slot: RequestSlot) {
-        streams.open -= 1
-        slot.isStreamOpen = false
-        if slot.phase == .answered, !slot.isEnded { answersBeforeEnd -= 1 }
-        switch slot.phase {
-        case .receiving:
-            bodies.held -= slot.body.count
-            table.giveBack(slot)
-        case .answered: table.giveBack(slot)
-        case .complete: slot.phase = .abandoned
-        case .unanswered:
-            unansweredCount -= 1
-            table.giveBack(slot)
-        case .free, .abandoned, .inHand: break
+    func frameReceived(_ frame: nghttp2_frame_hd) {
+        let flags = UInt32(frame.flags)
+        switch UInt32(frame.type) {
+        case NGHTTP2_HEADERS.rawValue:
+            block.end()
+            if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { ended(frame.stream_id) }
+        case NGHTTP2_DATA.rawValue:
+            if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { ended(frame.stream_id) }
+        case NGHTTP2_SETTINGS.rawValue:
+            if flags & NGHTTP2_FLAG_ACK.rawValue != 0 { streams.acknowledged() } else { hasClientSettings = true }
+        default:
+            break
         }
     }
 
-    /// There is no room for all that has come of requests that have not ended: they are refused once they end.
+    /// A frame was sent.
+    /// - Returns: false to end the session.
+    func frameSent(_ frame: nghttp2_frame_hd) -> Bool {
+        let type = UInt32(frame.type)
+        if type == NGHTTP2_RST_STREAM.rawValue {
+            closed.sentReset(frame.stream_id)
+            guard flood.sentReset(now: now) else {
+                end = end ?? .resetFlood
+                return false
+            }
+        } else if answersBeforeEnd > 0, type == NGHTTP2_DATA.rawValue || type == NGHTTP2_HEADERS.rawValue,
+            UInt32(frame.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0,
+            let request = request(streamID: frame.stream_id), !request.isEnded
+        {
+            // The answer is complete and the request is not: the client need not send the rest (RFC 9113 §8.1).
+            nghttp2_submit_rst_stream(library, 0, frame.stream_id, NGHTTP2_NO_ERROR.rawValue)
+        }
+        return true
+    }
+
+    func streamClosed(_ streamID: Int32) {
+        guard let request = request(streamID: streamID) else { return }
+        streams.open -= 1
+        request.isStreamOpen = false
+        if request.phase == .answered, !request.isEnded { answersBeforeEnd -= 1 }
+        switch request.phase {
+        case .receiving:
+            bodies.held -= request.body.count
+            table.release(request)
+        case .answered, .unanswered: table.release(request)
+        case .complete: request.phase = .abandoned
+        case .free, .abandoned, .posted: break
+        }
+    }
+
+    /// The request of a stream.
+    func request(streamID: Int32) -> PendingRequest? {
+        guard let mark = nghttp2_session_get_stream_user_data(library, streamID) else { return nil }
+        let index = Int(bitPattern: mark) - 1
+        guard index < table.pool.count, table.pool[index].streamID == streamID else { return nil }
+        return table.pool[index]
+    }
+
+    // MARK: - Private
+
+    private func process(_ bytes: Slice<UnsafeRawBufferPointer>) {
+        let bytes = UnsafeRawBufferPointer(rebasing: bytes)
+        guard end == nil, let base = bytes.baseAddress, !bytes.isEmpty else { return }
+        let result = nghttp2_session_mem_recv(library, base.assumingMemoryBound(to: UInt8.self), bytes.count)
+        if result < 0 { note(failure: Int32(truncatingIfNeeded: result)) }
+    }
+
+    /// The header of a frame arrived; the library has processed everything before it.
+    private func frameBegan(_ frame: FrameScanner.Frame) {
+        end = flood.received(frame.header, now: now)
+        guard end == nil, let error = error(of: frame) else { return }
+        nghttp2_session_terminate_session(library, error.rawValue)
+    }
+
+    /// The connection error of a frame that the library ignores; nil if there is none.
+    private func error(of frame: FrameScanner.Frame) -> nghttp2_error_code? {
+        let streamID = frame.header.stream_id
+        if frame.isTooShort { return NGHTTP2_FRAME_SIZE_ERROR }
+        switch UInt32(frame.header.type) {
+        case NGHTTP2_PRIORITY.rawValue:
+            // Ignored, because Herald announces SETTINGS_NO_RFC7540_PRIORITIES.
+            return streamID == 0 || streamID == frame.parent ? NGHTTP2_PROTOCOL_ERROR : nil
+        case NGHTTP2_HEADERS.rawValue:
+            if closed.opens(streamID) { return nil }
+            fallthrough
+        case NGHTTP2_DATA.rawValue:
+            // The library forgets closed streams, which would cost hundreds of bytes each.
+            guard nghttp2_session_find_stream(library, streamID) == nil, !isGoingAway else { return nil }
+            return closed.error(on: streamID)
+        default:
+            return nil
+        }
+    }
+
+    /// The client has ended a request.
+    private func ended(_ streamID: Int32) {
+        guard let request = request(streamID: streamID) else { return }
+        if request.phase == .answered, !request.isEnded { answersBeforeEnd -= 1 }
+        request.isEnded = true
+        completed(request)
+    }
+
+    /// Nothing more of a request will be read.
+    private func completed(_ request: PendingRequest) {
+        guard request.phase == .receiving else { return }
+        bodies.held -= request.body.count
+        request.deadline = nil
+        table.completed(request)
+    }
+
+    /// Drops all unfinished bodies for lack of memory; their requests are refused once they end.
     private func dropBodies() {
-        for slot in table.slots where slot.phase == .receiving && !slot.body.isEmpty {
-            slot.body = []
-            slot.isBodyDropped = true
+        for request in table.pool where request.phase == .receiving && !request.body.isEmpty {
+            request.body = []
+            request.isBodyDropped = true
         }
         bodies.clear()
     }
-
-    // How the library is spoken to.
-
-    private static let fieldCapacity = 7
 
     private func note(failure code: Int32) {
         guard end == nil else { return }
         end = code == NGHTTP2_ERR_BAD_CLIENT_MAGIC.rawValue ? .notHTTP2 : .failed(code)
     }
 
-    private func submit(_ slot: RequestSlot, _ reply: Reply) -> Int32 {
-        var count = 0
-        func add(_ name: StaticString, _ value: UnsafeRawBufferPointer, _ flags: nghttp2_nv_flag) {
-            // The library copies what is not constant and changes nothing: its struct is only not const.
-            fields[count] = nghttp2_nv(
-                name: UnsafeMutablePointer(mutating: name.utf8Start),
-                value: UnsafeMutablePointer(mutating: value.baseAddress?.assumingMemoryBound(to: UInt8.self)),
-                namelen: name.utf8CodeUnitCount,
-                valuelen: value.count,
-                flags: UInt8(truncatingIfNeeded: NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue | flags.rawValue)
-            )
-            count += 1
-        }
-        func add(_ name: StaticString, _ value: StaticString) {
-            add(
-                name,
-                UnsafeRawBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount),
-                NGHTTP2_NV_FLAG_NO_COPY_VALUE
-            )
-        }
-        /// Adds an identifier, calls `then` while its bytes are in place, and returns what that returns.
-        func adding(_ name: StaticString, _ id: IdentifierText?, then: () -> Int32) -> Int32 {
-            guard let id else { return then() }
-            return id.withBytes { bytes in
-                // No two answers have the same one: kept out of the peer's table (RFC 7541 §6.2.2).
-                add(name, bytes, NGHTTP2_NV_FLAG_NO_INDEX)
-                return then()
-            }
-        }
-        add(":status", reply.status.digits)
-        return adding(slot.isAboutChannels ? "apns-request-id" : "apns-id", slot.replyID) {
-            adding("apns-unique-id", slot.replyUniqueID) {
-                if !reply.body.isEmpty { add("content-type", "application/json") }
-                return reply.withWords { seconds, words, channel in
-                    if !seconds.isEmpty { add("retry-after", seconds, NGHTTP2_NV_FLAG_NONE) }
-                    if !words.isEmpty { add("herald-explanation", words, NGHTTP2_NV_FLAG_NONE) }
-                    if !channel.isEmpty { add("apns-channel-id", channel, NGHTTP2_NV_FLAG_NO_INDEX) }
-                    guard !reply.body.isEmpty else {
-                        return nghttp2_submit_response(library, slot.streamID, fields, count, nil)
-                    }
-                    var body = nghttp2_data_provider(
-                        source: nghttp2_data_source(ptr: UnsafeMutableRawPointer(bitPattern: slot.index + 1)),
-                        read_callback: Self.readReplyBody
-                    )
-                    return nghttp2_submit_response(library, slot.streamID, fields, count, &body)
-                }
-            }
-        }
-    }
-
-    private func announceFirst(_ count: Int) throws {
+    private func sendFirstSettings(_ count: Int) throws {
         func entry(_ id: nghttp2_settings_id, _ value: Int) -> nghttp2_settings_entry {
             nghttp2_settings_entry(settings_id: Int32(id.rawValue), value: UInt32(truncatingIfNeeded: value))
         }
@@ -381,10 +394,4 @@ final class HTTP2Session {
         else { throw GatewayError.noMemory }
         streams.announce(count)
     }
-}
-
-/// How a GOAWAY blames the end (RFC 9113 §7).
-enum GoAwayCode: UInt32 {
-    case noError = 0
-    case enhanceYourCalm = 0xB
 }

@@ -1,44 +1,78 @@
-/// The requests that a connection has in hand; as many slots as it has ever needed at once, up to a limit.
+import NIOCore
+
+/// The pending requests of one connection: a pool that grows to a limit, and the queue of complete ones.
 struct RequestTable {
-    private(set) var slots: [RequestSlot] = []
+    private(set) var pool: [PendingRequest] = []
     private var free: [Int] = []
     private let limit: Int
+    /// Complete requests, oldest first; those before ``completeRead`` are taken.
+    private var complete: [Int] = []
+    private var completeRead = 0
+    /// Requests that a drill leaves unanswered.
+    private var unansweredCount = 0
 
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// How many requests are in hand.
-    var count: Int { slots.count - free.count }
+    /// The number of requests that will still be answered.
+    var pendingCount: Int { pool.count - free.count - unansweredCount }
 
-    /// A slot for a new request; nil if the connection has too many in hand.
-    mutating func take() -> RequestSlot? {
-        if let index = free.popLast() { return slots[index] }
-        guard slots.count < limit else { return nil }
-        let slot = RequestSlot(index: slots.count)
-        slots.append(slot)
-        return slot
+    /// A free entry for a new request; nil if the connection has too many.
+    mutating func take() -> PendingRequest? {
+        if let index = free.popLast() { return pool[index] }
+        guard pool.count < limit else { return nil }
+        let request = PendingRequest(index: pool.count)
+        pool.append(request)
+        return request
     }
 
-    /// Takes a slot back.
-    mutating func giveBack(_ slot: RequestSlot) {
-        guard slot.phase != .free else { return }
-        slot.close()
-        free.append(slot.index)
+    /// Releases the entry of a request.
+    mutating func release(_ request: PendingRequest) {
+        guard request.phase != .free else { return }
+        if request.phase == .unanswered { unansweredCount -= 1 }
+        request.close()
+        free.append(request.index)
     }
 
-    /// The request of that number, if it is still in hand.
-    func request(_ number: UInt64) -> RequestSlot? {
+    /// Queues a request that is complete.
+    mutating func completed(_ request: PendingRequest) {
+        request.phase = .complete
+        complete.append(request.index)
+    }
+
+    /// The oldest complete request that was not taken yet.
+    mutating func nextComplete() -> PendingRequest? {
+        while completeRead < complete.count {
+            let request = pool[complete[completeRead]]
+            completeRead += 1
+            if request.phase == .complete { return request }
+            release(request)
+        }
+        complete.removeAll(keepingCapacity: true)
+        completeRead = 0
+        return nil
+    }
+
+    /// Leaves a request without an answer until its stream ends.
+    mutating func leaveUnanswered(_ request: PendingRequest) {
+        request.phase = .unanswered
+        request.deadline = nil
+        unansweredCount += 1
+    }
+
+    /// The request with a number, if it is still pending.
+    func request(_ number: UInt64) -> PendingRequest? {
         let index = Int(UInt32(truncatingIfNeeded: number))
-        guard index < slots.count else { return nil }
-        let slot = slots[index]
-        return slot.phase != .free && slot.number == number ? slot : nil
+        guard index < pool.count else { return nil }
+        let request = pool[index]
+        return request.phase != .free && request.number == number ? request : nil
     }
 
-    /// Forgets unused slots, whose memory a burst has left behind.
+    /// Frees the memory of the pool when no request is pending.
     mutating func shrink() {
-        guard count == 0 else { return }
-        slots = []
+        guard pool.count == free.count else { return }
+        pool = []
         free = []
     }
 }

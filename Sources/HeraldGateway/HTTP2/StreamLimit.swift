@@ -1,23 +1,24 @@
 import NIOCore
 
-/// How many streams a client may have open: what it was told, and what it has confirmed that it knows.
+/// The number of streams that a client may open: announced, and enforced once the client has acknowledged it.
 ///
-/// libnghttp2 holds a limit against the client from the moment that it is submitted. A client that opens streams before
-/// it has read our SETTINGS has done nothing wrong (RFC 9113 §6.5.3), and some cannot cope with a refused stream. So the
-/// library is given a limit that is never reached, the frame on the wire is given the real one, and the real one holds
-/// once the client has acknowledged it.
+/// libnghttp2 enforces a limit as soon as it is submitted. But a client may open streams before it reads our SETTINGS
+/// (RFC 9113 §6.5.3), and some clients cannot handle a refused stream. So the library gets a limit that is never reached,
+/// the frame on the wire gets the real one, and this type enforces it.
 struct StreamLimit {
-    /// What the service bears, told or not.
+    /// The maximum, whatever is announced.
     let ceiling: Int
-    /// Streams that are open.
+    /// Open streams.
     var open = 0
-    /// What the client was told last.
+    /// The last announced number.
     private(set) var announced: Int
-    /// What it holds itself to: the largest of what it has acknowledged and what it may have read since.
+    /// The enforced number: the largest of the acknowledged and all later announced ones.
     private var effective: Int
-    /// Told and not acknowledged, oldest first; those not yet on the wire are the last `unsent`.
-    private var told: [Int] = []
+    /// Announced and not acknowledged, oldest first; the last `unsent` are not on the wire yet.
+    private var pending: [Int] = []
     private var unsent = 0
+    /// When the client sent something after SETTINGS that it has not acknowledged; nil if it has.
+    private var ignoredSince: NIODeadline?
 
     init(ceiling: Int) {
         self.ceiling = ceiling
@@ -25,7 +26,7 @@ struct StreamLimit {
         effective = ceiling
     }
 
-    /// What the library is told.
+    /// The limit for the library, which is never reached.
     var sessionCeiling: UInt32 { UInt32(clamping: ceiling) * 2 + 1 }
 
     /// Whether another stream may open.
@@ -33,31 +34,42 @@ struct StreamLimit {
         open < effective
     }
 
-    /// A SETTINGS frame with a new limit was given to the library.
+    /// A SETTINGS frame with a new number was submitted to the library.
     mutating func announce(_ count: Int) {
         announced = min(count, ceiling)
-        told.append(announced)
+        pending.append(announced)
         unsent += 1
         effective = max(effective, announced)
     }
 
-    /// The client has acknowledged the oldest SETTINGS frame that it had not.
+    /// The client sent something after its own SETTINGS.
     ///
-    /// An acknowledgement of what was never sent means nothing.
-    mutating func acknowledged() {
-        guard told.count > unsent else { return }
-        effective = told.removeFirst()
-        for later in told { effective = max(effective, later) }
+    /// A client that sends nothing need not read either, so its time begins with what it sends.
+    mutating func received(at now: NIODeadline) {
+        if ignoredSince == nil, pending.count > unsent { ignoredSince = now }
     }
 
-    /// Writes the real limit over the library's, if the frame is one of SETTINGS.
+    /// Whether a client that sends has left SETTINGS unacknowledged for a time.
+    func isOverdue(_ timeout: TimeAmount, now: NIODeadline) -> Bool {
+        ignoredSince.map { $0 + timeout <= now } ?? false
+    }
+
+    /// The client has acknowledged the oldest pending SETTINGS frame; other acknowledgements are ignored.
+    mutating func acknowledged() {
+        guard pending.count > unsent else { return }
+        effective = pending.removeFirst()
+        ignoredSince = nil
+        for later in pending { effective = max(effective, later) }
+    }
+
+    /// Replaces the library's limit by the real one in a SETTINGS frame.
     ///
-    /// A frame is nine bytes of header, the type in the fourth and the flags in the fifth, then six bytes for each
-    /// setting: two of identifier and four of value (RFC 9113 §4.1, §6.5.1).
+    /// A frame has nine bytes of header, with type at 3 and flags at 4, then six bytes per setting: two of identifier and
+    /// four of value (RFC 9113 §4.1, §6.5.1).
     mutating func advertise(in buffer: inout ByteBuffer, frameAt start: Int) {
         let isSettings = buffer.getInteger(at: start + 3, as: UInt8.self) == 4
         guard isSettings, buffer.getInteger(at: start + 4, as: UInt8.self) == 0, unsent > 0 else { return }
-        let value = told[told.count - unsent]
+        let value = pending[pending.count - unsent]
         unsent -= 1
         var entry = start + 9
         while entry + 6 <= buffer.writerIndex {

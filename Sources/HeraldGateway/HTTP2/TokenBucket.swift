@@ -1,13 +1,13 @@
 import NIOCore
 
-/// What a peer may make us do that is not a request: so much at once, and so much a second.
+/// Token bucket: a rate limit with a burst, for work that a peer causes beside its requests.
 ///
-/// A value without a clock: whoever takes says when. Honest traffic stays far below, since what belongs to a request is
-/// paid for by the request (``earn(_:)``).
+/// Apart from `RateLimit`, because tokens are taken and earned in numbers, and a refusal empties the bucket. Normal
+/// traffic stays far below the limit, because each request earns tokens (``earn(_:)``).
 struct TokenBucket {
-    /// The most tokens that it holds, and what it holds at first.
+    /// Maximum and initial number of tokens.
     let capacity: Double
-    /// Tokens that come back each second.
+    /// Tokens per second.
     let perSecond: Double
     private var level: Double
     private var filled: NIODeadline
@@ -20,7 +20,7 @@ struct TokenBucket {
     }
 
     /// Takes tokens.
-    /// - Returns: false if there are not that many; the bucket is empty then.
+    /// - Returns: false if there are too few; the bucket is empty then.
     mutating func take(_ tokens: Int, now: NIODeadline) -> Bool {
         if now > filled {
             level = min(capacity, level + Double((now - filled).nanoseconds) * perSecond / 1_000_000_000)

@@ -1,16 +1,16 @@
 package import HeraldModel
 import Synchronization
 
-/// Who brings broadcasts to the devices that are connected: the courier.
+/// Sends broadcasts to connected devices: the courier.
 package protocol BroadcastOutlet: AnyObject, Sendable {
-    /// Brings a broadcast to all who are subscribed; broadcasts reach a device in the order of the calls.
+    /// Sends a broadcast to all subscribers; broadcasts reach a device in the order of the calls.
     ///
-    /// Called from any thread, under a lock: it notes the order for each event loop and returns at once. Every event loop
-    /// says that it is done, by ``BroadcastOrder/finish(handed:)``.
+    /// Called from any thread, under a lock: an implementation hands it to each event loop and returns at once. Each event
+    /// loop calls ``BroadcastOrder/finish(handed:)``.
     func send(_ order: BroadcastOrder)
 }
 
-/// One broadcast on its way to those who are subscribed.
+/// One broadcast on its way to its subscribers on all event loops.
 package final class BroadcastOrder: Sendable {
     package let broadcast: Broadcast
     package let feed: ChannelFeed
@@ -22,19 +22,19 @@ package final class BroadcastOrder: Sendable {
     private let state = Mutex(State())
     private let finished: @Sendable (Int) -> Void
 
-    /// `finished` is called once, from any thread, with the number of devices that it was handed to.
+    /// `finished` is called once, from any thread, with the number of devices that were sent the broadcast.
     package init(_ broadcast: Broadcast, _ feed: ChannelFeed, finished: @escaping @Sendable (Int) -> Void) {
         self.broadcast = broadcast
         self.feed = feed
         self.finished = finished
     }
 
-    /// How many times ``finish(handed:)`` will be called; before the first of them.
+    /// Sets the number of calls to ``finish(handed:)``, before the first of them.
     package func expect(shares: Int) {
         state.withLock { $0.shares = shares }
     }
 
-    /// One of those who carry it out is done.
+    /// Counts an event loop that is done.
     package func finish(handed: Int) {
         let total = state.withLock { state -> Int? in
             state.shares -= 1

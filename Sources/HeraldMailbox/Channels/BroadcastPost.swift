@@ -1,13 +1,13 @@
 package import HeraldModel
 
-/// A broadcast as a door has checked it.
+/// A broadcast that a listener has checked.
 package struct BroadcastPost: Sendable {
     package let channel: ChannelID
     package let app: App
     package let id: NotificationID
     package let uniqueID: NotificationID
     package let received: WallTime
-    /// Until when it may be stored; nil for one attempt and no storage.
+    /// The end of its storage; nil for one attempt and no storage.
     package let storedUntil: WallTime?
     package let priority: Priority
     package let payload: [UInt8]

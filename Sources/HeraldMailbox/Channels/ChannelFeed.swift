@@ -2,7 +2,7 @@ import CoreMetrics
 package import HeraldModel
 import Synchronization
 
-/// One channel as its subscribers know it: shared by all of them, on every event loop.
+/// The topic and the counters of a channel, shared by its subscribers on every event loop.
 package final class ChannelFeed: Sendable {
     package let id: ChannelID
     /// `channels/<bundle id>/<channel id>` in bytes.
@@ -18,20 +18,20 @@ package final class ChannelFeed: Sendable {
         topic = Array("channels/\(bundle.name)/\(id.topicLevel)".utf8)
     }
 
-    /// How many connected devices are subscribed.
+    /// The number of connected subscribers.
     package var subscribers: Int { subscriberCount.load(ordering: .relaxed) }
-    /// How many broadcasts were accepted since the start.
+    /// The number of broadcasts accepted since the start.
     package var published: Int { publishedCount.load(ordering: .relaxed) }
-    /// How many copies devices have acknowledged, or taken at QoS 0, since the start.
+    /// The number of copies that devices acknowledged, or got at QoS 0, since the start.
     package var delivered: Int { deliveredCount.load(ordering: .relaxed) }
 
-    /// A connected device subscribed, or is gone.
+    /// Counts a connected device that subscribed (1) or is gone (-1).
     package func countSubscriber(_ change: Int) {
         subscriberCount.wrappingAdd(change, ordering: .relaxed)
         metrics.subscriptions.increment(by: Double(change))
     }
 
-    /// How one copy ended.
+    /// Counts the end of one copy.
     package func count(_ result: BroadcastResult) {
         if result == .acknowledged || result == .written { deliveredCount.wrappingAdd(1, ordering: .relaxed) }
         metrics.count(result)
@@ -43,23 +43,23 @@ package final class ChannelFeed: Sendable {
     }
 }
 
-/// How one copy of a broadcast ended.
+/// The result of one copy of a broadcast.
 package enum BroadcastResult: Hashable, Sendable {
     /// The device acknowledged it.
     case acknowledged
     /// The device acknowledged it with a refusal.
     case refused
-    /// Written to a connection that acknowledges nothing.
+    /// Written at QoS 0.
     case written
-    /// A newer one of its channel took its place before the device could take it.
+    /// A newer broadcast of the channel replaced it before the device could take it.
     case replaced
     /// Larger than the device accepts.
     case tooLarge
-    /// Its time was over before the device could take it.
+    /// It expired before the device could take it.
     case expired
 }
 
-/// The counters of broadcasts.
+/// The metrics of broadcasts.
 struct BroadcastMetrics: Sendable {
     let published = Counter(label: MetricName.broadcastsPublished)
     let channels = Gauge(label: MetricName.channels)

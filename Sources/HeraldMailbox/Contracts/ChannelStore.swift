@@ -1,30 +1,29 @@
 package import HeraldModel
 
-/// Where broadcast channels are kept, each with the newest message that it stores.
+/// Stores broadcast channels, each with its newest message.
 ///
-/// Every change is durable when the call returns. The channels of a service are few beside its devices: all of them, and
-/// what they store, are in memory too (``ChannelOffice``).
+/// Every change is durable when the call returns. ``ChannelService`` has all of it in memory too.
 package protocol ChannelStore: Sendable {
-    /// All channels in the order in which they were made, and what they store, expired or not.
+    /// Loads all channels in order of creation, with their messages, expired or not.
     /// - Throws: If the store cannot be read.
     func loadChannels() async throws -> [StoredChannel]
 
-    /// Keeps a new channel.
+    /// Stores a new channel.
     func createChannel(_ channel: BroadcastChannel) async throws
 
-    /// Forgets a channel and what it stores, which gets a line in the journal. Nothing happens if there is none.
+    /// Deletes a channel, and its message with a line in the journal. Nothing happens if there is none.
     func deleteChannel(_ id: ChannelID, at moment: WallTime) async throws
 
-    /// Keeps a message as its channel's newest, unless the channel has one with a greater number already, or is gone.
+    /// Stores a message as its channel's newest, unless the channel has a newer one already, or is gone.
     ///
-    /// The journal's lines `stored` and, for what it replaced, `replaced`, become durable with it.
+    /// The journal lines `stored` and, for the message before, `replaced` become durable with it.
     func keepBroadcast(_ broadcast: Broadcast, at moment: WallTime) async throws
 
-    /// Forgets stored messages whose time was over at `moment`, each with a line in the journal.
+    /// Deletes messages that have expired, each with a line in the journal.
     func removeExpiredBroadcasts(at moment: WallTime) async throws
 }
 
-/// A channel as the store keeps it.
+/// A channel with its stored message.
 package struct StoredChannel: Hashable, Sendable {
     package let channel: BroadcastChannel
     package let newest: Broadcast?
@@ -35,12 +34,16 @@ package struct StoredChannel: Hashable, Sendable {
     }
 }
 
-/// Who gives apps their numbers: the registry.
+/// Numbers apps: the registry.
 package protocol AppNumbers: Sendable {
     func app(_ number: AppNumber) -> App?
-    /// The number of an app; makes one for an app never seen before.
-    /// - Throws: If the store fails.
-    func makeNumber(of app: App) async throws -> AppNumber
+    /// Calls `body` with the number of an app, a new one for a new app; the app is not forgotten meanwhile.
+    /// - Throws: ``RegistrationRefusal`` of a new app, or if the store or `body` fails.
+    func withNumber<Value: Sendable>(
+        of app: App,
+        for origin: AppOrigin?,
+        _ body: (AppNumber) async throws -> Value
+    ) async throws -> Value
 }
 
 extension Registry: AppNumbers {}

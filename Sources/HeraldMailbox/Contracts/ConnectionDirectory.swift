@@ -1,27 +1,26 @@
 package import HeraldModel
 import Synchronization
 
-/// Which node of a cluster holds a device's connection.
+/// The node of a cluster that holds a device's connection.
 ///
-/// On one node there is nothing to look up, and ``SingleNodeDirectory`` hands out fences only. A cluster's directory
-/// writes the claim where all nodes see it, with the fence as the number that decides between two claims, and rings the
-/// node that holds a device when something was stored for it. Order for no lost wake-up: who stores, stores first and
-/// rings after; who connects, claims first and reads the mailbox after.
+/// ``SingleNodeDirectory`` only issues fences. A cluster's directory writes each claim where all nodes see it; of two claims
+/// the greater fence wins. It notifies the node of a device when another node has stored something. No wake-up is lost: a
+/// node stores before it notifies, and claims before it reads the mailbox.
 package protocol ConnectionDirectory: Sendable {
-    /// This node holds the device's connection from now on.
+    /// Claims a device's connection for this node.
     ///
-    /// `done` is called once, from any thread, also before this returns: with a number greater than that of every earlier
-    /// claim for the device, or with an error if the claim cannot be written; the device is then refused, and tries again.
+    /// `done` is called once, from any thread, possibly before this returns: with a fence greater than every earlier one of
+    /// the device, or with an error if the claim could not be written. The device is refused then, and tries again.
     func claim(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void)
 
-    /// The connection with this fence is gone; nothing happens if a newer one was claimed.
+    /// Releases the claim with this fence; nothing happens if there is a newer one.
     func release(_ device: DeviceNumber, fence: UInt64)
 
-    /// Something was stored for a device that this node does not hold. Returns at once; may be lost: it saves time only.
-    func ring(_ slot: Slot, sequence: UInt64)
+    /// Notifies the node of a device that something was stored. Returns at once; a lost message only costs time.
+    func notifyHolder(of slot: Slot, sequence: UInt64)
 }
 
-/// The directory of a service that is one process: every device is here or nowhere.
+/// The directory of a service of one process: every device is connected here or nowhere.
 package final class SingleNodeDirectory: ConnectionDirectory {
     private let lastFence = Atomic<UInt64>(0)
 
@@ -32,10 +31,10 @@ package final class SingleNodeDirectory: ConnectionDirectory {
     }
 
     package func release(_ device: DeviceNumber, fence: UInt64) {
-        // Nobody else asks.
+        // No other node.
     }
 
-    package func ring(_ slot: Slot, sequence: UInt64) {
-        // A device that is not here is away.
+    package func notifyHolder(of slot: Slot, sequence: UInt64) {
+        // No other node.
     }
 }

@@ -1,16 +1,49 @@
 package import HeraldModel
 
-/// One line of a notification's life.
+/// One line of the journal: an event in the life of a notification or broadcast.
 package struct JournalEvent: Hashable, Sendable {
+    /// The recipient of the notification.
+    package enum Recipient: Hashable, Sendable {
+        case device(DeviceNumber)
+        /// All subscribers of a channel: the line is about a broadcast.
+        case subscribers
+    }
+
+    /// A fact beside the state.
+    package enum Detail: Hashable, Sendable {
+        /// The newer notification, with ``JournalState/replaced``.
+        case replacement(NotificationID)
+        /// The number of devices that were sent a broadcast, with ``JournalState/sentToSubscribers``.
+        case subscriberCount(UInt64)
+    }
+
     package let time: WallTime
     package let id: NotificationID
     package let uniqueID: NotificationID
-    package let slot: Slot
+    package let recipient: Recipient
+    package let app: AppNumber
     package let state: JournalState
-    /// What took its place, with ``JournalState/replaced``; of a broadcast, how many devices it went to (see
-    /// ``subscribers``).
-    package let replacement: NotificationID?
+    package let detail: Detail?
 
+    package init(
+        time: WallTime,
+        id: NotificationID,
+        uniqueID: NotificationID,
+        recipient: Recipient,
+        app: AppNumber,
+        state: JournalState,
+        detail: Detail? = nil
+    ) {
+        self.time = time
+        self.id = id
+        self.uniqueID = uniqueID
+        self.recipient = recipient
+        self.app = app
+        self.state = state
+        self.detail = detail
+    }
+
+    /// A line about a notification to a slot.
     package init(
         time: WallTime,
         id: NotificationID,
@@ -19,15 +52,18 @@ package struct JournalEvent: Hashable, Sendable {
         state: JournalState,
         replacement: NotificationID? = nil
     ) {
-        self.time = time
-        self.id = id
-        self.uniqueID = uniqueID
-        self.slot = slot
-        self.state = state
-        self.replacement = replacement
+        self.init(
+            time: time,
+            id: id,
+            uniqueID: uniqueID,
+            recipient: .device(slot.device),
+            app: slot.app,
+            state: state,
+            detail: replacement.map { .replacement($0) }
+        )
     }
 
-    /// A line about `notification`.
+    /// A line about a notification.
     package init(
         _ state: JournalState,
         _ notification: Notification,
@@ -43,46 +79,48 @@ package struct JournalEvent: Hashable, Sendable {
             replacement: replacement
         )
     }
-}
 
-extension JournalEvent {
-    /// A line about a broadcast, which is about no device: its number is 0, which no device has.
-    package init(_ state: JournalState, _ broadcast: Broadcast, at time: WallTime, replacement: NotificationID? = nil) {
+    /// A line about a broadcast.
+    package init(_ state: JournalState, _ broadcast: Broadcast, at time: WallTime, detail: Detail? = nil) {
         self.init(
             time: time,
             id: broadcast.id,
             uniqueID: broadcast.uniqueID,
-            slot: Slot(device: DeviceNumber(0), app: broadcast.app),
+            recipient: .subscribers,
+            app: broadcast.app,
             state: state,
-            replacement: replacement
+            detail: detail
         )
     }
 
-    /// The line that says to how many devices a broadcast went.
-    package init(_ broadcast: Broadcast, subscribers: Int, at time: WallTime) {
-        let count = NotificationID(high: 0, low: UInt64(clamping: subscribers))
-        self.init(.sentToSubscribers, broadcast, at: time, replacement: count)
+    /// The device of the notification; nil for a broadcast.
+    package var device: DeviceNumber? {
+        if case .device(let device) = recipient { device } else { nil }
     }
 
-    /// How many devices a broadcast went to; only with ``JournalState/sentToSubscribers``.
-    package var subscribers: Int? {
-        guard state == .sentToSubscribers, let replacement else { return nil }
-        return Int(clamping: replacement.low)
+    /// The newer notification that replaced this one.
+    package var replacement: NotificationID? {
+        if case .replacement(let id)? = detail { id } else { nil }
+    }
+
+    /// The number of devices that were sent the broadcast.
+    package var subscriberCount: UInt64? {
+        if case .subscriberCount(let count)? = detail { count } else { nil }
     }
 }
 
-/// What became of a notification: the states that Apple's delivery log shows, and the replacement that it does not
-/// ("Viewing the status of push notifications using metrics and APNs").
+/// The state of a notification: those of Apple's delivery log ("Viewing the status of push notifications using metrics and
+/// APNs"), and Herald's own.
 ///
 /// The raw values are on disk: never reuse one.
 package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case received = 1
     case delivered = 2
     case deliveredFromStorage = 3
-    /// Written to a connection that subscribed at QoS 0, which acknowledges nothing.
+    /// Written at QoS 0, without acknowledgement.
     case deliveredUnacknowledged = 4
     case deliveredUnacknowledgedFromStorage = 5
-    /// The device acknowledged it with a refusal (MQTT 5 reason code 0x80 or above).
+    /// The device refused it (MQTT 5 reason code 0x80 or above).
     case refusedByDevice = 6
     case refusedByDeviceFromStorage = 7
     case storedDeviceOffline = 10
@@ -97,30 +135,30 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case discardedExpiredFromStorage = 33
     case discardedDisabled = 34
     case discardedDisabledFromStorage = 35
-    /// Not JSON, accepted because the operator asks for it; no app could read it.
+    /// Not JSON, and accepted because the operator asks for it; no app could read it.
     case discardedUndeliverable = 36
     /// Larger than the device's maximum packet size ([MQTT-3.1.2-25]: treated as if it had been sent).
     case discardedTooLarge = 37
     case discardedTooLargeFromStorage = 38
-    /// Not to be stored, and the device was away, or went away before it acknowledged the one attempt.
+    /// Not to be stored, and the device was away, or went away before it acknowledged.
     case discardedDeviceOffline = 39
     /// Not to be stored, and the device saves power.
     case discardedPower = 40
-    /// Not to be stored, and the device is behind with acknowledging.
+    /// Not to be stored, and the device has too many in flight.
     case discardedBacklog = 41
-    /// Not to be stored, and the app has had as many background notifications as it may.
+    /// Not to be stored, and the background budget is spent.
     case discardedBudget = 42
-    /// A broadcast went to the devices that were subscribed and connected; how many is with the line.
+    /// A broadcast went to the connected subscribers.
     case sentToSubscribers = 50
-    /// A broadcast is kept for devices that subscribe later.
+    /// A broadcast is stored for devices that subscribe later.
     case storedForSubscribers = 51
-    /// The channel of a broadcast that was kept was deleted.
+    /// The channel of a stored broadcast was deleted.
     case discardedChannelDeleted = 52
-    /// A drill answered the provider with a refusal; it went nowhere.
+    /// A drill refused it.
     case refusedByDrill = 60
-    /// A drill lost it, and left the provider without an answer.
+    /// A drill lost it without an answer to the provider.
     case lostByDrill = 61
-    /// It was accepted, and a drill kept that from the provider.
+    /// It was accepted, and a drill withheld the answer.
     case answerWithheldByDrill = 62
 
     package init(stored reason: StoreReason) {
@@ -133,16 +171,17 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The end of a notification that is not to be stored and cannot be delivered now.
-    init(notStored obstacle: Line.Obstacle) {
-        switch obstacle {
+    /// The state of a notification that is not to be stored and cannot be delivered now.
+    init(notStored reason: HoldReason) {
+        switch reason {
         case .room: self = .discardedBacklog
         case .power: self = .discardedPower
         case .budget: self = .discardedBudget
+        case .expiry: self = .discardedBacklog
         }
     }
 
-    /// Whether it says that the notification is in the store.
+    /// Whether the notification is in the store.
     var isStored: Bool {
         switch self {
         case .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget: true
@@ -199,18 +238,18 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// Where the journal is kept.
+/// Stores the journal.
 package protocol JournalStore: Sendable {
-    /// Writes lines soon, in this order; returns at once. What is not written when the process dies is lost.
+    /// Writes lines soon, in this order; returns at once. Lines that are not written when the process dies are lost.
     func record(_ events: [JournalEvent])
 
-    /// Writes one line that a provider's receipt depends on: the receipt is settled once the line is durable.
-    func record(_ event: JournalEvent, settling receipt: Receipt?)
+    /// Writes one line, and settles the completion when the line is durable.
+    func record(_ event: JournalEvent, settling completion: Completion?)
 
-    /// Looks lines up.
+    /// Finds lines.
     /// - Parameters:
-    ///   - query: What to look for.
-    ///   - limit: The most lines; the newest are kept.
+    ///   - query: The notification, device or app.
+    ///   - limit: The most lines; the newest are returned.
     /// - Returns: The lines that match, oldest first, including all recorded before the call.
     /// - Throws: If the journal cannot be read.
     func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent]
@@ -220,7 +259,7 @@ package protocol JournalStore: Sendable {
     func trim(before moment: WallTime, maximumBytes: Int) async throws
 }
 
-/// What to look for in the journal.
+/// The subject of a search in the journal.
 package enum JournalQuery: Hashable, Sendable {
     /// A provider's identifier or the service's own.
     case notification(NotificationID)

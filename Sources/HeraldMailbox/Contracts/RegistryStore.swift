@@ -1,67 +1,77 @@
 package import HeraldModel
 
-/// Where registrations and MQTT sessions are kept.
+/// Stores registrations and MQTT sessions.
 ///
-/// Every change is durable when the call returns. The registry holds all registrations in memory (they decide about
-/// each request) and sessions only while a device is connected.
+/// Every change is durable when the call returns. All registrations are in memory too; sessions only while their device is
+/// connected.
 package protocol RegistryStore: Sendable {
-    /// All that is registered, for the start.
+    /// Loads all registrations.
     /// - Throws: If the store cannot be read.
     func loadRegistry() async throws -> RegistrySnapshot
 
-    /// The number of a device; makes one for a device never seen before.
+    /// The number of a device; a new one for a new device.
     func number(of device: DeviceID) async throws -> DeviceNumber
 
-    /// The number of an app; makes one for an app never seen before.
-    func number(of app: App) async throws -> AppNumber
+    /// The number of an app; a new one for a new app, which no app ever had.
+    func number(of app: App, for origin: AppOrigin?, at moment: WallTime) async throws -> AppNumber
 
-    /// Makes the registration live and takes it off the feedback list. The same generation stays if it was live; else it
-    /// gets one that no token was ever minted for, also where the registration had been forgotten.
+    /// The use of an app, or of all, by topic and environment.
+    func appUsages(_ app: AppNumber?) async throws -> [AppUsage]
+
+    /// Forgets an app that no device has registered and that has no channel: its ended registrations, what is stored for
+    /// them, and its name. Its number is never used again.
+    /// - Returns: The slots of the ended registrations.
+    func forgetApp(_ app: AppNumber, at moment: WallTime) async throws -> [Slot]
+
+    /// Makes the registration live and takes it off the feedback list.
+    ///
+    /// It keeps its generation if it was live. Otherwise it gets a generation of which no token was ever made, even if the
+    /// registration had been forgotten.
     func register(_ slot: Slot, at moment: WallTime) async throws -> Registration
 
-    /// Ends the registration, puts its token on the feedback list, and forgets what waits in its slot, with a line in
-    /// the journal. Nothing happens if it was not live.
+    /// Ends the registration, puts its token on the feedback list, and removes the slot's notification with a line in the
+    /// journal. Nothing happens if it was not live.
     func unregister(_ slot: Slot, at moment: WallTime) async throws
 
-    /// Forgets the device's ended registrations except for the latest `limit`, and what the feedback list says of them.
-    /// - Returns: Those forgotten.
+    /// Forgets all but the latest `limit` ended registrations of a device, with their feedback records.
+    /// - Returns: The slots of the forgotten registrations.
     func forgetEnded(_ device: DeviceNumber, keeping limit: Int) async throws -> [Slot]
 
-    /// Keeps whether the user wants the app's notifications; if not, forgets what waits in its slot, with a line in the
+    /// Stores whether the user wants the app's notifications; if not, removes the slot's notification with a line in the
     /// journal.
     func setEnabled(_ enabled: Bool, for slot: Slot) async throws
 
-    /// Keeps whether the device saves power.
+    /// Stores whether the device saves power.
     func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws
 
-    /// Reads the session kept for a device, and whether it saves power.
+    /// Reads the session of a device, and whether it saves power.
     ///
-    /// Returns at once. `done` is called once, from any thread, and returns at once as well; with an error if the store
-    /// cannot be read.
+    /// Returns at once. `done` is called once, from any thread, and returns at once; with an error if the store cannot be
+    /// read.
     func readDeviceRecord(
         _ device: DeviceNumber,
         _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
     )
 
-    /// Keeps a session, or drops it with nil.
+    /// Stores a session, or removes it with nil.
     ///
-    /// Returns at once. `done` is called once, from any thread, and returns at once as well: when the change is durable,
-    /// or with an error if nothing was changed.
+    /// Returns at once. `done` is called once, from any thread, and returns at once: when the change is durable, or with an
+    /// error if nothing was changed.
     func setSession(
         _ session: SessionRecord?,
         for device: DeviceNumber,
         _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
     )
 
-    /// Tokens that died and were not registered again, oldest first.
+    /// The invalid tokens of an app that was not registered again, oldest first.
     func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord]
 
-    /// Forgets exactly these.
+    /// Removes exactly these records.
     func clearFeedback(_ records: [FeedbackRecord]) async throws
 }
 
 extension RegistryStore {
-    /// ``readDeviceRecord(_:_:)`` for those who can wait.
+    /// ``readDeviceRecord(_:_:)`` as an async call.
     /// - Throws: If the store cannot be read.
     package func deviceRecord(_ device: DeviceNumber) async throws -> DeviceRecord {
         try await withCheckedThrowingContinuation { continuation in
@@ -70,45 +80,15 @@ extension RegistryStore {
     }
 }
 
-/// One app on one device, as the registry keeps it.
-package struct Registration: Hashable, Sendable {
-    package let slot: Slot
-    /// Counts how often the app was removed from the device; a token holds the generation it was minted for.
-    package var generation: UInt32
-    package var isLive: Bool
-    /// When it was last made or confirmed.
-    package var registered: WallTime
-    /// When it last ended; nil if it never did.
-    package var ended: WallTime?
-    /// Whether the user wants the app's notifications.
-    package var isEnabled: Bool
-
-    package init(
-        slot: Slot,
-        generation: UInt32,
-        isLive: Bool,
-        registered: WallTime,
-        ended: WallTime? = nil,
-        isEnabled: Bool = true
-    ) {
-        self.slot = slot
-        self.generation = generation
-        self.isLive = isLive
-        self.registered = registered
-        self.ended = ended
-        self.isEnabled = isEnabled
-    }
-}
-
-/// All that is registered.
+/// All devices, apps and registrations.
 package struct RegistrySnapshot: Sendable {
     package var devices: [(DeviceID, DeviceNumber)]
-    package var apps: [(App, AppNumber)]
+    package var apps: [AppRecord]
     package var registrations: [Registration]
 
     package init(
         devices: [(DeviceID, DeviceNumber)] = [],
-        apps: [(App, AppNumber)] = [],
+        apps: [AppRecord] = [],
         registrations: [Registration] = []
     ) {
         self.devices = devices
@@ -117,7 +97,43 @@ package struct RegistrySnapshot: Sendable {
     }
 }
 
-/// What is kept of a device between its connections.
+/// An app that has a number, and how it came by it.
+package struct AppRecord: Hashable, Sendable {
+    package let app: App
+    package let number: AppNumber
+    /// Nil for an app that a provider's certificate names.
+    package let origin: AppOrigin?
+    package let created: WallTime
+
+    package init(app: App, number: AppNumber, origin: AppOrigin?, created: WallTime) {
+        self.app = app
+        self.number = number
+        self.origin = origin
+        self.created = created
+    }
+}
+
+/// The registrations and channels of an app.
+package struct AppUsage: Hashable, Sendable {
+    package let record: AppRecord
+    /// Devices on which it is registered.
+    package let devices: Int
+    /// Devices that removed it.
+    package let ended: Int
+    package let channels: Int
+
+    package init(record: AppRecord, devices: Int, ended: Int, channels: Int) {
+        self.record = record
+        self.devices = devices
+        self.ended = ended
+        self.channels = channels
+    }
+
+    /// Whether it can be forgotten.
+    package var isUnused: Bool { devices == 0 && channels == 0 }
+}
+
+/// The stored state of a device between its connections.
 package struct DeviceRecord: Hashable, Sendable {
     package var isSavingPower: Bool
     package var session: SessionRecord?
@@ -132,17 +148,17 @@ package struct DeviceRecord: Hashable, Sendable {
 package struct SessionRecord: Hashable, Sendable, Codable {
     /// Topic filter → granted QoS.
     package var subscriptions: [String: UInt8]
-    /// Seconds that the session outlives its connection (MQTT 5 §3.1.2.11.2); `UInt32.max` for ever.
+    /// Seconds that the session outlives its connection (MQTT 5 §3.1.2.11.2); `UInt32.max` for no end.
     package var expiryInterval: UInt32
-    /// The environment of the apps that it subscribed to; a connection by the name of another one has no part in it.
+    /// The environment of its apps; a connection in another environment does not share the session.
     package var environment: PushEnvironment
-    /// Milliseconds of wall time at which the last connection ended; nil while one is there, or if the service died.
+    /// The end of the last connection in milliseconds of wall time; nil while connected, or after a crash.
     package var disconnected: Int64?
-    /// What the session has had of its channels: topic filter → number of the newest broadcast; nil if nothing.
+    /// Topic filter → number of the newest broadcast that the session got; nil if none.
     package var broadcasts: [String: UInt64]?
-    /// The key under which the tokens are sealed that the device has surely been sent; nil if it is not known.
+    /// The key of the tokens that the device is known to have; nil if it is not known.
     package var tokenKey: UInt32?
-    /// Topics whose apps are of another environment than the session's; nil if there are none.
+    /// Topics of apps in another environment than the session's; nil if there are none.
     package var environments: [String: PushEnvironment]?
 
     package init(
@@ -159,14 +175,14 @@ package struct SessionRecord: Hashable, Sendable, Codable {
         self.tokenKey = tokenKey
     }
 
-    /// Whether the session is over at `now`.
+    /// Whether the session has expired.
     package func isExpired(at now: WallTime) -> Bool {
         guard let disconnected, expiryInterval != .max else { return false }
         return WallTime(milliseconds: disconnected) + .seconds(Int64(expiryInterval)) <= now
     }
 }
 
-/// A token that stopped working.
+/// A token that is no longer valid.
 package struct FeedbackRecord: Hashable, Sendable {
     package let slot: Slot
     package let generation: UInt32

@@ -1,12 +1,12 @@
 import HeraldModel
 
-// The text in which a store keeps a session: the JSON of its coding keys.
-//
-// Every device's session is written and read whenever the device comes, and Foundation takes some 60 µs for either. What
-// stands here writes and reads the plain form: no white space, no escapes. Any other form is Foundation's to write or read.
+/// The stored text of a session: the JSON of its coding keys.
+///
+/// A store reads and writes it at each connection, and Foundation takes 60 µs for either. This code handles the plain form:
+/// no white space, no escapes. Foundation handles every other form.
 extension SessionRecord {
-    /// The session in the plain form; nil if a filter has a character that JSON wants escaped, or the session has had
-    /// broadcasts or has apps of another environment.
+    /// The session in the plain form; nil if a filter needs JSON escapes, or if the session has broadcasts or apps of
+    /// another environment.
     package var plainText: String? {
         guard broadcasts == nil, environments == nil else { return nil }
         var text = "{"
@@ -27,7 +27,7 @@ extension SessionRecord {
         return text
     }
 
-    /// Reads the plain form; nil if the text is of another, or no session at all.
+    /// Reads the plain form; nil for any other text.
     package init?(plainText text: String) {
         var text = text
         let record = text.withUTF8 { bytes in
@@ -39,11 +39,11 @@ extension SessionRecord {
     }
 }
 
-/// Reads the plain form from its bytes; nil ends all reading.
+/// Reads the plain form from its bytes; nil means another form.
 private struct PlainText {
     var rest: Slice<UnsafeBufferPointer<UInt8>>
 
-    /// Whether a byte of a string stands for itself in JSON.
+    /// Whether JSON needs no escape for a byte of a string.
     static func isPlain(_ byte: UInt8) -> Bool {
         byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
@@ -94,7 +94,7 @@ private struct PlainText {
         return isRead ? subscriptions : nil
     }
 
-    /// Reads an object; `member` reads the value of a key, and says whether it could.
+    /// Reads an object; `member` reads the value of a key and returns whether it could.
     private mutating func object(_ member: (inout PlainText, String) -> Bool) -> Bool {
         guard take("{") else { return false }
         if take("}") { return true }
@@ -126,7 +126,7 @@ private struct PlainText {
             guard !overflows, !overflowsToo else { return nil }
             value = sum
         }
-        // Counted downwards, where there is room for the smallest of all.
+        // Accumulated as a negative number, which reaches `Int64.min`.
         return isNegative ? value : value == .min ? nil : -value
     }
 

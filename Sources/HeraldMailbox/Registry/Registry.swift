@@ -1,16 +1,16 @@
 package import HeraldModel
+package import Logging
 import Synchronization
 
-/// Who is registered: the numbers of devices and apps, and the changes that devices make to their registrations.
+/// Numbers devices and apps, and changes registrations.
 ///
-/// Registrations themselves live on the post office's desks, where they decide about each notification; here is the way
-/// to change them: first in the store, then, once that is durable, on the desk.
+/// The registrations are in the post office's shards. A change goes to the store first, and to the shard when it is durable.
 package final class Registry: Sendable {
-    /// A device that has just been let in.
+    /// A device that has connected.
     package struct Arrival: Sendable {
         package let number: DeviceNumber
         package let record: DeviceRecord
-        /// Tells this connection from every earlier one of the device.
+        /// Greater than the fence of every earlier connection of the device.
         package let fence: UInt64
 
         package init(number: DeviceNumber, record: DeviceRecord, fence: UInt64) {
@@ -23,25 +23,9 @@ package final class Registry: Sendable {
     private struct Numbers {
         var devices: [DeviceID: DeviceNumber] = [:]
         var deviceNames: [DeviceNumber: DeviceID] = [:]
-        var apps: [App: AppNumber] = [:]
-        var appNames: [AppNumber: App] = [:]
-        /// How many registrations each device has, and had; none where there are none.
+        var apps: AppNames
+        /// The number of registrations of each device that has, or had, some.
         var counts: [DeviceNumber: Counts] = [:]
-        /// Apps whose number the store is making, and for how many that ask.
-        var expected: [App: Int] = [:]
-
-        /// Counts an app that is to get a number.
-        /// - Returns: Whether so many apps may be known.
-        mutating func expect(_ app: App, limit: Int) -> Bool {
-            guard expected[app] != nil || apps.count + expected.count < limit else { return false }
-            expected[app, default: 0] += 1
-            return true
-        }
-
-        mutating func stopExpecting(_ app: App) {
-            guard let others = expected[app].map({ $0 - 1 }) else { return }
-            expected[app] = others > 0 ? others : nil
-        }
     }
 
     private struct Counts {
@@ -54,42 +38,44 @@ package final class Registry: Sendable {
     private let postOffice: PostOffice
     private let directory: any ConnectionDirectory
     private let clock: any WallClock
-    private let numbers = Mutex(Numbers())
+    private let logger: Logger
+    private let numbers: Mutex<Numbers>
 
     package init(
         configuration: RegistryConfiguration = RegistryConfiguration(),
         store: any RegistryStore,
         postOffice: PostOffice,
         directory: any ConnectionDirectory,
-        clock: any WallClock
+        clock: any WallClock,
+        logger: Logger
     ) {
         self.configuration = configuration
         self.store = store
         self.postOffice = postOffice
         self.directory = directory
         self.clock = clock
+        self.logger = logger
+        numbers = Mutex(Numbers(apps: AppNames(configuration)))
     }
 
-    /// Takes over all that the store knows; once, before any door opens.
+    /// Loads all registrations from the store; once, before any listener opens.
     /// - Throws: If the store cannot be read.
     package func load() async throws {
         let snapshot = try await store.loadRegistry()
-        // With a million devices each of these tables takes some tenths of a second: made side by side.
+        // With a million devices each of these tables takes tenths of a second: made concurrently.
         async let devices = Registry.numbers(of: snapshot.devices)
         async let deviceNames = Registry.names(of: snapshot.devices)
         async let counts = Registry.counts(snapshot.registrations, devices: snapshot.devices.count)
         postOffice.setRegistrations(snapshot.registrations)
+        let now = clock.now()
         let tables = await (devices: devices, names: deviceNames, counts: counts)
         numbers.withLock { numbers in
             numbers.devices = tables.devices
             numbers.deviceNames = tables.names
             numbers.counts = tables.counts
-            for (app, number) in snapshot.apps {
-                numbers.apps[app] = number
-                numbers.appNames[number] = app
-            }
+            numbers.apps.load(snapshot.apps, now: now)
         }
-        for (app, number) in snapshot.apps { postOffice.know(app, as: number) }
+        for record in snapshot.apps { postOffice.setNumber(record.number, of: record.app) }
     }
 
     private static func numbers(of devices: [(DeviceID, DeviceNumber)]) -> [DeviceID: DeviceNumber] {
@@ -119,27 +105,27 @@ package final class Registry: Sendable {
         return counts
     }
 
-    /// The app of a number that the service handed out.
+    /// The app of a number.
     package func app(_ number: AppNumber) -> App? {
-        numbers.withLock { $0.appNames[number] }
+        numbers.withLock { $0.apps.app(number) }
     }
 
-    /// The number of an app, if any device ever registered it.
+    /// The number of an app that has one.
     package func number(of app: App) -> AppNumber? {
-        numbers.withLock { $0.apps[app] }
+        numbers.withLock { $0.apps.number(of: app) }
     }
 
-    /// The device of a number that the service handed out.
+    /// The device of a number.
     package func device(_ number: DeviceNumber) -> DeviceID? {
         numbers.withLock { $0.deviceNames[number] }
     }
 
-    /// The number of a device, if it was ever connected.
+    /// The number of a device that was ever connected.
     package func number(of device: DeviceID) -> DeviceNumber? {
         numbers.withLock { $0.devices[device] }
     }
 
-    /// Lets a device in whose certificate has been checked.
+    /// Admits a device whose certificate is verified.
     /// - Throws: If the store or the directory fails; the device is refused, and tries again.
     package func arrive(_ id: DeviceID) async throws -> Arrival {
         let number: DeviceNumber
@@ -157,7 +143,7 @@ package final class Registry: Sendable {
         }
     }
 
-    /// The same for those who cannot wait, and for devices whose number is known; the others are refused.
+    /// Admits a device without waiting; fails if its number is not known.
     ///
     /// `done` is called once, from any thread, and returns at once.
     package func arriveAgain(_ id: DeviceID, _ done: @escaping @Sendable (Result<Arrival, any Error>) -> Void) {
@@ -183,19 +169,18 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Registers apps on a device, or confirms that they are registered.
+    /// Registers apps on a device, or confirms their registrations.
     ///
-    /// Side by side, so that the store can make them durable together. Of one device one call at a time, as everything
-    /// that changes its registrations.
-    /// - Returns: For each app its registration; or ``RegistrationRefusal``, or why the store failed: that app is not
-    ///   registered then.
+    /// Concurrently, so that the store can make them durable together. Changes of one device must not overlap.
+    /// - Returns: Each app's registration, ``RegistrationRefusal``, or the store's error.
     package func register(_ apps: [App], on device: DeviceNumber) async -> [App: Result<Registration, any Error>] {
         var results: [App: Result<Registration, any Error>] = [:]
         var rest: [App] = []
-        for app in apps {
+        var seen: Set<App> = []
+        for app in apps where seen.insert(app).inserted {
             if let known = registration(of: app, on: device), known.isLive {
                 results[app] = .success(known)
-            } else if !rest.contains(app) {
+            } else {
                 rest.append(app)
             }
         }
@@ -203,9 +188,9 @@ package final class Registry: Sendable {
             let live = numbers.withLock { $0.counts[device]?.live ?? 0 }
             let room = configuration.appsPerDevice - Int(live)
             guard room > 0 else { break }
-            let made = await together(rest.prefix(room)) { try await self.registerOne($0, on: device) }
+            let made = await mapConcurrently(rest.prefix(room)) { try await self.registerOne($0, on: device) }
             results.merge(made) { $1 }
-            // Those that failed left their room to the next.
+            // Failed registrations leave their room to the next apps.
             rest.removeFirst(min(room, rest.count))
         }
         for app in rest { results[app] = .failure(RegistrationRefusal.tooManyAppsOnDevice) }
@@ -213,45 +198,111 @@ package final class Registry: Sendable {
     }
 
     private func registerOne(_ app: App, on device: DeviceNumber) async throws -> Registration {
-        let wasKnown = registration(of: app, on: device) != nil
-        let number = try await makeNumber(of: app)
-        let registration = try await store.register(Slot(device: device, app: number), at: clock.now())
-        postOffice.setRegistration(registration)
-        numbers.withLock { numbers in
-            numbers.counts[device, default: Counts()].live += 1
-            if wasKnown { numbers.counts[device]?.ended -= 1 }
+        try await withNumber(of: app, for: .device(device)) { number in
+            let slot = Slot(device: device, app: number)
+            let wasKnown = postOffice.registration(slot) != nil
+            let registration = try await store.register(slot, at: clock.now())
+            postOffice.setRegistration(registration)
+            numbers.withLock { numbers in
+                numbers.counts[device, default: Counts()].live += 1
+                if wasKnown { numbers.counts[device]?.ended -= 1 }
+            }
+            return registration
         }
-        return registration
     }
 
     private func registration(of app: App, on device: DeviceNumber) -> Registration? {
         number(of: app).flatMap { postOffice.registration(Slot(device: device, app: $0)) }
     }
 
-    /// The number of an app; makes one for an app never seen before.
-    /// - Throws: ``RegistrationRefusal``, or if the store fails.
-    package func makeNumber(of app: App) async throws -> AppNumber {
-        if let known = number(of: app) { return known }
-        guard numbers.withLock({ $0.expect(app, limit: configuration.apps) }) else {
-            throw RegistrationRefusal.tooManyApps
+    /// Calls `body` with the number of an app, a new one for a new app; the app is not forgotten meanwhile.
+    /// - Throws: ``RegistrationRefusal`` of a new app, or if the store or `body` fails.
+    package func withNumber<Value: Sendable>(
+        of app: App,
+        for origin: AppOrigin?,
+        _ body: (AppNumber) async throws -> Value
+    ) async throws -> Value {
+        let now = clock.now()
+        let pin = numbers.withLock { $0.apps.pin(app, for: origin, now: now) }
+        switch pin {
+        case .refused(let refusal, let isFirst):
+            if isFirst { log(refusal, origin) }
+            throw refusal
+        case .busy: throw BeingForgotten()
+        case .known, .new: break
         }
-        defer { numbers.withLock { $0.stopExpecting(app) } }
-        let number = try await store.number(of: app)
-        numbers.withLock { numbers in
-            numbers.apps[app] = number
-            numbers.appNames[number] = app
-        }
-        postOffice.know(app, as: number)
-        return number
+        defer { numbers.withLock { $0.apps.unpin(app) } }
+        if case .known(let number) = pin { return try await body(number) }
+        let number = try await store.number(of: app, for: origin, at: now)
+        numbers.withLock { $0.apps.made(number, of: app) }
+        postOffice.setNumber(number, of: app)
+        return try await body(number)
     }
 
-    /// Removes apps from devices: their tokens are dead from now on.
+    private struct BeingForgotten: Error, CustomStringConvertible {
+        var description: String { "the app is being forgotten at this moment" }
+    }
+
+    private func log(_ refusal: RegistrationRefusal, _ origin: AppOrigin?) {
+        if refusal == .tooManyNewNames, let origin {
+            return logger.notice(
+                "new app names are refused: as many as one device or team may bring, in all or within a day",
+                metadata: ["by": "\(name(origin))"]
+            )
+        }
+        let (count, largest) = numbers.withLock { ($0.apps.count, $0.apps.largest(5)) }
+        let names = largest.map { "\(name($0.origin)): \($0.names)" }.joined(separator: ", ")
+        logger.warning(
+            "new app names are refused: the service knows as many as it may; forget some with `herald app forget`",
+            metadata: ["names": "\(count)", "most": "\(names)"]
+        )
+    }
+
+    private func name(_ origin: AppOrigin) -> String {
+        switch origin {
+        case .device(let number): "device \(device(number)?.name ?? "#\(number.value)")"
+        case .team(let team): "team \(team)"
+        }
+    }
+
+    // MARK: - For operators
+
+    /// The use of an app, or of all, by topic and environment.
+    /// - Throws: If the store cannot be read.
+    package func appUsages() async throws -> [AppUsage] {
+        try await store.appUsages(nil)
+    }
+
+    /// Forgets an app that no device has registered and that has no channel.
     ///
-    /// Side by side, as they are registered.
-    /// - Returns: For each slot whether a registration stood; or why the store failed: the registration stands then.
+    /// Its number stays retired.
+    /// - Returns: The app's use, with which it is or is not forgotten; nil if there is no such app, or work on it is under way.
+    /// - Throws: If the store fails; what is left of the app can be forgotten later.
+    package func forget(_ app: App) async throws -> AppUsage? {
+        guard let number = numbers.withLock({ $0.apps.beginForgetting(app) }) else { return nil }
+        var usage: AppUsage?
+        var isForgotten = false
+        defer {
+            numbers.withLock { $0.apps.endForgetting(app, isForgotten: isForgotten, origin: usage?.record.origin) }
+        }
+        usage = try await store.appUsages(number).first
+        guard let usage, usage.isUnused else { return usage }
+        for slot in try await store.forgetApp(number, at: clock.now()) {
+            postOffice.forgetRegistration(slot)
+            numbers.withLock { $0.counts[slot.device]?.ended -= 1 }
+        }
+        isForgotten = true
+        return usage
+    }
+
+    // MARK: - Removal
+
+    /// Removes apps from devices: their tokens are no longer valid.
+    ///
+    /// - Returns: For each slot whether it had a live registration; or the store's error, and the registration stays.
     package func unregister(_ slots: Set<Slot>) async -> [Slot: Result<Bool, any Error>] {
-        let results = await together(slots) { try await self.unregisterOne($0) }
-        // Not before all are over: what is forgotten in the store must be known as ended here.
+        let results = await mapConcurrently(slots) { try await self.unregisterOne($0) }
+        // After all of them: a registration that the store forgets must have ended here.
         for device in Set(slots.map(\.device)) {
             let ended = numbers.withLock { $0.counts[device]?.ended ?? 0 }
             if ended > configuration.endedAppsPerDevice { await forgetEnded(device) }
@@ -271,7 +322,7 @@ package final class Registry: Sendable {
         return true
     }
 
-    /// Forgets the longest ended registrations of a device; what fails now is done with the next one that ends.
+    /// Forgets the oldest ended registrations of a device; a failure is made up for when the next one ends.
     private func forgetEnded(_ device: DeviceNumber) async {
         guard let forgotten = try? await store.forgetEnded(device, keeping: configuration.endedAppsPerDevice) else {
             return
@@ -280,7 +331,7 @@ package final class Registry: Sendable {
         numbers.withLock { $0.counts[device]?.ended -= Int32(forgotten.count) }
     }
 
-    /// Keeps whether the user wants an app's notifications; what waits when they are switched off is discarded.
+    /// Stores whether the user wants an app's notifications; if not, the stored one is discarded.
     /// - Throws: If the store fails; nothing changes then.
     package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
         guard var registration = postOffice.registration(slot) else { return }
@@ -289,13 +340,13 @@ package final class Registry: Sendable {
         postOffice.setRegistration(registration)
     }
 
-    /// Keeps whether the device saves power.
+    /// Stores whether the device saves power.
     /// - Throws: If the store fails.
     package func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
         try await store.setSavingPower(saving, for: device)
     }
 
-    /// Keeps a device's session, or drops it with nil.
+    /// Stores a device's session, or removes it with nil.
     ///
     /// `done` is called once, from any thread, and returns at once: when the change is durable, or if the store fails.
     package func setSession(
@@ -306,21 +357,21 @@ package final class Registry: Sendable {
         store.setSession(session, for: device, done)
     }
 
-    // For the feedback service.
+    // MARK: - For the feedback service
 
-    /// Tokens of an app that died and were not registered again, oldest first.
+    /// The invalid tokens of an app that was not registered again, oldest first.
     /// - Throws: If the store cannot be read.
     package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {
         try await store.feedback(for: app, limit: limit)
     }
 
-    /// Forgets exactly these, since their provider has them.
+    /// Removes records that their provider has received.
     /// - Throws: If the store fails; they are reported again then.
     package func clearFeedback(_ records: [FeedbackRecord]) async throws {
         try await store.clearFeedback(records)
     }
 
-    /// Whether an app has been registered again since its token died.
+    /// Whether an app was registered again since.
     package func isBack(_ record: FeedbackRecord) -> Bool {
         postOffice.registration(record.slot)?.isLive ?? false
     }

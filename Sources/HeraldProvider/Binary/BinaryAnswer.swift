@@ -1,27 +1,27 @@
 import HeraldModel
 
-/// What became of a notification that was written to a service of the binary interface.
+/// Outcome of a notification that was written to a service of the binary interface.
 public enum BinaryAnswer: Hashable, Sendable {
-    /// The service has it: it named a later one as the first that it did not take.
+    /// The service has it: its answer named a later notification as the first that it refused.
     case accepted
-    /// It does not take the notification.
+    /// The service refused it.
     case refused(BinaryRefusal)
-    /// The service may have it or not, and nobody can say: the connection ended without a word, or time ran out.
+    /// The service may have it: the connection ended without an answer, or time ran out.
     ///
-    /// Sent again, its device may get it twice.
+    /// A second send may show it twice.
     case uncertain(ProviderError)
 }
 
-/// Why a service of the binary interface refused a notification.
+/// Refusal by a service of the binary interface.
 public struct BinaryRefusal: Hashable, Sendable {
     /// The status byte of the error response ("Binary Provider API" in the Local and Remote Notification Programming
     /// Guide).
     public let status: UInt8
-    /// The reason that the HTTP/2 API has for the same, as far as it has one.
+    /// The corresponding reason of the HTTP/2 API.
     ///
-    /// `InternalServerError` (1), `MissingDeviceToken` (2), `MissingTopic` (3), `PayloadEmpty` (4), `BadDeviceToken` (5
-    /// and 8), `BadTopic` (6), `PayloadTooLarge` (7); of those that it has none for, `ProtocolError` (128: the service
-    /// cannot read it), `Unknown` (255), and the number for any other, like `Status77`.
+    /// `InternalServerError` (status 1), `MissingDeviceToken` (2), `MissingTopic` (3), `PayloadEmpty` (4), `BadDeviceToken`
+    /// (5 and 8), `BadTopic` (6), `PayloadTooLarge` (7). Without a counterpart: `ProtocolError` (128: the service cannot
+    /// parse the notification), `Unknown` (255), and `Status` with the number for others, for example `Status77`.
     public let reason: PushReason
 
     init(_ status: BinaryStatus) {
@@ -30,7 +30,7 @@ public struct BinaryRefusal: Hashable, Sendable {
             switch status {
             case .protocolError: "ProtocolError"
             case .unknown: "Unknown"
-            default: status.rejection?.reason ?? "Status\(status.rawValue)"
+            default: status.refusalReason?.reason ?? "Status\(status.rawValue)"
             }
         reason = PushReason(text: text)
     }
@@ -48,10 +48,10 @@ extension BinaryAnswer: CustomStringConvertible {
 }
 
 extension PushRefusal {
-    /// A refusal by the binary interface, as one of the HTTP/2 API.
+    /// Converts a refusal of the binary interface to one of the HTTP/2 API.
     package init(_ refusal: BinaryRefusal) {
         id = nil
-        status = refusal.reason.rejection?.httpStatus ?? 400
+        status = refusal.reason.known?.httpStatus ?? 400
         reason = refusal.reason
         since = nil
         retryAfter = nil

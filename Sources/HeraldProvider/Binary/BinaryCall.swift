@@ -1,11 +1,10 @@
 import HeraldWire
 import NIOCore
 
-/// One notification for the binary interface, from `send` to its outcome: where it is, and who waits for it.
-///
-/// Unchecked: what varies is touched on the client's event loop alone, from the moment the call is left in its inbox.
+/// One notification for the binary interface, from `send` to its outcome.
+// Unchecked: one owner at a time. The sender fills it in before ``CallInbox`` has it; then only the event loop uses it.
 final class BinaryCall: QueuedCall, @unchecked Sendable {
-    /// How a call ended.
+    /// Outcome of a call.
     enum Outcome: CallOutcome {
         case answered(BinaryAnswer)
         /// The service does not have it.
@@ -13,9 +12,9 @@ final class BinaryCall: QueuedCall, @unchecked Sendable {
         case cancelled
     }
 
-    /// Without an identifier where the sender gave none.
+    /// The notification; its identifier is nil unless the sender chose one.
     let notification: BinaryNotification
-    /// Until when it must have its outcome.
+    /// Time limit for the outcome.
     let deadline: NIODeadline
 
     var stage = CallStage.new

@@ -2,12 +2,12 @@ import CoreMetrics
 import NIOCore
 import NIOPosix
 
-/// Makes a client, lends it, and ends it.
+/// Makes a client, passes it to `body`, and shuts it down when `body` returns or throws.
 /// - Parameters:
-///   - configuration: Where to, and as whom.
-///   - body: What is done with the client; it is shut down when this returns or throws.
-/// - Returns: What `body` returns.
-/// - Throws: What ``BinaryClient/init(_:)`` or `body` throws.
+///   - configuration: Host, port, certificate and limits.
+///   - body: Uses the client. The client is not usable after `body` ends.
+/// - Returns: The result of `body`.
+/// - Throws: The errors of ``BinaryClient/init(_:)`` and of `body`.
 public func withBinaryClient<Result: Sendable>(
     _ configuration: BinaryClientConfiguration,
     _ body: (BinaryClient) async throws -> Result
@@ -23,29 +23,30 @@ public func withBinaryClient<Result: Sendable>(
     }
 }
 
-/// Sends notifications by the binary interface, to services that have no HTTP/2 API ("Binary Provider API" in the Local and
-/// Remote Notification Programming Guide).
+/// Sends notifications over the binary interface, for services without an HTTP/2 API ("Binary Provider API" in the Local
+/// and Remote Notification Programming Guide).
 ///
-/// The interface is silent about what it accepts. Each ``send(_:)`` returns all the same only when its fate is known: the
-/// client writes what it is given, as it comes, and asks how far the service has come when the oldest has waited for
-/// ``BinaryClientConfiguration/settleAfter``, or when ``BinaryClientConfiguration/maximumUnsettled`` are written. It asks
-/// with a notification that no service can take, since the answer to that one proves that everything before it was
-/// accepted. The service ends the connection with each answer, and the next notification opens another.
+/// The interface does not acknowledge notifications. ``send(_:)`` still returns only when the outcome is known: the
+/// client pipelines notifications, and then writes a checkpoint, a notification that every service refuses. The refusal
+/// of the checkpoint proves that the service accepted everything before it. The client writes a checkpoint when the
+/// oldest notification has waited for ``BinaryClientConfiguration/confirmAfter``, or when
+/// ``BinaryClientConfiguration/maximumUnconfirmed`` are written. The service closes the connection with its answer, and
+/// the next notification opens another.
 ///
-/// What stood behind a refused notification was discarded by the service, and is sent again by itself. Before the first
-/// notification, and after a connection that ended without a word, the client asks first and writes then: a service that
-/// does not take the certificate leaves nothing in doubt.
+/// A service discards everything behind a refused notification; the client resends it. The first connection, and each
+/// one after a connection that ended without an answer, starts with a checkpoint: a service that refuses the certificate
+/// leaves no notification in doubt.
 ///
-/// Make one and keep it. It may be used from any number of tasks at a time: send many at once, for one at a time takes
-/// ``BinaryClientConfiguration/settleAfter`` for each. End it with ``shutdown()``, once, after the last request.
+/// Keep one client for as long as you send. Any number of tasks may use it at once. Send many at a time, because a single
+/// notification takes ``BinaryClientConfiguration/confirmAfter``. Call ``shutdown()`` once, after the last request.
 public final class BinaryClient: Sendable {
     private let configuration: BinaryClientConfiguration
     private let metrics: ProviderMetrics
-    private let dispatcher: BinaryDispatcher
+    private let calls: CallInbox<BinaryCall>
 
-    /// Makes a client; connects with the first request.
-    /// - Parameter configuration: Where to, and as whom.
-    /// - Throws: ``ProviderError/Code/badCredential``, ``ProviderError/Code/badAuthority``.
+    /// Makes a client; the first request opens the first connection.
+    /// - Parameter configuration: Host, port, certificate and limits. Values out of range are moved into it.
+    /// - Throws: ``ProviderError/Code/badCredential`` or ``ProviderError/Code/badAuthority``.
     public convenience init(_ configuration: BinaryClientConfiguration) throws {
         try self.init(configuration, metrics: ProviderMetrics())
     }
@@ -61,24 +62,26 @@ public final class BinaryClient: Sendable {
             port: configuration.port,
             timeout: configuration.timeout
         )
-        dispatcher = BinaryDispatcher(connector: connector, configuration: configuration, metrics: metrics)
+        let dispatcher = BinaryDispatcher(connector: connector, configuration: configuration, metrics: metrics)
+        calls = CallInbox(on: connector.eventLoop) { dispatcher.take($0) }
     }
 
     deinit {
-        dispatcher.abandon()
+        calls.abandon()
     }
 
-    /// Sends one notification, and waits until it is known what became of it.
+    /// Sends one notification, and waits until its outcome is known.
     /// - Parameter request: The notification.
-    /// - Returns: What became of it; ``BinaryAnswer/uncertain(_:)`` where the service may have it and nobody can say.
-    /// - Throws: ``ProviderError`` where the service certainly does not have it; `CancellationError`, where it may.
+    /// - Returns: The outcome; ``BinaryAnswer/uncertain(_:)`` if the service may have the notification.
+    /// - Throws: ``ProviderError`` if the service does not have it. `CancellationError` if the task is cancelled; the service
+    ///   may have it.
     public func send(_ request: BinaryRequest) async throws -> BinaryAnswer {
         let notification = try request.notification(limit: configuration.maximumPayloadBytes)
         try Task.checkCancellation()
         let started = NIODeadline.now()
         defer { metrics.duration.recordNanoseconds((NIODeadline.now() - started).nanoseconds) }
         let call = BinaryCall(notification, deadline: started + TimeAmount(configuration.totalTimeout))
-        switch await dispatcher.perform(call) {
+        switch await calls.perform(call) {
         case .answered(let answer):
             switch answer {
             case .accepted: metrics.accepted.increment()
@@ -95,8 +98,8 @@ public final class BinaryClient: Sendable {
         }
     }
 
-    /// Takes no further requests, waits until it is known what became of those in hand, and closes the connection.
+    /// Refuses new requests, waits for the outcome of the current ones, and closes the connection.
     public func shutdown() async {
-        await dispatcher.shutDown()
+        await calls.shutDown()
     }
 }

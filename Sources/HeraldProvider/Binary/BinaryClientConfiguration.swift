@@ -1,42 +1,46 @@
 public import Logging
 
-/// Where notifications go by the binary interface, as whom, and what that may take.
+/// Host, certificate and limits of a ``BinaryClient``.
 public struct BinaryClientConfiguration: Sendable {
-    /// The service's host name or address; its certificate must name it.
+    /// Host name or address of the service; the service's certificate must contain it.
     public var host: String
-    /// The service's port: 2195, at Herald unless configured otherwise.
+    /// TCP port: 2195, also Herald's default.
     public var port: Int
-    /// The provider's certificate, which is also the app: PEM with the certificate, its chain, and the private key, in any
-    /// order.
+    /// The provider's certificate, which also selects the app: PEM with the certificate, its chain and the private key, in
+    /// any order.
     public var certificate: [UInt8]
-    /// The authorities that may vouch for the service, PEM; nil for those of the system.
+    /// PEM certificates of the authorities that may sign the service's certificate; nil means the system's.
     ///
-    /// The service's certificate is always verified, by name and by chain.
+    /// The client always verifies the chain and the name.
     public var authorities: [UInt8]?
-    /// How long the service may take to be connected to, and to say how far it has come when it is asked.
+    /// Time limit for one connect, and for the answer to a checkpoint; default 30 s.
     public var timeout: Duration = .seconds(30)
-    /// How long one send may take altogether.
+    /// Time limit for one `send`; default 120 s.
     public var totalTimeout: Duration = .seconds(120)
-    /// How old the oldest notification that is not settled becomes until the service is asked how far it has come.
+    /// Age of the oldest unconfirmed notification at which the client writes a checkpoint; default 1 s.
     ///
-    /// That ends the connection: the shorter this is, the sooner a `send` returns, and the more connections are made. With
-    /// the default there is one in a second at most, while fewer than ``maximumUnsettled`` are sent in it.
-    public var settleAfter: Duration = .seconds(1)
-    /// How many notifications may be written and not settled; with so many, the service is asked at once.
-    public var maximumUnsettled = 1000
-    /// How many sends may wait to be written; what comes on top fails at once with ``ProviderError/Code/overloaded``.
+    /// A checkpoint ends the connection. A shorter time makes `send` return sooner and opens more connections: with the
+    /// default at most one a second, while fewer than ``maximumUnconfirmed`` are sent in it.
+    public var confirmAfter: Duration = .seconds(1)
+    /// Number of unconfirmed notifications at which the client writes a checkpoint at once; default 1,000.
+    public var maximumUnconfirmed = 1000
+    /// Maximum number of queued sends.
+    ///
+    /// A further send fails at once with ``ProviderError/Code/overloaded``; default 100,000.
     public var maximumWaiting = 100_000
-    /// The longest payload, in bytes: 2,048 since iOS 8, 256 at services of the time before.
+    /// Maximum length of a payload, in bytes, up to 65,535; default 2,048; services from before iOS 8 take 256.
     public var maximumPayloadBytes = 2048
-    /// Whether sends wait while the service cannot be reached, up to their time limit, or fail with the first attempt to
-    /// connect that does.
+    /// Whether sends wait, up to their time limit, while the service is unreachable.
+    ///
+    /// If false, they fail with the first failed connect; default true.
     public var waitsForService = true
-    /// The pause after the first failure to connect; it doubles with each further one, and each is shortened by chance to
-    /// no less than half.
+    /// Pause after the first failed connect.
+    ///
+    /// It doubles with each failure; random jitter shortens it by up to half; default 200 ms.
     public var firstPause: Duration = .milliseconds(200)
-    /// The longest pause between attempts to connect.
+    /// Longest pause between two connects; default 60 s.
     public var longestPause: Duration = .seconds(60)
-    /// Where the client says what happens to its connections; never a payload, device token or key.
+    /// Log of connection events; the client never logs payloads, device tokens or keys.
     public var logger: Logger?
 
     /// Makes a configuration with the default limits.
@@ -47,24 +51,23 @@ public struct BinaryClientConfiguration: Sendable {
         self.authorities = authorities
     }
 
-    /// The configuration with every time between zero and a year, and every number of one at least: others mean the
-    /// nearest that makes sense.
+    /// A copy with every duration limited to 0 through 365 days, and every count to at least 1.
     var bounded: BinaryClientConfiguration {
         var configuration = self
         for time in [
-            \BinaryClientConfiguration.timeout, \.totalTimeout, \.settleAfter, \.firstPause, \.longestPause,
+            \BinaryClientConfiguration.timeout, \.totalTimeout, \.confirmAfter, \.firstPause, \.longestPause,
         ] {
             configuration[keyPath: time] = min(max(configuration[keyPath: time], .zero), .seconds(365 * 86_400))
         }
-        for number in [\BinaryClientConfiguration.maximumUnsettled, \.maximumWaiting] {
+        for number in [\BinaryClientConfiguration.maximumUnconfirmed, \.maximumWaiting] {
             configuration[keyPath: number] = max(1, configuration[keyPath: number])
         }
-        // The length of the payload has two bytes.
+        // The length field has two bytes.
         configuration.maximumPayloadBytes = min(max(1, configuration.maximumPayloadBytes), 65_535)
         return configuration
     }
 
-    /// What TLS wants to know.
+    /// The configuration for ``ProviderTLS``.
     var provider: ProviderConfiguration {
         ProviderConfiguration(
             host: host,

@@ -5,16 +5,14 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// Brings calls to a service of the binary interface: a bounded queue in front of one connection after the other.
+/// Assigns calls to a service of the binary interface: a bounded queue in front of one connection at a time.
 ///
-/// It performs what the structs decide: ``BinaryHistory`` (what became of what was written) and ``ConnectPlan`` (when to
-/// connect).
-///
-/// Unchecked: all that varies, but for the inbox with its lock, is touched on `eventLoop` alone.
+/// ``BinaryHistory`` decides the outcome of what was written, ``ConnectPlan`` when to connect.
+// Unchecked: timers and callbacks capture it; its mutable state is used only on `eventLoop`, which `take` asserts.
 final class BinaryDispatcher: @unchecked Sendable {
-    /// How often what waits for time is looked at while there is something.
-    private static let beat = TimeAmount.milliseconds(100)
-    /// How much is handed to the socket at once, in bytes.
+    /// Interval between two timer checks.
+    private static let tickInterval = TimeAmount.milliseconds(100)
+    /// Maximum length of one write, in bytes.
     private static let writeBytes = 32_768
 
     let eventLoop: any EventLoop
@@ -22,21 +20,20 @@ final class BinaryDispatcher: @unchecked Sendable {
     private let configuration: BinaryClientConfiguration
     private let metrics: ProviderMetrics
     private var logger: Logger? { configuration.logger }
-    private var place: String { "\(connector.host):\(connector.port)" }
-    private let inbox = CallInbox<BinaryCall>()
+    private var endpoint: String { "\(connector.host):\(connector.port)" }
 
     private var queue: CallQueue<BinaryCall>
     private var history: BinaryHistory<BinaryCall>
     private var link: BinaryLink?
     private var isConnecting = false
-    /// Until when the connection must do what it is waited for: agree on TLS, or answer the checkpoint.
+    /// Time limit for the TLS handshake or for the answer to the checkpoint.
     private var overdue = NIODeadline.distantFuture
-    /// Whether the service has shown that it speaks the interface and takes the certificate, and nothing has raised
-    /// doubts since.
-    private var isKnown = false
+    /// Whether the service has answered a checkpoint, and no connection has failed since: it speaks the interface and
+    /// accepts the certificate.
+    private var isVerified = false
     private var plan: ConnectPlan
     private var lastError: ProviderError?
-    private var nextBeat: (at: NIODeadline, task: Scheduled<Void>)?
+    private var nextTick: (at: NIODeadline, task: Scheduled<Void>)?
     private var onEnd: [CheckedContinuation<Void, Never>] = []
 
     init(connector: Connector, configuration: BinaryClientConfiguration, metrics: ProviderMetrics) {
@@ -45,7 +42,7 @@ final class BinaryDispatcher: @unchecked Sendable {
         self.metrics = metrics
         eventLoop = connector.eventLoop
         queue = CallQueue(limit: configuration.maximumWaiting)
-        history = BinaryHistory(limit: configuration.maximumUnsettled)
+        history = BinaryHistory(limit: configuration.maximumUnconfirmed)
         var limits = ProviderConnectionLimits()
         limits.maximum = 1
         limits.firstPause = configuration.firstPause
@@ -53,36 +50,15 @@ final class BinaryDispatcher: @unchecked Sendable {
         plan = ConnectPlan(limits: limits)
     }
 
-    // From any thread.
-
-    /// Sends a notification until it is known what became of it.
-    func perform(_ call: BinaryCall) async -> BinaryCall.Outcome {
-        await inbox.perform(call) { self.wake() }
-    }
-
-    /// Takes no further call, waits for those in hand, and closes the connection.
-    func shutDown() async {
-        await withCheckedContinuation { inbox.leave(.shutDown($0), wake: wake) }
-    }
-
-    /// As ``shutDown()``, waiting for nothing.
-    func abandon() {
-        inbox.leave(.shutDown(nil), wake: wake)
-    }
-
-    private func wake() {
-        eventLoop.execute { self.handOver() }
-    }
-
-    // On the event loop.
-
-    private func handOver() {
-        for item in inbox.take() {
+    /// Takes what other threads handed over.
+    func take(_ items: [CallInbox<BinaryCall>.Item]) {
+        eventLoop.assertInEventLoop()
+        for item in items {
             switch item {
             case .start(let call): queue.accept(call)
-            // One that is written stays in the history, where its place tells about others.
+            // A written call stays in the history: its position decides about others.
             case .cancel(let call): queue.cancel(call)
-            case .run(let work): work()
+            case .retire: break
             case .shutDown(let continuation):
                 queue.close()
                 if let continuation { onEnd.append(continuation) }
@@ -99,14 +75,14 @@ final class BinaryDispatcher: @unchecked Sendable {
             connectIfWanted(now: now)
         }
         endIfOver()
-        scheduleBeat(now: now)
+        scheduleTick(now: now)
     }
 
-    // Writing.
+    // MARK: - Writing
 
     private func write(to link: BinaryLink, now: NIODeadline) {
         guard history.checkpoint == nil else { return }
-        guard isKnown else { return writeCheckpoint(to: link, now: now) }
+        guard isVerified else { return writeCheckpoint(to: link, now: now) }
         while link.isWritable, var buffer = link.makeBuffer(capacity: 4096) {
             while buffer.readableBytes < Self.writeBytes, let call = queue.first(),
                 history.hasRoom(for: call.notification.identifier)
@@ -120,13 +96,13 @@ final class BinaryDispatcher: @unchecked Sendable {
             link.write(buffer, upTo: history.count)
         }
         guard history.count > 0 else {
-            // Whoever wanted it has gone meanwhile.
+            // All senders have cancelled.
             guard queue.first() == nil else { return }
             forgetLink()
             return link.close(nil)
         }
-        let isHeldUp = queue.first().map { !history.hasRoom(for: $0.notification.identifier) } ?? queue.isClosed
-        if isHeldUp || history.checkpointDue(after: configuration.settleAfter).map({ $0 <= now }) == true {
+        let isBlocked = queue.first().map { !history.hasRoom(for: $0.notification.identifier) } ?? queue.isClosed
+        if isBlocked || history.checkpointDue(after: configuration.confirmAfter).map({ $0 <= now }) == true {
             writeCheckpoint(to: link, now: now)
         }
     }
@@ -138,17 +114,17 @@ final class BinaryDispatcher: @unchecked Sendable {
         overdue = now + TimeAmount(configuration.timeout)
     }
 
-    // Connecting.
+    // MARK: - Connecting
 
     private func connectIfWanted(now: NIODeadline) {
         guard !isConnecting else { return }
         switch plan.step(isShort: !queue.isEmpty, usable: 0, opening: 0, now: now) {
         case .nothing: break
-        case .wait(let moment): beat(at: moment, now: now)
+        case .wait(let moment): scheduleTick(at: moment, now: now)
         case .connect:
             if let moment = ConnectBudget.shared.withLock({ $0.take(now: now) }) {
-                plan.held(until: moment)
-                beat(at: moment, now: now)
+                plan.postpone(until: moment)
+                scheduleTick(at: moment, now: now)
             } else {
                 connect(now: now)
             }
@@ -175,20 +151,20 @@ final class BinaryDispatcher: @unchecked Sendable {
         }
     }
 
-    /// A connection could not be made, or ended without an answer, or with one that is none.
+    /// Handles a failed connect, or a connection that ended without a valid answer.
     private func failed(_ error: any Error) {
         let error = ProviderError(connecting: error, host: connector.host, port: connector.port)
-        isKnown = false
+        isVerified = false
         lastError = error
         plan.failed(now: eventLoop.now, chance: .random(in: 0...1))
         metrics.failures.increment()
-        logger?.warning("no connection", metadata: ["error": "\(error.message)"])
-        // Whom the service does not trust, or who does not trust it, has nothing to wait for.
-        let isHopeless = error.code == .untrusted || error.code == .badCredential || error.code == .badAnswer
-        if isHopeless || !configuration.waitsForService { queue.fail(error) { _ in true } }
+        logger?.warning("connection failed", metadata: ["error": "\(error.message)"])
+        // Waiting does not help if one side does not trust the other.
+        let isPermanent = error.code == .untrusted || error.code == .badCredential || error.code == .badAnswer
+        if isPermanent || !configuration.waitsForService { queue.fail(error) { _ in true } }
     }
 
-    // What the connection tells.
+    // MARK: - Connection events
 
     func hasOpened(_ link: BinaryLink) {
         if link === self.link { pump() }
@@ -198,36 +174,36 @@ final class BinaryDispatcher: @unchecked Sendable {
         if link === self.link { pump() }
     }
 
-    /// The first so many notifications of the connection went to the socket whole.
-    func hasPassedOn(_ link: BinaryLink, _ count: Int) {
-        if link === self.link { history.pass(count) }
+    /// Notes that the socket has the first `count` notifications of the connection.
+    func hasFlushed(_ link: BinaryLink, _ count: Int) {
+        if link === self.link { history.flushed(count) }
     }
 
     func hasAnswered(_ link: BinaryLink, _ response: BinaryErrorResponse) {
         guard link === self.link else { return }
         forgetLink()
-        let isGreeting = history.count == 0
+        let isFirst = history.count == 0
         let settlement = history.end(.answered(response))
         settle(settlement, ProviderError.notNaming)
-        if settlement.isOfCheckpoint {
-            isKnown = true
+        if settlement.namesCheckpoint {
+            isVerified = true
             plan.succeeded()
             lastError = nil
         } else if response.status == .shutdown {
             failed(ProviderError.stopping)
-        } else if settlement.isOfNothing {
+        } else if settlement.namesUnknown {
             failed(ProviderError.notNaming)
         } else if response.status == .processingError {
-            // The service's own trouble: the next connection is made a little later.
+            // A failure of the service: back off before the next connect.
             plan.failed(now: eventLoop.now, chance: .random(in: 0...1))
         } else {
             plan.succeeded()
         }
         logger?.debug(
-            "the service has answered",
+            "the service answered",
             metadata: [
                 "status": "\(response.status.rawValue)", "accepted": "\(settlement.accepted.count)",
-                "again": "\(settlement.again.count)", "greeting": "\(isGreeting)",
+                "resend": "\(settlement.resend.count)", "first": "\(isFirst)",
             ]
         )
         pump()
@@ -249,52 +225,53 @@ final class BinaryDispatcher: @unchecked Sendable {
         overdue = .distantFuture
     }
 
-    /// Gives their outcomes to those that have one, and puts the others back to the head of the queue.
+    /// Ends the calls with a known outcome, and requeues the others.
     private func settle(_ settlement: BinaryHistory<BinaryCall>.Settlement, _ error: ProviderError) {
         for call in settlement.accepted { call.end(.answered(.accepted)) }
         if let (call, status) = settlement.refused { call.end(.answered(.refused(BinaryRefusal(status)))) }
         let doubt = ProviderError(error.code, error.message, mayHaveArrived: true)
         for call in settlement.uncertain { call.end(.answered(.uncertain(doubt))) }
-        for call in settlement.again.reversed() where call.stage == .sent {
+        for call in settlement.resend.reversed() where call.stage == .sent {
             metrics.moves.increment()
             queue.putBack(call)
         }
     }
 
-    // What time brings.
+    // MARK: - Timers
 
-    private func beatNow() {
-        nextBeat = nil
+    private func tick() {
+        nextTick = nil
         let now = eventLoop.now
         expire(now: now)
         if overdue <= now, let link {
             metrics.timeouts.increment()
-            let question = link.isOpen ? "does not say in time how far it has come" : "does not agree on TLS in time"
-            link.close(ProviderError(.timedOut, "\(place) \(question)"))
+            let question =
+                link.isOpen ? "does not answer the checkpoint in time" : "does not finish the TLS handshake in time"
+            link.close(ProviderError(.timedOut, "\(endpoint) \(question)"))
         }
         pump()
     }
 
     private func expire(now: NIODeadline) {
-        let late = ProviderError(.timedOut, "\(place) takes no further notification in time")
+        let late = ProviderError(.timedOut, "\(endpoint) accepts no further notification in time")
         queue.fail(link == nil ? lastError ?? late : late) { $0.deadline <= now }
-        let doubt = ProviderError(.timedOut, "\(place) did not say in time what became of it", mayHaveArrived: true)
+        let doubt = ProviderError(.timedOut, "\(endpoint) did not confirm it in time", mayHaveArrived: true)
         for call in history.items where call.deadline <= now { call.end(.answered(.uncertain(doubt))) }
     }
 
-    private func scheduleBeat(now: NIODeadline) {
+    private func scheduleTick(now: NIODeadline) {
         guard !queue.isEmpty || link != nil else { return }
-        let due = history.checkpointDue(after: configuration.settleAfter) ?? .distantFuture
-        beat(at: min(now + Self.beat, max(due, now)), now: now)
+        let due = history.checkpointDue(after: configuration.confirmAfter) ?? .distantFuture
+        scheduleTick(at: min(now + Self.tickInterval, max(due, now)), now: now)
     }
 
-    private func beat(at moment: NIODeadline, now: NIODeadline) {
-        if let nextBeat {
-            guard moment < nextBeat.at else { return }
-            nextBeat.task.cancel()
+    private func scheduleTick(at moment: NIODeadline, now: NIODeadline) {
+        if let nextTick {
+            guard moment < nextTick.at else { return }
+            nextTick.task.cancel()
         }
         let moment = max(moment, now + .milliseconds(1))
-        nextBeat = (moment, eventLoop.scheduleTask(deadline: moment) { self.beatNow() })
+        nextTick = (moment, eventLoop.scheduleTask(deadline: moment) { self.tick() })
     }
 
     private func endIfOver() {
@@ -304,8 +281,8 @@ final class BinaryDispatcher: @unchecked Sendable {
             _ = history.end(.lost)
             link.close(nil)
         }
-        nextBeat?.task.cancel()
-        nextBeat = nil
+        nextTick?.task.cancel()
+        nextTick = nil
         for continuation in onEnd { continuation.resume() }
         onEnd = []
     }

@@ -2,37 +2,35 @@ import HeraldModel
 import HeraldWire
 import NIOCore
 
-/// What was written on one connection of the binary interface and is not settled, in the order in which it was written.
+/// The unconfirmed notifications of one connection of the binary interface, in the order in which they were written.
 ///
-/// The service is silent about what it takes. It says one thing, once: which notification was the first that it did not
-/// take; and then everything before that one was accepted, and nothing after it was looked at. So nothing is known before
-/// the connection ends, and to know it, the connection is ended: a *checkpoint* is a notification that no service can take,
-/// and the answer that names it proves that all before it were accepted. Silence alone proves nothing, however long it
-/// lasts: a service that is slow looks like one that agrees.
+/// The service answers once, then closes: it names the first notification that it refused. It accepted everything before
+/// and discarded everything behind. To confirm notifications the client writes a *checkpoint*, which every service
+/// refuses. Silence proves nothing, however long: a slow service looks like one that accepts.
 ///
 /// A value without a clock or a channel.
 struct BinaryHistory<Item> {
-    /// How a connection ended.
+    /// End of a connection.
     enum Ending {
         case answered(BinaryErrorResponse)
-        /// Without a word.
+        /// No answer.
         case lost
     }
 
-    /// What the end of a connection says about everything that was written on it.
+    /// Outcome of everything written on a connection.
     struct Settlement {
-        /// The service has these.
+        /// The service accepted these.
         fileprivate(set) var accepted: [Item] = []
-        /// The service does not take this one.
+        /// The service refused this one.
         fileprivate(set) var refused: (item: Item, status: BinaryStatus)?
-        /// The service did not look at these: they are sent again, in this order.
-        fileprivate(set) var again: [Item] = []
-        /// The service may have these, and nobody can say.
+        /// The service discarded these; they are resent in this order.
+        fileprivate(set) var resend: [Item] = []
+        /// The service may have these.
         fileprivate(set) var uncertain: [Item] = []
         /// Whether the answer named the checkpoint.
-        fileprivate(set) var isOfCheckpoint = false
-        /// Whether the answer named nothing that was written here.
-        fileprivate(set) var isOfNothing = false
+        fileprivate(set) var namesCheckpoint = false
+        /// Whether the answer named an identifier that is not in use.
+        fileprivate(set) var namesUnknown = false
     }
 
     private struct Entry {
@@ -44,15 +42,15 @@ struct BinaryHistory<Item> {
     private let limit: Int
     private var entries: [Entry] = []
     private var inUse: Set<UInt32> = []
-    /// How many of them left whole; of the others no service can have read the end.
-    private var passedOn = 0
+    /// Number of entries that the socket has whole; the service cannot have the end of the others.
+    private var flushedCount = 0
     private var lastIdentifier: UInt32
-    /// The identifier of the checkpoint, once it is written; nothing is written after it.
+    /// Identifier of the checkpoint, once written; nothing may follow it.
     private(set) var checkpoint: UInt32?
 
     /// - Parameters:
-    ///   - limit: How many may be in it at one time.
-    ///   - lastIdentifier: After which identifiers are given to those that have none; tests bring their own.
+    ///   - limit: Maximum number of unconfirmed notifications.
+    ///   - lastIdentifier: Identifier before the first one to assign, for tests.
     init(limit: Int, lastIdentifier: UInt32 = 0) {
         self.limit = limit
         self.lastIdentifier = lastIdentifier
@@ -62,13 +60,13 @@ struct BinaryHistory<Item> {
 
     var items: some Sequence<Item> { entries.lazy.map(\.item) }
 
-    /// Whether a notification may be written now: one whose identifier is in use waits until that one is settled.
+    /// Whether a notification may be written now; a given identifier must not be in use.
     func hasRoom(for identifier: UInt32?) -> Bool {
         guard checkpoint == nil, entries.count < limit else { return false }
         return identifier.map { !inUse.contains($0) } ?? true
     }
 
-    /// Notes that a notification is written; there must be room for it.
+    /// Adds a notification; the caller has checked ``hasRoom(for:)``.
     /// - Returns: Its identifier.
     mutating func write(_ item: Item, _ identifier: UInt32?, now: NIODeadline) -> UInt32 {
         let identifier = identifier ?? free()
@@ -77,18 +75,18 @@ struct BinaryHistory<Item> {
         return identifier
     }
 
-    /// Notes that the first so many left whole.
-    mutating func pass(_ count: Int) {
-        passedOn = max(passedOn, min(count, entries.count))
+    /// Notes that the socket has the first `count` notifications.
+    mutating func flushed(_ count: Int) {
+        flushedCount = max(flushedCount, min(count, entries.count))
     }
 
-    /// When the checkpoint is due, if nothing wants it sooner; nil if there is nothing to settle, or it is written.
+    /// When the checkpoint is due; nil if nothing is unconfirmed or it is already written.
     func checkpointDue(after pause: Duration) -> NIODeadline? {
         guard checkpoint == nil, let oldest = entries.first else { return nil }
         return entries.count >= limit ? oldest.written : oldest.written + TimeAmount(pause)
     }
 
-    /// Notes that the checkpoint is written.
+    /// Notes the checkpoint.
     /// - Returns: Its identifier.
     mutating func writeCheckpoint() -> UInt32 {
         let identifier = free()
@@ -96,7 +94,7 @@ struct BinaryHistory<Item> {
         return identifier
     }
 
-    /// Settles everything, and begins anew.
+    /// Decides the outcome of all entries and empties the history.
     mutating func end(_ ending: Ending) -> Settlement {
         var settlement = Settlement()
         switch ending {
@@ -105,44 +103,44 @@ struct BinaryHistory<Item> {
         }
         entries.removeAll(keepingCapacity: true)
         inUse.removeAll(keepingCapacity: true)
-        passedOn = 0
+        flushedCount = 0
         checkpoint = nil
         return settlement
     }
 
     private func settle(_ response: BinaryErrorResponse, _ settlement: inout Settlement) {
         if response.identifier == checkpoint {
-            settlement.isOfCheckpoint = true
+            settlement.namesCheckpoint = true
             settlement.accepted = entries.map(\.item)
             return
         }
         guard let index = entries.firstIndex(where: { $0.identifier == response.identifier }) else {
-            settlement.isOfNothing = true
+            settlement.namesUnknown = true
             return split(from: 0, &settlement)
         }
         switch response.status {
         case .shutdown:
             settlement.accepted = entries[...index].map(\.item)
-            settlement.again = entries[(index + 1)...].map(\.item)
+            settlement.resend = entries[(index + 1)...].map(\.item)
         case .noError:
-            // The documents do not say what it means beside an end: of those after it nothing is known.
+            // The documentation does not define this status in an answer: the entries behind it are in doubt.
             settlement.accepted = entries[...index].map(\.item)
             split(from: index + 1, &settlement)
         default:
             settlement.accepted = entries[..<index].map(\.item)
             settlement.refused = (entries[index].item, response.status)
-            settlement.again = entries[(index + 1)...].map(\.item)
+            settlement.resend = entries[(index + 1)...].map(\.item)
         }
     }
 
-    /// What nobody said anything about: unknown where it left whole, and certainly not there where it did not.
+    /// Divides the entries without an answer: in doubt if the socket had them whole, to be resent otherwise.
     private func split(from start: Int, _ settlement: inout Settlement) {
-        let middle = max(start, passedOn)
+        let middle = max(start, flushedCount)
         settlement.uncertain = entries[start..<middle].map(\.item)
-        settlement.again = entries[middle...].map(\.item)
+        settlement.resend = entries[middle...].map(\.item)
     }
 
-    /// An identifier that is not in use; never 0, which services answer where they could read none.
+    /// An identifier that is not in use; never 0, which services return if they could read none.
     private mutating func free() -> UInt32 {
         repeat {
             lastIdentifier &+= 1

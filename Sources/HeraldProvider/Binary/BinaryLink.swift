@@ -3,7 +3,7 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// One connection to a service of the binary interface: writes what the dispatcher gives it, and reads the one answer.
+/// One connection of the binary interface: writes for the dispatcher and reads the one answer.
 final class BinaryLink: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -11,17 +11,17 @@ final class BinaryLink: ChannelInboundHandler {
     private let dispatcher: BinaryDispatcher
     private var context: ChannelHandlerContext?
     private var input = ByteBuffer()
-    /// Whether TLS is agreed on.
+    /// Whether the TLS handshake is complete.
     private(set) var isOpen = false
     private(set) var isClosed = false
-    /// Why it was closed, if that is known.
+    /// Reason for closing, if known.
     private(set) var failure: (any Error)?
 
     init(dispatcher: BinaryDispatcher) {
         self.dispatcher = dispatcher
     }
 
-    // What the dispatcher asks of it.
+    // MARK: - Called by the dispatcher
 
     var isWritable: Bool { context?.channel.isWritable ?? false }
 
@@ -29,16 +29,16 @@ final class BinaryLink: ChannelInboundHandler {
         context?.channel.allocator.buffer(capacity: capacity)
     }
 
-    /// Writes; with it, so many notifications are written altogether.
+    /// Writes a buffer, after which `count` notifications have been written in total.
     func write(_ buffer: ByteBuffer, upTo count: Int) {
         guard let context, !isClosed else { return }
         let written = context.eventLoop.makePromise(of: Void.self)
         let (dispatcher, link) = (dispatcher, NIOLoopBound(self, eventLoop: context.eventLoop))
-        written.futureResult.whenSuccess { dispatcher.hasPassedOn(link.value, count) }
+        written.futureResult.whenSuccess { dispatcher.hasFlushed(link.value, count) }
         context.writeAndFlush(wrapOutboundOut(buffer), promise: written)
     }
 
-    /// Closes the connection, and says so at once: the end of TLS may take seconds where nobody is there.
+    /// Closes the connection; the dispatcher learns it at once, since TLS may take seconds to end.
     func close(_ reason: (any Error)?) {
         guard !isClosed else { return }
         isClosed = true
@@ -47,7 +47,7 @@ final class BinaryLink: ChannelInboundHandler {
         context?.close(promise: nil)
     }
 
-    // What the channel tells.
+    // MARK: - ChannelInboundHandler
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
@@ -85,7 +85,7 @@ final class BinaryLink: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A service that just goes is told by the end of the connection, which follows.
+        // The end of the connection follows and is handled there.
         if case NIOSSLError.uncleanShutdown = error { return }
         close(error)
     }
@@ -102,7 +102,7 @@ extension ProviderError {
     )
     static let notNaming = ProviderError(
         .badAnswer,
-        "the service does not say which notification its error is about, so nothing could be known of any: it cannot be used"
+        "the service's errors do not name a notification, so no outcome could be known: this service cannot be used"
     )
     static let stopping = ProviderError(.unreachable, "the service is stopping")
 }

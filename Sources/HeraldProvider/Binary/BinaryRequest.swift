@@ -1,27 +1,27 @@
 public import HeraldModel
 import HeraldWire
 
-/// One notification on its way to a service of the binary interface: all that the interface can carry.
+/// A notification for a service of the binary interface.
 ///
-/// The topic is the certificate's. There is no push type (the service takes a payload that only wakes its app for a
-/// background notification), no collapse identifier and no `apns-id`.
+/// The certificate selects the topic. The interface has no push type (the service treats a payload that only wakes the
+/// app as background), no collapse identifier and no `apns-id`.
 public struct BinaryRequest: Hashable, Sendable {
-    /// The device token that the app gave its provider.
-    public var token: DeviceToken
-    /// JSON, sent byte for byte.
+    /// The device token of the app, of any length.
+    public var token: PushToken
+    /// JSON payload, sent byte for byte: 1 byte to ``BinaryClientConfiguration/maximumPayloadBytes``.
     public var payload: [UInt8]
-    /// How long it may wait, in whole seconds; a moment after 2106-02-07 becomes that one, the last that there is.
+    /// How long the service may store it, in whole seconds since 1970, at most 2106-02-07 (32 bits).
     public var expiration: Expiration
-    /// ``Priority/immediate`` or ``Priority/conserving``; nil leaves it out, which means ``Priority/immediate``.
+    /// ``Priority/immediate`` or ``Priority/conserving``; nil omits it, which means ``Priority/immediate``.
     public var priority: Priority?
-    /// The provider's number for it, by which a service may record it; nil lets the client choose.
+    /// Identifier, which a service may record; nil lets the client choose.
     ///
-    /// Of two with the same number, one is written once the other is settled. A service that could not read a number
-    /// answers with 0, so that 0 is better not used.
+    /// A second notification with an identifier in use waits until the first is confirmed. Avoid 0: a service answers with 0
+    /// if it could not read an identifier.
     public var identifier: UInt32?
 
-    /// Makes a request with nothing but what is needed.
-    public init(token: DeviceToken, payload: [UInt8]) {
+    /// Makes a request with the required fields.
+    public init(token: PushToken, payload: [UInt8]) {
         self.token = token
         self.payload = payload
         expiration = .unspecified
@@ -29,9 +29,9 @@ public struct BinaryRequest: Hashable, Sendable {
         identifier = nil
     }
 
-    /// The notification as it is written.
-    /// - Parameter limit: The longest payload, in bytes.
-    /// - Returns: The notification; without an identifier if none was given.
+    /// Encodes the request.
+    /// - Parameter limit: Maximum length of the payload, in bytes.
+    /// - Returns: The notification; its identifier is nil if the sender chose none.
     /// - Throws: ``ProviderError/Code/badRequest``.
     func notification(limit: Int) throws -> BinaryNotification {
         try ProviderClient.check(payload, limit: limit)
@@ -49,7 +49,7 @@ public struct BinaryRequest: Hashable, Sendable {
 }
 
 extension Expiration {
-    /// The value of the item; nil leaves it out.
+    /// The value of the item; nil omits it.
     var binarySeconds: UInt32? {
         switch self {
         case .unspecified: nil

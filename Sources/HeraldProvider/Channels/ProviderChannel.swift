@@ -1,34 +1,34 @@
 public import HeraldModel
 
-/// A broadcast channel of an app, as its provider sees it ("Sending channel management requests to APNs").
+/// A broadcast channel of an app ("Sending channel management requests to APNs").
 public struct ProviderChannel: Hashable, Sendable {
-    /// What a channel keeps of its messages (`message-storage-policy`), fixed when it is made.
+    /// Message storage policy of a channel (`message-storage-policy`), fixed at its creation.
     public enum Storage: Int, Hashable, Sendable {
-        /// Nothing: a message reaches the devices that are connected.
+        /// No storage: a message reaches only connected devices.
         case none = 0
-        /// The newest message, for some hours, for devices that come later.
+        /// The service stores the newest message for devices that connect later.
         case newest = 1
     }
 
-    /// The channel's identifier (`apns-channel-id`): who knows it may listen.
+    /// Identifier in base64 (`apns-channel-id`); any device that knows it may subscribe.
     public let id: String
-    /// What it keeps.
+    /// Message storage policy.
     public let storage: Storage
 }
 
-/// One message to all devices that subscribed to a channel.
+/// A message to all subscribers of a channel.
 public struct BroadcastRequest: Sendable {
-    /// The app's bundle identifier, without any suffix.
+    /// The app's bundle identifier, without a suffix.
     public var app: Topic
-    /// The channel's identifier, as ``ProviderChannel/id`` has it.
+    /// The channel's identifier (``ProviderChannel/id``).
     public var channel: String
-    /// A Live Activity's payload, sent byte for byte; at most 5,120 bytes.
+    /// JSON payload of a Live Activity, sent byte for byte: 1 to 5,120 bytes.
     public var payload: [UInt8]
-    /// How urgent it is.
+    /// Urgency (`apns-priority`).
     public var priority: Priority = .immediate
-    /// How long it is kept for devices that come later; ``Expiration/once`` where the channel keeps nothing.
+    /// How long the service may store it; ``Expiration/once`` for a channel without storage.
     public var expiration: Expiration = .once
-    /// The provider's identifier for it (`apns-request-id`); nil lets the client make one.
+    /// Identifier (`apns-request-id`); nil lets the client choose one.
     public var id: NotificationID?
 
     /// Makes a broadcast.
@@ -39,16 +39,16 @@ public struct BroadcastRequest: Sendable {
     }
 
     /// Makes a broadcast with a typed payload.
-    /// - Throws: ``ProviderError/Code/badRequest`` if it is too long.
+    /// - Throws: ``ProviderError/Code/badRequest`` if it has more than 5,120 bytes.
     public init(app: Topic, channel: String, payload: Payload) throws {
         self.init(app: app, channel: channel, payload: try payload.encodedForBroadcast())
     }
 }
 
-/// What the service answered to a request about channels that it did not refuse.
+/// The service's answer to a channel management request.
 public enum ChannelAnswer<Value: Hashable & Sendable>: Hashable, Sendable {
-    /// It did as asked.
+    /// The request succeeded.
     case done(Value)
-    /// It did not.
+    /// The service refused the request.
     case refused(PushRefusal)
 }

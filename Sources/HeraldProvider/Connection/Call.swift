@@ -1,39 +1,38 @@
 import HeraldModel
 import NIOCore
 
-/// One attempt at one request: what is sent, how far it came, and who waits for the answer.
+/// One attempt of a request: its content, its progress on a stream, and its waiting sender.
 ///
-/// It moves from connection to connection as long as no service looked at it.
-///
-/// Unchecked: what varies is touched on the client's event loop alone, from the moment the call is left in its inbox.
+/// It may move from one connection to another until a service processes it.
+// Unchecked: one owner at a time. The sender fills it in before ``CallInbox`` has it; then only the event loop uses it.
 final class Call: QueuedCall, @unchecked Sendable {
     let head: HeaderBlock
     let body: [UInt8]
-    /// The longest body of an answer that is kept, in bytes.
+    /// Maximum length of the answer's body, in bytes.
     let answerLimit: Int
-    /// Until when it must have its outcome.
+    /// Time limit for the outcome.
     let deadline: NIODeadline
-    /// Whether it waits for a service that cannot be reached.
+    /// Whether it waits while the service is unreachable.
     let waitsForService: Bool
 
     var stage = CallStage.new
     var isCancelled = false
     var settle: ((Outcome) -> Void)?
 
-    /// How often a connection that went on did not take it.
+    /// Number of streams that an open connection refused.
     var refusals = 0
 
-    // On its stream.
+    // MARK: - Progress on the stream
     var stream: Int32 = 0
     var bodyOffset = 0
-    /// Whether all of it went to the socket; before that no service can act on it.
+    /// Whether the socket has the whole request; before that, the service cannot act on it.
     var isWhollySent = false
-    /// Whether the answer's end has come.
+    /// Whether the answer is complete.
     var isAnswered = false
     var answer = Answer()
-    /// When its answer is overdue.
+    /// Time limit for the answer.
     var overdue = NIODeadline.distantFuture
-    /// The connection's number, for what the answer says about the connection.
+    /// Number of its connection.
     var link = 0
 
     init(head: HeaderBlock, body: [UInt8], answerLimit: Int, deadline: NIODeadline, waitsForService: Bool) {
@@ -44,7 +43,7 @@ final class Call: QueuedCall, @unchecked Sendable {
         self.waitsForService = waitsForService
     }
 
-    /// Forgets the stream that it was on.
+    /// Resets the progress for a new stream.
     func rewind() {
         stream = 0
         bodyOffset = 0
@@ -54,16 +53,16 @@ final class Call: QueuedCall, @unchecked Sendable {
         overdue = .distantFuture
     }
 
-    /// How an attempt ended.
+    /// Outcome of an attempt.
     enum Outcome: CallOutcome {
         case answered(Answer, link: Int)
-        /// The service did not look at it, again and again.
+        /// The service refused its stream repeatedly.
         case untouched
         case failed(ProviderError)
         case cancelled
     }
 
-    /// An answer as it came.
+    /// An answer, raw.
     struct Answer: Sendable, Hashable {
         var status = 0
         var id: String?
@@ -73,10 +72,10 @@ final class Call: QueuedCall, @unchecked Sendable {
         var explanation: String?
         var retryAfter: String?
         var body: [UInt8] = []
-        /// Whether there was more than is kept.
+        /// Whether the body was longer than ``answerLimit``.
         var isCut = false
 
-        /// A field by the name that the service gave it.
+        /// The value of a header field.
         func field(_ name: String) -> String? {
             switch name {
             case "apns-id": id
@@ -89,7 +88,7 @@ final class Call: QueuedCall, @unchecked Sendable {
             }
         }
 
-        /// Keeps a field if it is one that is asked for.
+        /// Stores a header field if the client uses it.
         mutating func note(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
             func isNamed(_ text: StaticString) -> Bool {
                 name.count == text.utf8CodeUnitCount

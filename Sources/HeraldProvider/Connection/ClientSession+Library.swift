@@ -1,7 +1,7 @@
 import CNghttp2
 import NIOCore
 
-// What libnghttp2 calls back. Inside a callback nothing is read, sent or deleted: the library does not allow it. A result
+// Callbacks of libnghttp2. Inside a callback nothing is read, sent or deleted: the library does not allow it. A result
 // other than zero ends the session.
 
 private let proceed: Int32 = 0
@@ -144,8 +144,8 @@ extension ClientSession {
         case NGHTTP2_SETTINGS.rawValue:
             if flags & NGHTTP2_FLAG_ACK.rawValue == 0 { hasSettings = true }
         case NGHTTP2_GOAWAY.rawValue:
-            let count = min(frame.goaway.opaque_data_len, Self.maximumFarewellBytes)
-            farewell = Farewell(
+            let count = min(frame.goaway.opaque_data_len, Self.maximumDebugBytes)
+            receivedGoAway = GoAway(
                 lastStream: frame.goaway.last_stream_id,
                 code: frame.goaway.error_code,
                 words: frame.goaway.opaque_data.map { Array(UnsafeBufferPointer(start: $0, count: count)) } ?? []

@@ -23,8 +23,8 @@ final class ClientSession {
         case lost(UInt32)
     }
 
-    /// What a GOAWAY frame says.
-    struct Farewell: Hashable {
+    /// Content of a GOAWAY frame.
+    struct GoAway: Hashable {
         let lastStream: Int32
         let code: UInt32
         let words: [UInt8]
@@ -33,16 +33,16 @@ final class ClientSession {
     /// The longest header block of an answer, in bytes of names and values with 32 for each field (RFC 9113 §6.5.2).
     static let maximumHeaderBytes = 16_384
     /// The longest debug data of a GOAWAY that is kept, in bytes.
-    static let maximumFarewellBytes = 1024
+    static let maximumDebugBytes = 1024
 
     private var library: OpaquePointer?
     private let fields: UnsafeMutablePointer<nghttp2_nv>
     private static let fieldCapacity = 16
 
-    // What the callbacks keep.
+    // State of the callbacks.
     var calls: [Int32: Call] = [:]
     var ended: [(call: Call, end: StreamEnd)] = []
-    var farewell: Farewell?
+    var receivedGoAway: GoAway?
     /// Whether the service's first SETTINGS have come.
     var hasSettings = false
     var end: End?
@@ -101,7 +101,7 @@ final class ClientSession {
     /// - Returns: Whether there is one: no further stream can be begun after a GOAWAY, or once all numbers are used up.
     func begin(_ call: Call) -> Bool {
         call.rewind()
-        guard end == nil, farewell == nil, call.head.fields.count <= Self.fieldCapacity else { return false }
+        guard end == nil, receivedGoAway == nil, call.head.fields.count <= Self.fieldCapacity else { return false }
         let stream = call.head.values.withUnsafeBufferPointer { values in
             for (index, field) in call.head.fields.enumerated() {
                 // The library copies values and changes neither: its struct is only not const.
@@ -138,7 +138,7 @@ final class ClientSession {
         nghttp2_submit_ping(library, 0, nil)
     }
 
-    /// Says farewell: nothing is begun any more.
+    /// Sends GOAWAY.
     func goAway() {
         nghttp2_submit_goaway(library, 0, 0, NGHTTP2_NO_ERROR.rawValue, nil, 0)
     }

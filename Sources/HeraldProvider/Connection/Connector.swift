@@ -1,8 +1,9 @@
+import HeraldTrust
 import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// Makes connections: every address that the name has, in turn, asked for anew each time.
+/// Opens connections; each connect resolves the host name again and tries all its addresses.
 struct Connector: Sendable {
     let eventLoop: any EventLoop
     let context: NIOSSLContext
@@ -10,17 +11,15 @@ struct Connector: Sendable {
     let port: Int
     let timeout: Duration
 
-    /// Connects, and says on the event loop what came of it.
-    ///
-    /// The TLS handshake follows; its end comes to the link.
+    /// Opens a TCP connection and starts TLS; the link gets the end of the handshake.
     /// - Parameters:
-    ///   - makeLink: Makes the handler of one connection; several are tried at a time where the first is slow.
-    ///   - done: Called once, on the event loop.
+    ///   - makeLink: Makes the handler of one connection. Several addresses may be tried at once.
+    ///   - done: Called once on the event loop when TCP is connected, or has failed.
     func connect<Link: ChannelHandler & SendableMetatype>(
         makeLink: @escaping @Sendable () -> Link,
         done: @escaping @Sendable (Result<NIOLoopBound<Link>, any Error>) -> Void
     ) {
-        // An address has no name to ask for; it is compared with those in the certificate all the same.
+        // TLS sends no server name for an address. NIOSSL still compares the address with the certificate.
         let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
         ClientBootstrap(group: eventLoop)
             .connectTimeout(TimeAmount(timeout))
@@ -32,7 +31,7 @@ struct Connector: Sendable {
                     try channel.pipeline.syncOperations.addHandlers([tls, makeLink()])
                 }
             }
-            .connect(host: host, port: port)
+            .connect(host: LocalName.resolvable(host), port: port)
             .whenComplete { result in
                 done(
                     result.flatMap { channel in

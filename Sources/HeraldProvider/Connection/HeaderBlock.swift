@@ -1,17 +1,16 @@
-/// The header fields of one request, laid end to end: one allocation for all values, made where the request is made and
-/// not on the connection's event loop.
+/// Header fields of one request in one buffer, built on the sender's thread to keep work off the event loop.
 struct HeaderBlock: Sendable {
     struct Field: Sendable {
         let name: StaticString
         let start: Int
         let count: Int
-        /// Whether the service's header table may keep it: no two notifications have the same identifier or path.
+        /// Whether HPACK may add it to the dynamic table; identifiers and paths never repeat.
         let isIndexed: Bool
     }
 
     private(set) var fields: [Field] = []
     private(set) var values: [UInt8] = []
-    /// The first field whose value no header can have (RFC 9113 §8.2.1).
+    /// The first field with a character that no header field may contain (RFC 9113 §8.2.1).
     private(set) var malformed: StaticString?
 
     init() {
@@ -32,7 +31,7 @@ struct HeaderBlock: Sendable {
         add(name, value.utf8, isIndexed: isIndexed)
     }
 
-    /// The fields as text, for tests and for nothing that is logged: one may be a provider token.
+    /// The fields as text, for tests; never log them: one may be a provider token.
     var lines: [String] {
         fields.map { field in
             "\(field.name): \(String(decoding: values[field.start..<field.start + field.count], as: UTF8.self))"

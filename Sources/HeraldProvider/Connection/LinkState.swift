@@ -1,35 +1,35 @@
 import NIOCore
 
-/// What is believed about one connection: how much it takes, whether it lives, whether it is leaving.
+/// State of one connection: capacity, health checks, and whether it is draining.
 ///
-/// It knows no clock and no socket: the time is passed in, and what is to be done is returned.
+/// It has no clock and no socket: callers pass the time and perform the returned action.
 struct LinkState {
     enum Phase: Hashable {
-        /// TLS and HTTP/2 are being agreed on.
+        /// TLS and HTTP/2 handshakes.
         case opening
         case open
-        /// Nothing is begun on it any more; what is on it may end.
-        case leaving
+        /// Takes no new request; those in flight may end.
+        case draining
     }
 
-    /// What is to be done about it.
+    /// Action for the driver.
     enum Action: Hashable {
         case nothing
         case ping
-        /// It is dead: close it, and treat what is on it as lost.
-        case abandon
+        /// Close the connection. The service did not answer a ping.
+        case close
     }
 
     let limits: ProviderConnectionLimits
     private let opened: NIODeadline
     private let openingTime: TimeAmount
     private(set) var phase = Phase.opening
-    /// Whether it must show a sign of life before it is used.
-    private(set) var isDoubted = false
+    /// Whether it must answer a ping before it is used again.
+    private(set) var isProbing = false
     private(set) var lastRead: NIODeadline
     private var pinged: NIODeadline?
     private var timeoutsInARow = 0
-    /// Whether it ever answered a request.
+    /// Whether it has answered a request.
     private(set) var hasAnswered = false
 
     init(limits: ProviderConnectionLimits, openingTime: Duration, now: NIODeadline) {
@@ -39,26 +39,26 @@ struct LinkState {
         lastRead = now
     }
 
-    /// How many more requests it takes now.
+    /// Number of further requests that it takes now.
     /// - Parameters:
-    ///   - streamLimit: What the service allows at present.
-    ///   - openStreams: How many there are.
-    /// - Returns: 0 while it is not to be used.
+    ///   - streamLimit: Limit of the service.
+    ///   - openStreams: Number of requests in flight.
+    /// - Returns: 0 if it is not usable.
     func room(streamLimit: Int, openStreams: Int) -> Int {
-        guard phase == .open, !isDoubted else { return 0 }
+        guard phase == .open, !isProbing else { return 0 }
         return max(0, min(streamLimit, limits.streams) - openStreams)
     }
 
-    /// The service's first SETTINGS have come.
+    /// Notes the service's first SETTINGS.
     mutating func receivedSettings() {
         if phase == .opening { phase = .open }
     }
 
-    /// Bytes came: it lives.
+    /// Notes received bytes: the connection is alive.
     mutating func read(now: NIODeadline) {
         lastRead = now
         pinged = nil
-        isDoubted = false
+        isProbing = false
     }
 
     mutating func answered() {
@@ -66,42 +66,40 @@ struct LinkState {
         timeoutsInARow = 0
     }
 
-    /// A request is there for it; after a long silence it is asked for a sign of life first.
-    mutating func wanted(now: NIODeadline) -> Action {
-        guard phase == .open, !isDoubted, now - lastRead >= TimeAmount(limits.probeAfter) else { return .nothing }
-        return doubt(now: now)
+    /// Prepares the next request: pings first after a long silence.
+    mutating func probeIfIdle(now: NIODeadline) -> Action {
+        guard phase == .open, !isProbing, now - lastRead >= TimeAmount(limits.probeAfter) else { return .nothing }
+        return probe(now: now)
     }
 
-    /// A request got no answer in time.
-    ///
-    /// One may happen on a sound connection; many in a row do not.
+    /// Handles a request time-out; many in a row replace the connection.
     mutating func timedOut(now: NIODeadline) -> Action {
         timeoutsInARow += 1
-        if timeoutsInARow >= limits.timeoutsInARow { leave() }
-        return doubt(now: now)
+        if timeoutsInARow >= limits.timeoutsInARow { drain() }
+        return probe(now: now)
     }
 
-    /// We ourselves were late, by so much: what the service did meanwhile has not been read yet.
-    mutating func excuse(_ lateness: TimeAmount) {
+    /// Shifts the timers by the time for which this process was late: it has not yet read what arrived meanwhile.
+    mutating func postponeTimers(by lateness: TimeAmount) {
         lastRead = lastRead + lateness
         pinged = pinged.map { $0 + lateness }
     }
 
-    /// Nothing is begun on it any more.
-    mutating func leave() {
-        phase = .leaving
+    /// Takes no new request.
+    mutating func drain() {
+        phase = .draining
     }
 
-    /// Time has passed.
+    /// Checks the timers.
     mutating func tick(now: NIODeadline, isBusy: Bool) -> Action {
-        if phase == .opening { return now - opened >= openingTime ? .abandon : .nothing }
-        if let pinged { return now - pinged >= TimeAmount(limits.pingTimeout) ? .abandon : .nothing }
+        if phase == .opening { return now - opened >= openingTime ? .close : .nothing }
+        if let pinged { return now - pinged >= TimeAmount(limits.pingTimeout) ? .close : .nothing }
         guard now >= nextPing(isBusy: isBusy) else { return .nothing }
         pinged = now
         return .ping
     }
 
-    /// When time matters to it next.
+    /// When the next timer is due.
     func nextCheck(isBusy: Bool) -> NIODeadline {
         if phase == .opening { return opened + openingTime }
         return pinged.map { $0 + TimeAmount(limits.pingTimeout) } ?? nextPing(isBusy: isBusy)
@@ -111,8 +109,8 @@ struct LinkState {
         lastRead + TimeAmount(isBusy ? limits.pingBusyAfter : limits.pingIdleAfter)
     }
 
-    private mutating func doubt(now: NIODeadline) -> Action {
-        isDoubted = true
+    private mutating func probe(now: NIODeadline) -> Action {
+        isProbing = true
         guard pinged == nil else { return .nothing }
         pinged = now
         return .ping

@@ -3,15 +3,12 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// One connection to the service: passes bytes between the socket and its HTTP/2 session, and tells the dispatcher what
-/// came of it.
-///
-/// It decides nothing: what is believed about the connection is in ``state``, what follows from it in the dispatcher.
+/// One HTTP/2 connection: passes bytes between the socket and its session, and events to the dispatcher.
 final class ProviderLink: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// How much is handed to the socket at once, in bytes.
+    /// Maximum length of one write, in bytes.
     private static let writeBytes = 65_536
 
     let number: Int
@@ -21,10 +18,10 @@ final class ProviderLink: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var needsFlush = false
     private(set) var isClosed = false
-    /// Why it is about to be closed, if that is known.
+    /// Reason for closing, if known.
     private(set) var failure: (any Error)?
-    /// What the service said when it ended the connection.
-    var farewell: ClientSession.Farewell? { session?.farewell }
+    /// The GOAWAY that the service sent.
+    var goAway: ClientSession.GoAway? { session?.receivedGoAway }
 
     init(number: Int, dispatcher: Dispatcher, state: LinkState) {
         self.number = number
@@ -32,20 +29,20 @@ final class ProviderLink: ChannelInboundHandler {
         self.state = state
     }
 
-    // What the dispatcher asks of it.
+    // MARK: - Called by the dispatcher
 
     var openStreams: Int { session?.openStreams ?? 0 }
 
-    /// How many more requests it takes now.
+    /// Number of further requests that it takes now.
     var room: Int {
         guard let session else { return 0 }
         return state.room(streamLimit: session.streamLimit, openStreams: session.openStreams)
     }
 
-    /// The calls that are on it.
+    /// Calls in flight.
     var calls: some Collection<Call> { (session?.calls ?? [:]).values }
 
-    /// Puts a call on a stream of its own.
+    /// Starts a call on a new stream.
     func begin(_ call: Call) -> Bool {
         needsFlush = true
         return session?.begin(call) ?? false
@@ -62,11 +59,11 @@ final class ProviderLink: ChannelInboundHandler {
         case .ping:
             needsFlush = true
             session?.ping()
-        case .abandon: close(ProviderError.silent)
+        case .close: close(ProviderError.silent)
         }
     }
 
-    /// Writes what waits to be written.
+    /// Writes the pending frames.
     func flush() {
         guard needsFlush, let context, let session, context.channel.isWritable else { return }
         needsFlush = false
@@ -82,16 +79,16 @@ final class ProviderLink: ChannelInboundHandler {
         if session.end != nil { close(nil) }
     }
 
-    /// Ends the connection; nothing may be on it that matters.
-    func leave() {
-        state.leave()
+    /// Sends GOAWAY and closes; no request may be in flight.
+    func closeGracefully() {
+        state.drain()
         session?.goAway()
         needsFlush = true
         flush()
         close(nil)
     }
 
-    /// Closes the connection, and says so at once: the end of TLS may take seconds where nobody is there.
+    /// Closes the connection; the dispatcher learns it at once, since TLS may take seconds to end.
     func close(_ reason: (any Error)?) {
         guard !isClosed else { return }
         isClosed = true
@@ -100,13 +97,13 @@ final class ProviderLink: ChannelInboundHandler {
         context?.close(promise: nil)
     }
 
-    /// Takes what is on it; for when it is closed.
+    /// Takes the calls in flight, after it was closed.
     func takeCalls() -> [Call] { session?.takeCalls() ?? [] }
 
     /// Takes the calls that ended.
     func takeEnded() -> [(call: Call, end: ClientSession.StreamEnd)] { session?.takeEnded() ?? [] }
 
-    // What the channel tells.
+    // MARK: - ChannelInboundHandler
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
@@ -140,7 +137,7 @@ final class ProviderLink: ChannelInboundHandler {
         guard let session, !isClosed else { return }
         needsFlush = true
         if session.hasSettings { state.receivedSettings() }
-        if session.farewell != nil { state.leave() }
+        if session.receivedGoAway != nil { state.drain() }
         state.read(now: context.eventLoop.now)
         dispatcher.hasRead(self)
         if session.end != nil { close(ProviderError.broken) }
@@ -151,7 +148,7 @@ final class ProviderLink: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A service that just goes is told by the end of the connection, which follows.
+        // The end of the connection follows and is handled there.
         if case NIOSSLError.uncleanShutdown = error { return }
         close(error)
     }
@@ -162,14 +159,14 @@ final class ProviderLink: ChannelInboundHandler {
 }
 
 extension ProviderLink {
-    /// What the service has against us, if it ended the connection for that: another would end the same way.
+    /// The error of a GOAWAY that refuses the credential; a new connection would end the same way.
     var refusal: ProviderError? {
-        guard let words = farewell?.words, let rejection = PushAnswer.reason(of: words).rejection,
-            rejection.httpStatus == 403
+        guard let words = goAway?.words, let reason = PushAnswer.reason(of: words).known,
+            reason.httpStatus == 403
         else { return nil }
         return ProviderError(
             .badCredential,
-            "the service ends the connection with \(rejection.reason): \(rejection.explanation)"
+            "the service closed the connection with \(reason.reason): \(reason.explanation)"
         )
     }
 }

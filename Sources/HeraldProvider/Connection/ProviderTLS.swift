@@ -1,11 +1,11 @@
 import NIOSSL
 
-/// TLS as a provider speaks it: the service verified by name and chain, the certificate shown where there is one.
+/// TLS of a provider: verifies the service by chain and name, presents the certificate if there is one.
 enum ProviderTLS {
-    /// Makes the context of a configuration's connections.
+    /// Makes the TLS context of a configuration.
     /// - Parameters:
-    ///   - configuration: Whom to trust, and what to show.
-    ///   - protocols: What is offered by ALPN.
+    ///   - configuration: Authorities and credential.
+    ///   - protocols: Protocols to offer by ALPN.
     /// - Returns: The context.
     /// - Throws: ``ProviderError/Code/badCredential``, ``ProviderError/Code/badAuthority``.
     static func context(_ configuration: ProviderConfiguration, protocols: [String] = []) throws -> NIOSSLContext {
@@ -14,7 +14,7 @@ enum ProviderTLS {
         tls.applicationProtocols = protocols
         if let pem = configuration.authorities {
             guard let authorities = try? NIOSSLCertificate.fromPEMBytes(pem), !authorities.isEmpty else {
-                throw ProviderError(.badAuthority, "the authority's file holds no certificate in PEM")
+                throw ProviderError(.badAuthority, "the file of the authority contains no certificate in PEM")
             }
             tls.trustRoots = .certificates(authorities)
         }
@@ -31,7 +31,7 @@ enum ProviderTLS {
 
     private static func chain(_ pem: [UInt8]) throws -> [NIOSSLCertificateSource] {
         guard let chain = try? NIOSSLCertificate.fromPEMBytes(pem), !chain.isEmpty else {
-            throw ProviderError(.badCredential, "the certificate's file holds no certificate in PEM")
+            throw ProviderError(.badCredential, "the file of the certificate contains no certificate in PEM")
         }
         return chain.map { .certificate($0) }
     }
@@ -42,7 +42,7 @@ enum ProviderTLS {
         } catch {
             throw ProviderError(
                 .badCredential,
-                "the certificate's file holds no private key in PEM: add it to the file"
+                "the file of the certificate contains no private key in PEM: append it"
             )
         }
     }

@@ -1,53 +1,45 @@
+import HeraldWire
 import NIOCore
-import Synchronization
 
-/// What any thread leaves for a dispatcher, which takes it on its event loop: the first item wakes the loop, and what is
-/// left until it gets there comes with it.
-final class CallInbox<Call: QueuedCall>: Sendable {
+/// Hands calls from any thread to a dispatcher on its event loop.
+struct CallInbox<Call: QueuedCall>: Sendable {
     enum Item: Sendable {
         case start(Call)
         case cancel(Call)
-        /// Something of the dispatcher's own, in its turn.
-        case run(@Sendable () -> Void)
+        /// Starts no further request on the connection of that number.
+        case retire(link: Int)
         case shutDown(CheckedContinuation<Void, Never>?)
     }
 
-    private struct State {
-        var items: [Item] = []
-        var isWoken = false
+    private let inbox: LoopInbox<Item>
+
+    init(on eventLoop: any EventLoop, receive: @escaping @Sendable ([Item]) -> Void) {
+        inbox = LoopInbox(on: eventLoop, receive: receive)
     }
 
-    private let state = Mutex(State())
-
-    /// Hands a call over, and waits for its outcome.
-    ///
-    /// `wake` is to have the loop take what was left; it may be called on any thread.
-    func perform(_ call: Call, wake: @escaping @Sendable () -> Void) async -> Call.Outcome {
+    /// Makes one attempt, and waits for its outcome.
+    func perform(_ call: Call) async -> Call.Outcome {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 call.settle = { continuation.resume(returning: $0) }
-                leave(.start(call), wake: wake)
+                inbox.add(.start(call))
             }
         } onCancel: {
-            leave(.cancel(call), wake: wake)
+            inbox.add(.cancel(call))
         }
     }
 
-    func leave(_ item: Item, wake: () -> Void) {
-        let wakes = state.withLock { state in
-            state.items.append(item)
-            defer { state.isWoken = true }
-            return !state.isWoken
-        }
-        if wakes { wake() }
+    func retire(link: Int) {
+        inbox.add(.retire(link: link))
     }
 
-    /// What was left since the last time.
-    func take() -> [Item] {
-        state.withLock { state in
-            state.isWoken = false
-            defer { state.items = [] }
-            return state.items
-        }
+    /// Refuses new calls, waits for the current ones, and closes the connections.
+    func shutDown() async {
+        await withCheckedContinuation { inbox.add(.shutDown($0)) }
+    }
+
+    /// Shuts down without waiting.
+    func abandon() {
+        inbox.add(.shutDown(nil))
     }
 }

@@ -1,12 +1,12 @@
 import NIOCore
 
-/// The calls that wait for a connection, in their order, and no more of them than was said.
+/// Bounded queue of the calls that wait for a connection.
 struct CallQueue<Call: QueuedCall> {
     private var calls = CircularBuffer<Call>()
     private let limit: Int
-    /// How many somebody waits for.
+    /// Number of calls that are not cancelled.
     private(set) var count = 0
-    /// Whether no further call is taken.
+    /// Whether the queue refuses new calls.
     private(set) var isClosed = false
 
     init(limit: Int) {
@@ -15,19 +15,19 @@ struct CallQueue<Call: QueuedCall> {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Takes no further call.
+    /// Refuses new calls.
     mutating func close() {
         isClosed = true
     }
 
-    /// Takes a call, or ends it with why not.
+    /// Queues a call, or ends it with the reason for refusing it.
     mutating func accept(_ call: Call) {
         if call.isCancelled {
             call.end(.cancelled)
         } else if isClosed {
             call.end(.failed(ProviderError(.shutDown, "the client was shut down")))
         } else if count >= limit {
-            call.end(.failed(ProviderError(.overloaded, "\(limit) notifications wait already: send more slowly")))
+            call.end(.failed(ProviderError(.overloaded, "\(limit) notifications are queued already: send more slowly")))
         } else {
             call.stage = .waiting
             count += 1
@@ -35,14 +35,14 @@ struct CallQueue<Call: QueuedCall> {
         }
     }
 
-    /// Notes that nobody waits for a call any more, wherever it is.
+    /// Ends a call as cancelled, in the queue or on a connection.
     mutating func cancel(_ call: Call) {
         call.isCancelled = true
         if call.stage == .waiting { count -= 1 }
         if call.stage != .new { call.end(.cancelled) }
     }
 
-    /// The first that somebody waits for; it stays.
+    /// The first call that is not cancelled, without removing it.
     mutating func first() -> Call? {
         while let call = calls.first {
             if call.stage == .waiting { return call }
@@ -51,7 +51,7 @@ struct CallQueue<Call: QueuedCall> {
         return nil
     }
 
-    /// Takes the first that somebody waits for out of the queue: it is on a connection.
+    /// Removes the first call that is not cancelled and marks it as sent.
     mutating func takeFirst() -> Call? {
         guard let call = first() else { return nil }
         calls.removeFirst()
@@ -60,16 +60,16 @@ struct CallQueue<Call: QueuedCall> {
         return call
     }
 
-    /// Puts one that was on a connection back to the head.
+    /// Returns a sent call to the head of the queue.
     mutating func putBack(_ call: Call) {
         call.stage = .waiting
         count += 1
         calls.prepend(call)
     }
 
-    /// Ends those that are meant.
-    mutating func fail(_ error: ProviderError, where isMeant: (Call) -> Bool) {
-        for call in calls where call.stage == .waiting && isMeant(call) {
+    /// Ends the queued calls that match.
+    mutating func fail(_ error: ProviderError, where matches: (Call) -> Bool) {
+        for call in calls where call.stage == .waiting && matches(call) {
             count -= 1
             call.end(.failed(error))
         }

@@ -1,32 +1,33 @@
+import HeraldModel
 import NIOCore
 import Synchronization
 
-/// When a client opens a connection: one to begin with, more when streams are short, none too often.
+/// Decides when a client opens another connection: the first on demand, more when streams run out, with backoff.
 struct ConnectPlan {
     enum Step: Hashable {
         case nothing
         case connect
-        /// Ask again then.
+        /// Ask again at that time.
         case wait(until: NIODeadline)
     }
 
     let limits: ProviderConnectionLimits
     private var failures = 0
     private var notBefore = NIODeadline.uptimeNanoseconds(0)
-    /// Since when requests wait and no connection has room.
+    /// Since when requests wait without a free stream.
     private var shortSince: NIODeadline?
 
     init(limits: ProviderConnectionLimits) {
         self.limits = limits
     }
 
-    /// Whether another connection is wanted.
+    /// Decides whether to open another connection.
     /// - Parameters:
-    ///   - isShort: Whether requests wait that no connection has room for.
-    ///   - usable: How many connections are open and not leaving.
-    ///   - opening: How many are being made.
-    ///   - now: The present.
-    /// - Returns: What to do.
+    ///   - isShort: Whether requests wait without a free stream.
+    ///   - usable: Number of open connections that take requests.
+    ///   - opening: Number of connections that are being opened.
+    ///   - now: Current time.
+    /// - Returns: The next step.
     mutating func step(isShort: Bool, usable: Int, opening: Int, now: NIODeadline) -> Step {
         guard isShort else {
             shortSince = nil
@@ -41,57 +42,54 @@ struct ConnectPlan {
         return .connect
     }
 
-    /// A connection could not be made, or ended before it answered anything.
+    /// Notes a failed connect, or a connection that ended before its first answer.
     ///
-    /// By chance, 0 to 1, the pause is shortened.
+    /// `chance`, 0 to 1, is the random jitter of the pause.
     mutating func failed(now: NIODeadline, chance: Double) {
         let pause = Pause.length(limits.firstPause, limits.longestPause, after: failures, chance: chance)
         notBefore = now + TimeAmount(pause)
         failures += 1
     }
 
-    /// A connection answered a request.
+    /// Notes that a connection answered a request.
     mutating func succeeded() {
         failures = 0
     }
 
-    /// The budget of the process is used up.
-    mutating func held(until moment: NIODeadline) {
+    /// Postpones the next connect: the process has used up its budget.
+    mutating func postpone(until moment: NIODeadline) {
         notBefore = max(notBefore, moment)
     }
 }
 
-/// How long to wait before the next attempt.
+/// Exponential backoff.
 enum Pause {
-    /// A pause that doubles with each attempt and is shortened by chance to no less than half, so that many who failed
-    /// together do not come back together.
+    /// A pause that doubles with each attempt.
+    ///
+    /// Random jitter shortens it by up to half, so that clients that failed together do not return together.
     static func length(_ first: Duration, _ longest: Duration, after attempts: Int, chance: Double) -> Duration {
         let whole = min(longest, first * Double(1 << min(attempts, 30)))
         return whole * (0.5 + 0.5 * min(max(chance, 0), 1))
     }
 }
 
-/// How many connections a process may open: all clients together, so that a bad network does not turn one into thousands.
+/// Limits the connects of the whole process, so that a bad network does not cause thousands.
 struct ConnectBudget {
-    static let burst = 256.0
-    static let perSecond = 10.0
+    static let burst = 256
+    private static let limit = RateLimit(burst: burst, interval: .milliseconds(100))
 
-    private var left = burst
-    private var counted = NIODeadline.uptimeNanoseconds(0)
+    private var spentUntil = Int64.min
 
-    /// Takes one connection.
-    /// - Returns: When to ask again; nil if it may be opened.
+    /// Takes one connect from the budget.
+    /// - Returns: When to ask again; nil if the client may connect now.
     mutating func take(now: NIODeadline) -> NIODeadline? {
-        if now > counted {
-            let seconds = Double((now - counted).nanoseconds) / 1_000_000_000
-            left = min(Self.burst, left + seconds * Self.perSecond)
-            counted = now
-        }
-        guard left >= 1 else { return now + .milliseconds(Int64((1 - left) / Self.perSecond * 1000) + 1) }
-        left -= 1
+        let microseconds = Int64(now.uptimeNanoseconds / 1000)
+        let wait = Self.limit.wait(spentUntil, at: microseconds)
+        guard wait == 0 else { return now + .microseconds(wait) }
+        spentUntil = Self.limit.used(spentUntil, at: microseconds)
         return nil
     }
 
-    /// The process's.
+    /// The budget of the process.
     static let shared = Mutex(ConnectBudget())
 }

@@ -4,16 +4,15 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// Brings calls to connections: a bounded queue in front of a few connections, all on one event loop.
+/// Assigns calls to connections: a bounded queue in front of a few connections, all on one event loop.
 ///
-/// It performs what the structs decide: ``LinkState`` for each connection, ``ConnectPlan`` for their number.
-///
-/// Unchecked: all that varies, but for the inbox with its lock, is touched on `eventLoop` alone.
+/// ``LinkState`` decides about each connection, ``ConnectPlan`` about their number. The dispatcher performs it.
+// Unchecked: timers and callbacks capture it; its mutable state is used only on `eventLoop`, which `take` asserts.
 final class Dispatcher: @unchecked Sendable {
-    /// How often what waits for time is looked at while there is something.
-    private static let beat = TimeAmount.milliseconds(100)
-    /// How often a connection that goes on may decline a call before its sender is asked.
-    private static let refusals = 3
+    /// Interval between two timer checks while calls are queued or in flight.
+    private static let tickInterval = TimeAmount.milliseconds(100)
+    /// How often connections may refuse the stream of a call before the call fails.
+    private static let maximumRefusals = 3
 
     let eventLoop: any EventLoop
     private let connector: Connector
@@ -21,7 +20,6 @@ final class Dispatcher: @unchecked Sendable {
     private let timeout: Duration
     private let logger: Logger?
     private let metrics: ProviderMetrics
-    private let inbox = CallInbox<Call>()
 
     private var queue: CallQueue<Call>
     private var links: [ProviderLink] = []
@@ -29,7 +27,7 @@ final class Dispatcher: @unchecked Sendable {
     private var plan: ConnectPlan
     private var linkNumber = 0
     private var lastError: ProviderError?
-    private var nextBeat: (at: NIODeadline, task: Scheduled<Void>)?
+    private var nextTick: (at: NIODeadline, task: Scheduled<Void>)?
     private var onEnd: [CheckedContinuation<Void, Never>] = []
 
     init(connector: Connector, configuration: ProviderConfiguration, metrics: ProviderMetrics) {
@@ -43,40 +41,14 @@ final class Dispatcher: @unchecked Sendable {
         plan = ConnectPlan(limits: configuration.connections)
     }
 
-    // From any thread.
-
-    /// Has one attempt made.
-    func perform(_ call: Call) async -> Call.Outcome {
-        await inbox.perform(call) { self.wake() }
-    }
-
-    /// Has no further request begun on a connection.
-    func retire(_ link: Int) {
-        inbox.leave(.run { self.links.first { $0.number == link }?.state.leave() }, wake: wake)
-    }
-
-    /// Takes no further call, waits for those in hand, and closes the connections.
-    func shutDown() async {
-        await withCheckedContinuation { inbox.leave(.shutDown($0), wake: wake) }
-    }
-
-    /// As ``shutDown()``, waiting for nothing.
-    func abandon() {
-        inbox.leave(.shutDown(nil), wake: wake)
-    }
-
-    private func wake() {
-        eventLoop.execute { self.handOver() }
-    }
-
-    // On the event loop.
-
-    private func handOver() {
-        for item in inbox.take() {
+    /// Takes what other threads handed over.
+    func take(_ items: [CallInbox<Call>.Item]) {
+        eventLoop.assertInEventLoop()
+        for item in items {
             switch item {
             case .start(let call): queue.accept(call)
             case .cancel(let call): cancel(call)
-            case .run(let work): work()
+            case .retire(let number): links.first { $0.number == number }?.state.drain()
             case .shutDown(let continuation):
                 queue.close()
                 if let continuation { onEnd.append(continuation) }
@@ -90,23 +62,23 @@ final class Dispatcher: @unchecked Sendable {
         queue.cancel(call)
     }
 
-    /// Begins what can be begun, opens a connection if one is wanted, and writes.
+    /// Starts calls, opens a connection if needed, and writes.
     private func pump() {
         let now = eventLoop.now
         if !queue.isEmpty {
-            for link in links { link.perform(link.state.wanted(now: now)) }
+            for link in links { link.perform(link.state.probeIfIdle(now: now)) }
             distribute(now: now)
         }
         connectIfWanted(now: now)
         for link in links where !link.isClosed {
-            if link.state.phase == .leaving, link.openStreams == 0 {
-                link.leave()
+            if link.state.phase == .draining, link.openStreams == 0 {
+                link.closeGracefully()
             } else {
                 link.flush()
             }
         }
         endIfOver()
-        scheduleBeat(now: now)
+        scheduleTick(now: now)
     }
 
     private func distribute(now: NIODeadline) {
@@ -116,7 +88,7 @@ final class Dispatcher: @unchecked Sendable {
                 call.link = link.number
                 call.overdue = .distantFuture
                 guard link.begin(call) else {
-                    link.state.leave()
+                    link.state.drain()
                     queue.putBack(call)
                     break
                 }
@@ -131,11 +103,11 @@ final class Dispatcher: @unchecked Sendable {
         let usable = links.count { $0.state.phase == .open }
         switch plan.step(isShort: !queue.isEmpty, usable: usable, opening: opening, now: now) {
         case .nothing: break
-        case .wait(let moment): beat(at: moment, now: now)
+        case .wait(let moment): scheduleTick(at: moment, now: now)
         case .connect:
             if let moment = ConnectBudget.shared.withLock({ $0.take(now: now) }) {
-                plan.held(until: moment)
-                beat(at: moment, now: now)
+                plan.postpone(until: moment)
+                scheduleTick(at: moment, now: now)
             } else {
                 connect(now: now)
             }
@@ -167,20 +139,20 @@ final class Dispatcher: @unchecked Sendable {
         }
     }
 
-    /// A connection could not be made, or ended before it answered anything.
+    /// Handles a failed connect, or a connection that ended before its first answer.
     private func failed(_ error: any Error) {
         let error = ProviderError(connecting: error, host: connector.host, port: connector.port)
         lastError = error
         plan.failed(now: eventLoop.now, chance: .random(in: 0...1))
         metrics.failures.increment()
-        logger?.warning("no connection", metadata: ["error": "\(error.message)"])
+        logger?.warning("connection failed", metadata: ["error": "\(error.message)"])
         guard !links.contains(where: { $0.state.phase == .open }) else { return }
-        // Whom the service does not trust, or who does not trust it, has nothing to wait for.
-        let isHopeless = error.code == .untrusted || error.code == .badCredential || error.code == .badAnswer
-        queue.fail(error) { isHopeless || !$0.waitsForService }
+        // Waiting does not help if one side does not trust the other.
+        let isPermanent = error.code == .untrusted || error.code == .badCredential || error.code == .badAnswer
+        queue.fail(error) { isPermanent || !$0.waitsForService }
     }
 
-    // What connections tell.
+    // MARK: - Connection events
 
     func hasRead(_ link: ProviderLink) {
         take(from: link)
@@ -204,7 +176,7 @@ final class Dispatcher: @unchecked Sendable {
         }
     }
 
-    /// Nobody looked at a call: it goes to the head of the queue.
+    /// Returns a call that the service did not process to the head of the queue.
     private func move(_ call: Call, from link: ProviderLink) {
         guard call.stage == .sent else { return }
         if let refusal = link.refusal {
@@ -212,7 +184,7 @@ final class Dispatcher: @unchecked Sendable {
         }
         if link.state.phase == .open {
             call.refusals += 1
-            if call.refusals > Self.refusals { return call.end(.untouched) }
+            if call.refusals > Self.maximumRefusals { return call.end(.untouched) }
         }
         metrics.moves.increment()
         queue.putBack(call)
@@ -223,10 +195,10 @@ final class Dispatcher: @unchecked Sendable {
         links.remove(at: index)
         metrics.open.decrement()
         take(from: link)
-        link.state.leave()
+        link.state.drain()
         let reason = link.refusal ?? link.failure ?? ChannelError.eof
         let error = ProviderError(connecting: reason, host: connector.host, port: connector.port)
-        // Who has answered before does not refuse the certificate by closing.
+        // A service that answered before does not refuse the certificate by closing.
         let message =
             link.state.hasAnswered && ProviderError.isOfClosing(reason)
             ? "\(connector.host):\(connector.port) closed the connection before it answered" : error.message
@@ -240,8 +212,8 @@ final class Dispatcher: @unchecked Sendable {
         }
         logger?.debug("connection closed", metadata: ["reason": "\(error.message)"])
         if !link.state.hasAnswered, !queue.isClosed {
-            if link.farewell != nil, link.refusal == nil {
-                // It went as it should, only soon: the next is made a little later.
+            if link.goAway != nil, link.refusal == nil {
+                // A graceful close, only early: back off before the next connect.
                 plan.failed(now: eventLoop.now, chance: .random(in: 0...1))
             } else {
                 failed(reason)
@@ -250,15 +222,15 @@ final class Dispatcher: @unchecked Sendable {
         pump()
     }
 
-    // What time brings.
+    // MARK: - Timers
 
-    private func beat() {
+    private func tick() {
         let now = eventLoop.now
-        // A machine that slept, or was busy, must not take that for the service's silence.
-        let lateness = now - (nextBeat?.at ?? now)
-        nextBeat = nil
-        if lateness > Self.beat {
-            for link in links { link.state.excuse(lateness) }
+        // If this process slept or was busy, the service's silence in that time means nothing.
+        let lateness = now - (nextTick?.at ?? now)
+        nextTick = nil
+        if lateness > Self.tickInterval {
+            for link in links { link.state.postponeTimers(by: lateness) }
         }
         expire(now: now)
         for link in links where !link.isClosed {
@@ -277,37 +249,37 @@ final class Dispatcher: @unchecked Sendable {
     }
 
     private func expire(now: NIODeadline) {
-        let place = "\(connector.host):\(connector.port)"
+        let endpoint = "\(connector.host):\(connector.port)"
         let error = lastError.map { ProviderError($0.code, $0.message) }
         let isReached = links.contains { $0.state.phase == .open }
-        let late = ProviderError(.timedOut, "\(place) takes no further notification in time")
+        let late = ProviderError(.timedOut, "\(endpoint) accepts no further notification in time")
         queue.fail(isReached ? late : error ?? late) { $0.deadline <= now }
     }
 
-    private func scheduleBeat(now: NIODeadline) {
+    private func scheduleTick(now: NIODeadline) {
         guard !queue.isEmpty || links.contains(where: { $0.openStreams > 0 }) else {
-            if let check = links.map({ $0.state.nextCheck(isBusy: false) }).min() { beat(at: check, now: now) }
+            if let check = links.map({ $0.state.nextCheck(isBusy: false) }).min() { scheduleTick(at: check, now: now) }
             return
         }
-        beat(at: now + Self.beat, now: now)
+        scheduleTick(at: now + Self.tickInterval, now: now)
     }
 
-    private func beat(at moment: NIODeadline, now: NIODeadline) {
-        if let nextBeat {
-            guard moment < nextBeat.at else { return }
-            nextBeat.task.cancel()
+    private func scheduleTick(at moment: NIODeadline, now: NIODeadline) {
+        if let nextTick {
+            guard moment < nextTick.at else { return }
+            nextTick.task.cancel()
         }
         let moment = max(moment, now + .milliseconds(1))
-        nextBeat = (moment, eventLoop.scheduleTask(deadline: moment) { self.beat() })
+        nextTick = (moment, eventLoop.scheduleTask(deadline: moment) { self.tick() })
     }
 
     private func endIfOver() {
         guard queue.isClosed, queue.isEmpty, !links.contains(where: { $0.openStreams > 0 }) else { return }
-        for link in links where !link.isClosed { link.leave() }
-        // A connection that is still being made is closed when it is there: nobody waits for an address that is silent.
+        for link in links where !link.isClosed { link.closeGracefully() }
+        // A connection that is still opening closes itself when it is open. Nobody waits for it.
         guard links.isEmpty else { return }
-        nextBeat?.task.cancel()
-        nextBeat = nil
+        nextTick?.task.cancel()
+        nextTick = nil
         for continuation in onEnd { continuation.resume() }
         onEnd = []
     }

@@ -4,7 +4,7 @@ import HeraldTrust
 import NIOCore
 import Synchronization
 
-/// Makes the provider tokens of one key, and keeps the newest, for all clients of the process.
+/// Signs the provider tokens of one key and keeps the newest, for all clients of the process.
 final class ProviderTokenSource: Sendable {
     private let key: P256.Signing.PrivateKey
     private let keyID: String
@@ -15,19 +15,22 @@ final class ProviderTokenSource: Sendable {
         do {
             key = try P256.Signing.PrivateKey(pemRepresentation: String(decoding: pem, as: UTF8.self))
         } catch {
-            throw ProviderError(.badCredential, "the key is not a P-256 private key in PEM, as AuthKey files are")
+            throw ProviderError(
+                .badCredential,
+                "the key is not a P-256 private key in PEM, the format of AuthKey files"
+            )
         }
         guard ProviderKey.isIdentifier(keyID), ProviderKey.isIdentifier(team) else {
             throw ProviderError(
                 .badCredential,
-                "the identifiers of key and team are ten letters and digits each, A-Z and 0-9"
+                "the identifiers of key and team have ten characters each, A-Z and 0-9"
             )
         }
         self.keyID = keyID
         self.team = team
     }
 
-    /// The token for a request now.
+    /// The token for a request sent now.
     func token(wall: WallTime, now: NIODeadline) throws -> String {
         try schedule.withLock { schedule in
             if let token = schedule.token(wall: wall, now: now) { return token }
@@ -37,13 +40,13 @@ final class ProviderTokenSource: Sendable {
         }
     }
 
-    /// The service calls a token too old.
-    /// - Returns: Whether the next one will be another.
+    /// Notes that the service refused a token as too old.
+    /// - Returns: Whether the next request gets another token.
     func expired(_ token: String, wall: WallTime, now: NIODeadline) -> Bool {
         schedule.withLock { $0.expired(token, wall: wall, now: now) }
     }
 
-    /// What tells keys apart: the same identifiers with another key are another key.
+    /// Identifies a key; the same identifiers with another public key are another key.
     private struct Name: Hashable {
         let id: String
         let team: String
@@ -54,8 +57,7 @@ final class ProviderTokenSource: Sendable {
 
     /// The process's source for a key.
     ///
-    /// It is kept when its clients end, since one that is made soon after must not change the token: there are as many as
-    /// the process has keys.
+    /// It outlives its clients, so that a new client does not change the token. There is one for each key.
     static func shared(pem: [UInt8], keyID: String, team: String) throws -> ProviderTokenSource {
         let source = try ProviderTokenSource(pem: pem, keyID: keyID, team: team)
         let name = Name(id: keyID, team: team, publicKey: Array(source.key.publicKey.rawRepresentation))

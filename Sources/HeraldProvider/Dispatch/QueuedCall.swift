@@ -1,35 +1,35 @@
-/// How a call that was not answered ends.
+/// Outcome of a call without an answer.
 protocol CallOutcome: Sendable {
-    /// The service does not have it, or may not have it: the error says which.
+    /// The error says whether the service may have the notification.
     static func failed(_ error: ProviderError) -> Self
-    /// Nobody waits for it any more.
+    /// The sender's task was cancelled.
     static var cancelled: Self { get }
 }
 
-/// How far a call has come.
+/// Progress of a call.
 enum CallStage {
-    /// Not yet with the dispatcher.
+    /// Not yet received by the dispatcher.
     case new
-    /// In the dispatcher's queue.
+    /// In the queue.
     case waiting
     /// On a connection.
     case sent
-    /// Its outcome was given.
+    /// Has its outcome.
     case done
 }
 
-/// What somebody waits for while a dispatcher has it.
+/// A call that a dispatcher queues and sends.
 protocol QueuedCall: AnyObject, Sendable {
     associatedtype Outcome: CallOutcome
 
     var stage: CallStage { get set }
     var isCancelled: Bool { get set }
-    /// Called once, with the outcome.
+    /// Receives the outcome, once.
     var settle: ((Outcome) -> Void)? { get set }
 }
 
 extension QueuedCall {
-    /// Gives the outcome; only the first counts.
+    /// Ends the call; only the first outcome counts.
     func end(_ outcome: Outcome) {
         guard stage != .done else { return }
         stage = .done

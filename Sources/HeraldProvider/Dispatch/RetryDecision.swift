@@ -1,28 +1,28 @@
 import HeraldModel
 import NIOCore
 
-/// What follows an attempt: the end, or another attempt and when.
+/// Decides what follows an attempt: report its outcome, or retry after a pause.
 struct RetryDecision {
     enum Event {
-        /// The service refused it.
+        /// The service refused the request.
         case refused(PushRefusal)
-        /// A provider token that was too old was replaced.
+        /// An expired provider token was replaced.
         case renewed
-        /// The service did not look at it.
+        /// The service did not process the request.
         case untouched
-        /// The service may have it, and nobody can say.
+        /// The service may have the notification.
         case ambiguous
     }
 
     enum Step: Hashable {
-        /// Tell the caller.
+        /// Report the outcome to the caller.
         case report
         case again(after: Duration)
     }
 
     let policy: ProviderRetry
     let deadline: NIODeadline
-    /// How often it was tried.
+    /// Number of attempts so far.
     private(set) var attempts = 0
 
     init(policy: ProviderRetry, deadline: NIODeadline) {
@@ -30,13 +30,13 @@ struct RetryDecision {
         self.deadline = deadline
     }
 
-    /// An attempt has ended without acceptance.
+    /// Handles an attempt that ended without acceptance.
     mutating func next(_ event: Event, now: NIODeadline, chance: Double, budget: inout RetryBudget) -> Step {
         attempts += 1
         var pause = Pause.length(policy.firstPause, policy.longestPause, after: attempts - 1, chance: chance)
         switch event {
         case .refused(let refusal):
-            guard Self.isForTheMoment(refusal) else { return .report }
+            guard Self.isTemporary(refusal) else { return .report }
             if let asked = refusal.retryAfter {
                 guard asked <= policy.longestRetryAfter else { return .report }
                 pause = max(pause, asked)
@@ -49,16 +49,18 @@ struct RetryDecision {
         return .again(after: pause)
     }
 
-    /// Whether a refusal says something about the moment, and nothing about the notification.
+    /// Whether a refusal is temporary.
     ///
-    /// An answer with a status of the server's fault has been decided by the service: it does not have the notification.
-    private static func isForTheMoment(_ refusal: PushRefusal) -> Bool {
-        guard let rejection = refusal.reason.rejection else { return refusal.status == 429 || refusal.status >= 500 }
-        return rejection.advice == .retryLater
+    /// A status of 500 or more is an answer too: the service does not have the notification.
+    private static func isTemporary(_ refusal: PushRefusal) -> Bool {
+        guard let refusalReason = refusal.reason.known else { return refusal.status == 429 || refusal.status >= 500 }
+        return refusalReason.advice == .retryLater
     }
 }
 
-/// How many repetitions a client may make: a share of what it sends, and some in reserve.
+/// Limits the retries of a client to a share of its answers, plus a reserve.
+///
+/// Apart from `RateLimit`, because answers regain it, not time.
 struct RetryBudget {
     private let reserve: Double
     private let share: Double
@@ -70,7 +72,7 @@ struct RetryBudget {
         left = reserve
     }
 
-    /// An attempt was accepted, or refused for good.
+    /// Notes a final answer.
     mutating func earn() {
         left = min(reserve, left + share)
     }

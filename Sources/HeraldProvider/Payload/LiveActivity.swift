@@ -1,44 +1,44 @@
 import Foundation
 public import HeraldModel
 
-/// How a push of type ``PushType/liveactivity`` changes a Live Activity ("Starting and updating Live Activities with
+/// Change of a Live Activity, for push type ``PushType/liveactivity`` ("Starting and updating Live Activities with
 /// ActivityKit push notifications").
 public struct LiveActivity: Sendable {
-    /// What happens to the activity.
+    /// Kind of change.
     public enum Event: String, Hashable, Sendable {
-        /// It is shown; needs an alert, and the attributes.
+        /// Starts the activity; needs an alert and the attributes.
         case start
-        /// Its state changes.
+        /// Updates its content.
         case update
-        /// It ends, with its last state.
+        /// Ends it, with its last content.
         case end
     }
 
-    /// What happens.
+    /// Kind of change.
     public var event: Event
-    /// When the state was so; one that is older than what is shown is ignored.
+    /// Time of the content; the device ignores a change that is older than what it shows.
     public var timestamp: WallTime
-    /// The new state, JSON.
+    /// New content, a JSON object.
     public private(set) var contentState: [UInt8]
-    /// From when on the state counts as outdated.
+    /// Time from which the content counts as outdated.
     public var staleDate: WallTime?
-    /// When an ended activity is taken off the screen; a time that has passed does it at once.
+    /// Time at which the device removes an ended activity from the screen; a past time removes it at once.
     public var dismissalDate: WallTime?
-    /// With ``Event/start``: the name of the Swift type of the attributes.
+    /// With ``Event/start``: name of the Swift type of the attributes.
     public private(set) var attributesType: String?
-    /// With ``Event/start``: what never changes of the activity, JSON.
+    /// With ``Event/start``: attributes that never change, a JSON object.
     public private(set) var attributes: [UInt8]?
-    /// With ``Event/start``: whether the app is to get a token for updates (`input-push-token`).
+    /// With ``Event/start``: asks the app for a token for updates (`input-push-token`).
     public var asksForToken = false
-    /// With ``Event/start``: the channel whose broadcasts update the activity (`input-push-channel`).
+    /// With ``Event/start``: identifier of the channel whose broadcasts update the activity (`input-push-channel`).
     public var channel: String?
 
-    /// Makes a change to an activity that is shown.
+    /// Makes an update or the end of an activity.
     /// - Parameters:
     ///   - event: ``Event/update`` or ``Event/end``.
-    ///   - contentState: The state, written as JSON as `JSONEncoder` does by default: so the system reads it.
-    ///   - timestamp: When the state was so.
-    /// - Throws: ``ProviderError/Code/badRequest`` if the state is not written as a JSON object.
+    ///   - contentState: The content. The client encodes it with the default settings of `JSONEncoder`, as the system expects.
+    ///   - timestamp: Time of the content.
+    /// - Throws: ``ProviderError/Code/badRequest`` if the content does not encode to a JSON object.
     public init(_ event: Event = .update, contentState: some Encodable, timestamp: WallTime) throws {
         self.event = event
         self.timestamp = timestamp
@@ -47,11 +47,11 @@ public struct LiveActivity: Sendable {
 
     /// Makes the start of an activity.
     /// - Parameters:
-    ///   - attributesType: The name of the Swift type of the attributes.
-    ///   - attributes: What never changes of the activity.
-    ///   - contentState: Its first state.
-    ///   - timestamp: When the state was so.
-    /// - Throws: ``ProviderError/Code/badRequest`` if attributes or state are not written as JSON objects.
+    ///   - attributesType: Name of the Swift type of the attributes.
+    ///   - attributes: Attributes that never change.
+    ///   - contentState: Initial content.
+    ///   - timestamp: Time of the content.
+    /// - Throws: ``ProviderError/Code/badRequest`` if attributes or content do not encode to a JSON object.
     public init(
         starting attributesType: String,
         attributes: some Encodable,
@@ -61,5 +61,19 @@ public struct LiveActivity: Sendable {
         try self.init(.start, contentState: contentState, timestamp: timestamp)
         self.attributesType = attributesType
         self.attributes = try PayloadWriter.object(attributes, "the attributes")
+    }
+}
+
+extension LiveActivity {
+    func write(to aps: inout PayloadWriter) {
+        aps.write("event", event.rawValue)
+        aps.write("timestamp", number: timestamp.seconds)
+        aps.write("content-state", json: contentState)
+        aps.write("stale-date", number: staleDate?.seconds)
+        aps.write("dismissal-date", number: dismissalDate?.seconds)
+        aps.write("attributes-type", attributesType)
+        aps.write("attributes", json: attributes)
+        aps.write("input-push-token", flag: asksForToken)
+        aps.write("input-push-channel", channel)
     }
 }

@@ -1,53 +1,54 @@
-import HeraldModel
+import Foundation
+public import HeraldModel
 
-/// What a notification shows and does: the `aps` dictionary, typed ("Generating a remote notification").
+/// The `aps` dictionary, typed ("Generating a remote notification").
 ///
-/// Custom data of any `Encodable` type stand beside it; see ``encoded(for:custom:)``. Keys that this type does not know
-/// are sent by making the payload's bytes yourself.
+/// ``encoded(for:custom:)`` adds custom data of any `Encodable` type. For keys that this type lacks, encode the payload
+/// yourself.
 public struct Payload: Sendable {
-    /// What is shown.
+    /// Visible content.
     public var alert: Alert?
-    /// The number on the app's icon; 0 removes it, nil leaves it.
+    /// Number on the app's icon; 0 removes it, nil leaves it unchanged.
     public var badge: Int?
-    /// What is heard.
+    /// Sound.
     public var sound: Sound?
-    /// Groups notifications (`thread-id`).
+    /// Thread identifier, which groups notifications (`thread-id`).
     public var threadID: String?
-    /// The category whose actions are offered; needs an alert.
+    /// Category, which selects the actions; needs an alert.
     public var category: String?
-    /// Wakes the app to fetch something (`content-available`); alone, it is a background push.
+    /// Wakes the app (`content-available`); without an alert it is a background push.
     public var isContentAvailable = false
-    /// Gives the notification to the app's service extension before it is shown (`mutable-content`); needs an alert.
+    /// Passes the notification to the app's service extension first (`mutable-content`); needs an alert.
     public var isMutable = false
-    /// The window that is brought forward (`target-content-id`).
+    /// Window to bring forward (`target-content-id`).
     public var targetContentID: String?
-    /// How much it may disturb.
+    /// Permitted degree of interruption (`interruption-level`).
     public var interruptionLevel: InterruptionLevel?
-    /// The place in the notification summary, 0 to 1; for Live Activities any number (`relevance-score`).
+    /// Position in the notification summary (`relevance-score`): 0 to 1, any number for Live Activities.
     public var relevanceScore: Double?
-    /// What a Focus filter compares (`filter-criteria`).
+    /// Value that a Focus filter compares (`filter-criteria`).
     public var filterCriteria: String?
-    /// What changes a Live Activity.
+    /// Change of a Live Activity.
     public var liveActivity: LiveActivity?
-    /// Tells widgets and controls to reload (`content-changed`).
+    /// Makes widgets and controls reload (`content-changed`).
     public var isContentChanged = false
-    /// What fills the template of a website's notification (`url-args`).
+    /// Values for the URL template of a website (`url-args`).
     public var urlArguments: [String] = []
 
     /// Makes a payload with an empty `aps`.
     public init() {}
 
-    /// Makes a payload that shows a text.
+    /// Makes a payload with a text.
     public init(_ text: String) {
         alert = Alert(text)
     }
 
-    /// Makes a payload that shows an alert.
+    /// Makes a payload with an alert.
     public init(alert: Alert) {
         self.alert = alert
     }
 
-    /// Makes a silent payload that wakes its app (push type ``PushType/background``).
+    /// Makes a silent payload that wakes the app, for push type ``PushType/background``.
     public static var background: Payload {
         var payload = Payload()
         payload.isContentAvailable = true
@@ -61,15 +62,114 @@ public struct Payload: Sendable {
         return payload
     }
 
-    /// How much a notification may disturb.
+    /// Permitted degree of interruption.
     public enum InterruptionLevel: String, Hashable, Sendable, CaseIterable {
-        /// In the list only.
+        /// Only in the notification list.
         case passive
-        /// Screen and sound: the default.
+        /// Screen and sound; the default.
         case active
-        /// Also while a Focus is on.
+        /// Even during a Focus.
         case timeSensitive = "time-sensitive"
-        /// Also past the mute switch; needs an entitlement.
+        /// Even with the mute switch on; the app needs an entitlement.
         case critical
+    }
+}
+
+extension Payload {
+    /// Encodes the payload as compact JSON.
+    /// - Parameter pushType: Push type, which sets the maximum length.
+    /// - Returns: A value for ``PushRequest/payload``.
+    /// - Throws: ``ProviderError/Code/badRequest`` if it is too long, or if a number is infinite or not a number.
+    public func encoded(for pushType: PushType) throws -> [UInt8] {
+        try checked(try writer().closed(), pushType.maximumPayloadBytes, "a push of type \(pushType.rawValue)")
+    }
+
+    /// Encodes the payload as compact JSON, with custom data beside `aps`.
+    /// - Parameters:
+    ///   - pushType: Push type, which sets the maximum length.
+    ///   - custom: A value that encodes to a JSON object without the key `aps`.
+    /// - Returns: A value for ``PushRequest/payload``.
+    /// - Throws: ``ProviderError/Code/badRequest`` as ``encoded(for:)``, or if `custom` is no object or has the key `aps`.
+    public func encoded(for pushType: PushType, custom: some Encodable) throws -> [UInt8] {
+        let object = try PayloadWriter.object(custom, "the custom data")
+        if let keys = try? JSONDecoder().decode(TopKeys.self, from: Data(object)), keys.hasAps {
+            throw ProviderError(
+                .badRequest,
+                "the custom data has the key aps: use other names beside it"
+            )
+        }
+        var writer = try writer()
+        writer.merge(object)
+        return try checked(
+            writer.closed(),
+            pushType.maximumPayloadBytes,
+            "a push of type \(pushType.rawValue)"
+        )
+    }
+
+    /// Encodes the payload of a broadcast as compact JSON.
+    /// - Throws: ``ProviderError/Code/badRequest`` if it has more than 5,120 bytes.
+    public func encodedForBroadcast() throws -> [UInt8] {
+        try checked(try writer().closed(), BroadcastChannel.maximumPayloadBytes, "a broadcast")
+    }
+
+    private func checked(_ bytes: [UInt8], _ limit: Int, _ what: String) throws -> [UInt8] {
+        guard bytes.count <= limit else {
+            throw ProviderError(
+                .badRequest,
+                "the payload has \(bytes.count) bytes, the limit for \(what) is \(limit): shorten it"
+            )
+        }
+        return bytes
+    }
+
+    /// An open object that contains `aps`.
+    private func writer() throws -> PayloadWriter {
+        var writer = PayloadWriter()
+        writer.write("aps", json: try aps())
+        return writer
+    }
+
+    private func aps() throws -> [UInt8] {
+        var aps = PayloadWriter()
+        switch alert {
+        case .none: break
+        case .some(let alert):
+            if liveActivity != nil {
+                // In a Live Activity the alert contains the sound, and localized texts are objects.
+                aps.write("alert", json: alert.json(ofActivity: true, sound: try sound?.json()))
+            } else if let text = alert.plainText {
+                aps.write("alert", text)
+            } else {
+                aps.write("alert", json: alert.json(ofActivity: false, sound: nil))
+            }
+        }
+        aps.write("badge", number: badge.map(Int64.init))
+        if liveActivity == nil || alert == nil { aps.write("sound", json: try sound?.json()) }
+        aps.write("thread-id", threadID)
+        aps.write("category", category)
+        aps.write("content-available", flag: isContentAvailable)
+        aps.write("mutable-content", flag: isMutable)
+        aps.write("target-content-id", targetContentID)
+        aps.write("interruption-level", interruptionLevel?.rawValue)
+        try aps.write("relevance-score", fraction: relevanceScore)
+        aps.write("filter-criteria", filterCriteria)
+        if isContentChanged { aps.write("content-changed", json: Array("true".utf8)) }
+        aps.write("url-args", texts: urlArguments)
+        liveActivity?.write(to: &aps)
+        return aps.closed()
+    }
+}
+
+/// Whether an object has the key `aps`.
+private struct TopKeys: Decodable {
+    let hasAps: Bool
+
+    private enum CodingKeys: String, CodingKey {
+        case aps
+    }
+
+    init(from decoder: any Decoder) throws {
+        hasAps = try decoder.container(keyedBy: CodingKeys.self).contains(.aps)
     }
 }

@@ -1,12 +1,12 @@
 import Foundation
 import HeraldModel
 
-/// Writes one JSON object, compactly, key after key.
+/// Writes one JSON object, compactly and in the given order.
 struct PayloadWriter {
     private(set) var bytes = [UInt8(ascii: "{")]
     private var isEmpty = true
 
-    /// The object, closed.
+    /// The closed object.
     consuming func closed() -> [UInt8] {
         bytes.append(UInt8(ascii: "}"))
         return bytes
@@ -24,7 +24,7 @@ struct PayloadWriter {
         bytes.append(contentsOf: String(number).utf8)
     }
 
-    /// Writes a number; one that JSON has no digits for (infinite, not a number) is an error.
+    /// Writes a number; throws if it is infinite or not a number.
     mutating func write(_ name: String, fraction number: Double?) throws {
         guard let number else { return }
         guard number.isFinite else { throw ProviderError(.badRequest, "\(name) is not a number") }
@@ -47,14 +47,14 @@ struct PayloadWriter {
         bytes.append(UInt8(ascii: "]"))
     }
 
-    /// Writes a value that is JSON already.
+    /// Writes a value that is already JSON.
     mutating func write(_ name: String, json: [UInt8]?) {
         guard let json else { return }
         key(name)
         bytes.append(contentsOf: json)
     }
 
-    /// Writes the keys of an object that is JSON already.
+    /// Writes the members of an object that is already JSON.
     mutating func merge(_ object: [UInt8]) {
         let inner = object.dropFirst().dropLast()
         guard !inner.isEmpty else { return }
@@ -70,7 +70,7 @@ struct PayloadWriter {
         bytes.append(UInt8(ascii: ":"))
     }
 
-    /// Appends a string as JSON has it (RFC 8259 §7).
+    /// Appends a JSON string (RFC 8259 §7).
     private static func append(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         for byte in text.utf8 {
@@ -89,14 +89,14 @@ struct PayloadWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// A string as JSON.
+    /// A JSON string.
     static func text(_ text: String) -> [UInt8] {
         var bytes: [UInt8] = []
         append(text, to: &bytes)
         return bytes
     }
 
-    /// A value as compact JSON, which must come to an object.
+    /// Encodes a value as a compact JSON object.
     static func object(_ value: some Encodable, _ what: String) throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -2,14 +2,14 @@ import Foundation
 import HeraldModel
 import HeraldWeb
 
-/// A text of a request, checked.
+/// Checks the length of a string member.
 private func checked(_ text: String?, _ name: String, _ longest: Int, isNeeded: Bool = false) throws -> String? {
     guard let text else {
         if isNeeded { throw WebRefusal(400, "`\(name)` is missing") }
         return nil
     }
     guard !text.isEmpty, text.utf8.count <= longest, !text.utf8.contains(0) else {
-        throw WebRefusal(400, "`\(name)` must have 1 to \(longest) bytes, none of them zero")
+        throw WebRefusal(400, "`\(name)` must have 1 to \(longest) bytes, without zero bytes")
     }
     return text
 }
@@ -24,13 +24,13 @@ private func topic(_ text: String) throws -> String {
 private func environment(_ text: String?) throws -> String? {
     guard let text else { return nil }
     guard PushEnvironment(rawValue: text) != nil else {
-        throw WebRefusal(400, "`environment` is production or sandbox")
+        throw WebRefusal(400, "`environment` must be production or sandbox")
     }
     return text
 }
 
 /// `PUT /v1/devices`.
-struct DeviceInput: KnowingItsKeys {
+struct DeviceInput: StrictDecodable {
     let deviceToken: String
     let topic: String
     let environment: String?
@@ -48,8 +48,8 @@ struct DeviceInput: KnowingItsKeys {
     }
 
     func entry(at now: WallTime) throws -> DeviceEntry {
-        guard let token = DeviceToken(deviceToken) else {
-            throw WebRefusal(400, "`device_token` must be 64 hexadecimal digits")
+        guard let token = PushToken(deviceToken) else {
+            throw WebRefusal(400, "`device_token` must be \(PushToken.rule)")
         }
         var entry = DeviceEntry(token: token.hex, topic: try HeraldRelay.topic(topic))
         entry.environment = try HeraldRelay.environment(environment)
@@ -74,8 +74,8 @@ extension Character {
 }
 
 /// `POST /v1/pushes`.
-struct PushInput: KnowingItsKeys {
-    /// One token, or a list of them.
+struct PushInput: StrictDecodable {
+    /// One token or a list.
     enum Tokens: Decodable {
         case one(String)
         case many([String])
@@ -122,39 +122,39 @@ struct PushInput: KnowingItsKeys {
         case service
     }
 
-    /// The row; what the service would refuse anyway is refused here.
+    /// The row; it refuses what every service would refuse.
     func push() throws -> NewPush {
         var values: [QueueColumn: SQLValue] = [.topic: .text(try HeraldRelay.topic(topic))]
         try address(&values)
         try content(&values)
         if let priority {
             guard let number = UInt8(exactly: priority), Priority(rawValue: number) != nil else {
-                throw WebRefusal(400, "`priority` is 10, 5 or 1")
+                throw WebRefusal(400, "`priority` must be 10, 5 or 1")
             }
             values[.priority] = .int(Int64(priority))
         }
         if let expiration {
             guard (0...253_402_300_799).contains(expiration) else {
-                throw WebRefusal(400, "`expiration` is in seconds since 1970, or 0")
+                throw WebRefusal(400, "`expiration` must be in seconds since 1970, or 0")
             }
             values[.expiration] = .int(expiration)
         }
         if let collapse = try checked(collapseID, "collapse_id", 64) {
             guard collapse.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
-                throw WebRefusal(400, "`collapse_id` must be of ASCII")
+                throw WebRefusal(400, "`collapse_id` must consist of printable ASCII")
             }
             values[.collapseID] = .text(collapse)
         }
         if let pushType {
             guard PushType(rawValue: pushType) != nil else {
-                throw WebRefusal(400, "`push_type` is one of apns-push-type")
+                throw WebRefusal(400, "`push_type` must be a value of apns-push-type, like alert")
             }
             values[.pushType] = .text(pushType)
         }
         for (column, text) in [(QueueColumn.sendAfter, sendAfter), (.giveUpAt, giveUpAt)] {
             guard let text else { continue }
             guard let moment = WallTime(rfc3339: text), moment.milliseconds >= 0 else {
-                throw WebRefusal(400, "`\(column.rawValue)` is a moment like 2026-11-21T02:34:56Z")
+                throw WebRefusal(400, "`\(column.rawValue)` must be a time like 2026-11-21T02:34:56Z")
             }
             values[column] = StoredMoment.text(moment)
         }
@@ -166,16 +166,16 @@ struct PushInput: KnowingItsKeys {
     private func address(_ values: inout [QueueColumn: SQLValue]) throws {
         switch (deviceToken, user) {
         case (.one(let token)?, nil):
-            guard let token = DeviceToken(token) else {
-                throw WebRefusal(400, "`device_token` must be 64 hexadecimal digits, or a list of such")
+            guard let token = PushToken(token) else {
+                throw WebRefusal(400, "`device_token` must be \(PushToken.rule), or a list of such strings")
             }
             values[.deviceToken] = .text(token.hex)
         case (.many(let tokens)?, nil):
-            guard (1...RowReader.maximumTokens).contains(tokens.count), tokens.allSatisfy({ DeviceToken($0) != nil })
+            guard (1...RowReader.maximumTokens).contains(tokens.count), tokens.allSatisfy({ PushToken($0) != nil })
             else {
                 throw WebRefusal(
                     400,
-                    "`device_token` must be a list of 1 to \(RowReader.maximumTokens) times 64 hexadecimal digits"
+                    "`device_token` must be a list of 1 to \(RowReader.maximumTokens) strings, each of \(PushToken.rule)"
                 )
             }
             let list = tokens.map { "\"\($0.lowercased())\"" }.joined(separator: ",")
@@ -183,14 +183,14 @@ struct PushInput: KnowingItsKeys {
         case (nil, let user?):
             values[.audience] = .text(try checked(user, "user", 200))
         default:
-            throw WebRefusal(400, "say to whom: either `device_token` or `user`")
+            throw WebRefusal(400, "the recipient is missing: give either `device_token` or `user`")
         }
     }
 
     private func content(_ values: inout [QueueColumn: SQLValue]) throws {
         switch (payload, template) {
         case (let payload?, nil):
-            guard parameters == nil else { throw WebRefusal(400, "`parameters` go with `template`") }
+            guard parameters == nil else { throw WebRefusal(400, "`parameters` are only for a `template`") }
             guard payload.bytes.count <= QueueColumn.payload.limit, case .object = PayloadScanner.scan(payload.bytes)
             else {
                 throw WebRefusal(
@@ -207,19 +207,16 @@ struct PushInput: KnowingItsKeys {
             }
             let json = [UInt8(ascii: "{")] + members.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "}")]
             guard json.count <= QueueColumn.parameters.limit else {
-                throw WebRefusal(
-                    400,
-                    "`parameters` are longer than \(QueueColumn.parameters.limit) bytes"
-                )
+                throw WebRefusal(400, "`parameters` may have at most \(QueueColumn.parameters.limit) bytes")
             }
             values[.parameters] = .bytes(json)
         default:
-            throw WebRefusal(400, "say what to send: either `payload` or `template`")
+            throw WebRefusal(400, "the content is missing: give either `payload` or `template`")
         }
     }
 }
 
-/// A payload: a JSON object, or its text, which goes out byte for byte.
+/// A payload: a JSON object, or its text, which is sent byte for byte.
 struct JSONText: Decodable {
     let bytes: [UInt8]
 
@@ -236,7 +233,7 @@ struct JSONText: Decodable {
     }
 }
 
-/// Any JSON.
+/// A JSON value.
 indirect enum JSONValue: Codable, Hashable {
     case scalar(JSONScalar)
     case array([JSONValue])

@@ -4,7 +4,7 @@ enum LanguageList {
     static let maximumCount = 20
     static let maximumLength = 64
 
-    /// Reads tags apart by commas, or a JSON array of them: `de-CH, fr`, `["de-CH","fr"]`.
+    /// Reads tags separated by commas, or a JSON array of them: `de-CH, fr`, `["de-CH","fr"]`.
     static func read(_ text: String) -> [String] {
         let separators: Set<Character> = [",", " ", "[", "]", "\"", ";"]
         return text.split { separators.contains($0) }
@@ -13,8 +13,9 @@ enum LanguageList {
             .map(String.init)
     }
 
-    /// The text for somebody who prefers these languages: each is looked for with ever fewer subtags before the next one
-    /// is (RFC 4647 §3.4), then the language `''`.
+    /// The text for a list of preferred languages.
+    ///
+    /// Each language is looked up with fewer and fewer subtags (RFC 4647 §3.4), and at last the language `''`.
     static func pick(_ preferred: [String], from texts: [String: String]) -> String? {
         var folded: [String: String] = [:]
         for (language, text) in texts { folded[fold(language)] = text }
@@ -24,7 +25,7 @@ enum LanguageList {
                 if let text = folded[tag] { return text }
                 guard let dash = tag.lastIndex(of: "-") else { break }
                 tag = String(tag[..<dash])
-                // A single letter says what kind of subtag follows, and means nothing without it.
+                // A singleton introduces the subtag behind it, and means nothing without it.
                 if tag.dropLast().last == "-" { tag = String(tag.dropLast(2)) }
             }
         }

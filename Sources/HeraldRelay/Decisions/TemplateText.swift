@@ -1,18 +1,19 @@
 import Foundation
 
-/// Fills parameters into a payload: `{{name}}` within a JSON text stands for the parameter's text, and a text that is
-/// nothing but `"{{name}}"` for the parameter as it is, so that a badge can be a number.
+/// Fills parameters into a payload: `{{name}}` inside a JSON string becomes the parameter's text.
+///
+/// A string that is only `"{{name}}"` becomes the parameter as it is, so that a badge can be a number.
 enum TemplateText {
-    /// Why a template cannot be filled; the raw value is the row's reason.
-    enum Fault: String, Error {
-        /// The parameters are no JSON object of texts, numbers, true and false.
+    /// Reason for which a template cannot be filled; the raw value is the row's reason.
+    enum Failure: String, Error {
+        /// The parameters are not a JSON object of strings, numbers, booleans and nulls.
         case badParameters = "BadParameters"
-        /// A parameter that the template names is not given.
+        /// A parameter that the template names is missing.
         case missingParameter = "MissingParameter"
     }
 
-    /// Reads the parameters of a row; none if there is nothing.
-    static func parameters(_ json: [UInt8]?) throws(Fault) -> [String: JSONScalar] {
+    /// Reads the parameters of a row; empty if there are none.
+    static func parameters(_ json: [UInt8]?) throws(Failure) -> [String: JSONScalar] {
         guard let json, !json.isEmpty else { return [:] }
         guard let values = try? JSONDecoder().decode([String: JSONScalar].self, from: Data(json)) else {
             throw .badParameters
@@ -20,7 +21,7 @@ enum TemplateText {
         return values
     }
 
-    static func fill(_ template: String, _ parameters: [String: JSONScalar]) throws(Fault) -> [UInt8] {
+    static func fill(_ template: String, _ parameters: [String: JSONScalar]) throws(Failure) -> [UInt8] {
         var filled: [UInt8] = []
         let bytes = Array(template.utf8)
         var rest = bytes[...]
@@ -29,7 +30,7 @@ enum TemplateText {
             guard let end = rest[start...].firstRange(of: close) else { break }
             let name = String(decoding: rest[(start + 2)..<end.lowerBound], as: UTF8.self)
                 .trimmingCharacters(in: .whitespaces)
-            // `}}` also ends objects, and `{{` stands in no JSON but within a text: a name is what is one.
+            // `}}` also ends objects. JSON has `{{` only inside strings. Other characters make it no parameter.
             guard !name.isEmpty, name.utf8.allSatisfy(isOfName) else {
                 filled += rest[..<(start + 2)]
                 rest = rest[(start + 2)...]
@@ -53,7 +54,7 @@ enum TemplateText {
         return filled + rest
     }
 
-    /// Whether the quotation mark there begins a text: it is not one that a text holds.
+    /// Whether the quotation mark at an index begins a string, and is not escaped.
     private static func isOpening(_ bytes: [UInt8], at index: Int) -> Bool {
         index == 0 || bytes[index - 1] != UInt8(ascii: "\\")
     }
@@ -68,7 +69,7 @@ enum TemplateText {
     }
 }
 
-/// A parameter: what JSON has that is neither an object nor an array.
+/// A JSON value that is neither an object nor an array.
 enum JSONScalar: Hashable, Sendable, Decodable {
     case text(String)
     case integer(Int64)
@@ -99,7 +100,7 @@ enum JSONScalar: Hashable, Sendable, Decodable {
         }
     }
 
-    /// The value as a text in JSON, with its quotation marks.
+    /// The value as a JSON string, with quotation marks.
     var quoted: [UInt8] {
         var bytes: [UInt8] = [UInt8(ascii: "\"")]
         for byte in plain.utf8 {

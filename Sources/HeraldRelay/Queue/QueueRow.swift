@@ -1,6 +1,6 @@
 package import HeraldModel
 
-/// The columns of `push_queue` that others write, and how much of each is read.
+/// Columns of `push_queue` that other programs write, and the maximum length that is read.
 enum QueueColumn: String, CaseIterable {
     case deviceToken = "device_token"
     case topic
@@ -18,10 +18,11 @@ enum QueueColumn: String, CaseIterable {
     case parameters
     case timeQueued = "time_queued"
 
-    /// The most bytes that count; what is longer is refused without being read.
+    /// Maximum length in bytes; the relay refuses a longer value without reading it.
     var limit: Int {
         switch self {
-        case .deviceToken: 128 << 10
+        // Each of the tokens with its quotes, a comma and a few spaces.
+        case .deviceToken: RowReader.maximumTokens * (2 * PushToken.maximumByteCount + 8)
         case .payload: PushType.allCases.map(\.maximumPayloadBytes).max() ?? 5120
         case .parameters: 16 << 10
         default: 512
@@ -29,20 +30,20 @@ enum QueueColumn: String, CaseIterable {
     }
 }
 
-/// A row of the queue as it was claimed: what others wrote is not looked at yet.
+/// A claimed row of the queue; other programs wrote its columns, which are not validated yet.
 package struct QueueRow: Sendable, Identifiable {
     package let id: Int64
-    /// The identifier under which it is sent, each time.
+    /// The `apns-id` of every attempt.
     package let apnsID: String?
-    /// Whether it may have been sent before by somebody who did not live to say so.
+    /// Whether it may have been sent before, by a relay that stopped before it recorded the outcome.
     package internal(set) var isUncertain: Bool
-    /// How often a journal was asked for it since, and could not tell.
-    package let questions: Int
-    /// How often it was sent and got no final answer.
+    /// Number of journal lookups since then without a result.
+    package let lookups: Int
+    /// Number of attempts without a final answer.
     package let attempts: Int
-    /// The row for many tokens that this one is a part of.
+    /// The row for many tokens of which this is a part.
     package let parent: Int64?
-    /// What `devices` says of its token.
+    /// The entry of its token in `devices`.
     package let device: DeviceEntry?
     private let values: [SQLValue]
 
@@ -50,7 +51,7 @@ package struct QueueRow: Sendable, Identifiable {
         id: Int64,
         apnsID: String?,
         isUncertain: Bool,
-        questions: Int = 0,
+        lookups: Int = 0,
         attempts: Int,
         parent: Int64?,
         device: DeviceEntry?,
@@ -59,33 +60,33 @@ package struct QueueRow: Sendable, Identifiable {
         self.id = id
         self.apnsID = apnsID
         self.isUncertain = isUncertain
-        self.questions = questions
+        self.lookups = lookups
         self.attempts = attempts
         self.parent = parent
         self.device = device
         self.values = values
     }
 
-    /// What a column holds; bytes past its limit are cut to one more than the limit.
+    /// Value of a column; a value over the limit is truncated to one byte more than the limit.
     subscript(column: QueueColumn) -> SQLValue {
         guard let index = QueueColumn.allCases.firstIndex(of: column), index < values.count else { return .null }
         return values[index]
     }
 }
 
-/// What the table `devices` says of a token of an app.
+/// Entry of a token and topic in the table `devices`.
 package struct DeviceEntry: Hashable, Sendable {
     package var token: String
     package var topic: String
     package var environment: String?
-    /// The name of the service that minted the token.
+    /// Name of the service that issued the token.
     package var service: String?
     package var user: String?
-    /// Preferred languages, the most preferred first.
+    /// Preferred languages, in order of preference.
     package var languages: [String] = []
     package var registered: WallTime?
     package var died: WallTime?
-    /// When it was found dead while the brake was on.
+    /// When it was found dead while marking was suspended.
     package var held: WallTime?
     package var evidence: String?
 
@@ -94,7 +95,7 @@ package struct DeviceEntry: Hashable, Sendable {
         self.topic = topic
     }
 
-    /// Whether the app is gone, and was not registered again since.
+    /// Whether the app was removed and has not been registered again since.
     package var isDead: Bool {
         guard let died else { return false }
         guard let registered else { return true }

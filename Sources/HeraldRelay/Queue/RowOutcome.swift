@@ -1,32 +1,35 @@
 package import HeraldModel
 
-/// What a row's `status` says once it is no more `queued`.
+/// Final value of a row's `status`.
 package enum FinalStatus: String, CaseIterable, Codable, Sendable {
-    /// The service has it.
+    /// The service accepted it.
     case sent
-    /// The service said no, or would have: the row is not one that can be sent.
+    /// The service refused it, or the row is invalid.
     case refused
-    /// It was not sent by the time after which it is worth nothing.
+    /// Its time was over before it was sent.
     case expired
-    /// It cannot be sent from here: there is no credential for it.
+    /// It cannot be sent from here, for example because no credential fits.
     case failed
 }
 
-/// What is written into a row.
+/// A change to write into a row.
 package struct RowOutcome: Hashable, Sendable {
-    /// What becomes of the row.
+    /// New state of the row.
     package enum Change: Hashable, Sendable {
         case final(FinalStatus, reason: String?)
-        /// Again at that moment; with `uncertain`, it may have been sent this time.
+        /// Retry at that time. With `uncertain` this attempt may have arrived; `counts` counts it as an attempt.
         case later(WallTime, reason: String?, uncertain: Bool, counts: Bool)
-        /// It may have been sent, and nobody could say so yet: it is asked for again at that moment, after so many questions.
-        case ask(WallTime, reason: String?, questions: Int)
+        /// Look it up in the journal again at that time, after `lookups` lookups.
+        case lookUp(WallTime, reason: String?, lookups: Int)
     }
+
+    /// The reason of a row in doubt: it may have been sent, and nobody knows.
+    static let inDoubt = "Uncertain"
 
     package let row: Int64
     package let parent: Int64?
     package let change: Change
-    /// When it came about.
+    /// When the outcome was known.
     package let time: WallTime
 
     package init(row: Int64, parent: Int64?, change: Change, time: WallTime) {

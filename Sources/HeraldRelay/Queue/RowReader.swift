@@ -2,56 +2,58 @@ import Foundation
 import HeraldModel
 import HeraldProvider
 
-/// What is to be done with a row.
+/// Plan for a row.
 enum RowPlan: Sendable {
-    /// It is final before anything is sent.
+    /// Final without sending.
     case final(FinalStatus, reason: String)
-    /// Its time has not come.
+    /// Not due yet.
     case wait(WallTime)
-    /// It is for many tokens.
-    case spread([String])
-    /// It is for the devices of a user.
+    /// Addressed to many tokens.
+    case fanOut([String])
+    /// Addressed to the devices of a user.
     case audience(String, topic: String)
-    /// It has to be filled from a template before it can be sent.
+    /// Needs its template filled.
     case template(String)
-    case send(RowOrder)
+    case send(PreparedRow)
 }
 
-/// A row as it can be sent.
-struct RowOrder: Sendable {
+/// A validated row, ready to send.
+struct PreparedRow: Sendable {
     let request: PushRequest
     let topic: Topic
     let environment: PushEnvironment?
-    /// The name of the service that minted the token, where the row or the device says so.
+    /// Name of the service that issued the token, if the row or the device names it.
     let service: String?
-    /// When it is worth nothing any more.
+    /// Time after which it is not sent.
     let deadline: WallTime
 }
 
-/// Where a row was sent to, and as what.
-struct RowWay: Hashable, Sendable {
+/// Identifier and destination under which a row was sent.
+struct SentTarget: Hashable, Sendable {
     let id: NotificationID
     let topic: Topic
     let environment: PushEnvironment?
     let service: String?
 }
 
-/// Reads rows that anybody may have written: whatever is in one, its plan is a reason at worst.
+/// Validates rows; any program may have written them, so invalid content becomes a reason and never an error.
 struct RowReader: Sendable {
-    /// The most tokens of one row.
+    /// Maximum number of tokens in one row.
     static let maximumTokens = 1000
 
-    /// September 2001: an earlier moment is a span of seconds that somebody wrote for one, and would make the service drop
-    /// the notification of every device that is away.
+    /// September 2001.
+    ///
+    /// An earlier expiration is a duration written by mistake, and the service would drop the notification for every
+    /// offline device.
     private static let oldestExpiration = WallTime(seconds: 1_000_000_000)
 
     var longestLife: Duration
 
-    /// Says what is to be done with a row.
+    /// Plans a row.
     /// - Parameters:
     ///   - row: The row.
-    ///   - now: The moment.
-    ///   - filled: What a template was filled to; nil where none is to be.
+    ///   - now: Current time.
+    ///   - filled: The filled template; nil if there is none or it is not filled yet.
     /// - Returns: The plan.
     func plan(_ row: QueueRow, at now: WallTime, payload filled: [UInt8]? = nil) -> RowPlan {
         do {
@@ -61,38 +63,37 @@ struct RowReader: Sendable {
         }
     }
 
-    /// Where a row that may have been sent was sent to, whatever has become of its time and its device since; nil if it
-    /// is none that can have been sent.
-    func way(of row: QueueRow) -> RowWay? {
+    /// The target of a row that may have been sent, whatever its time and device are now; nil if it cannot have been sent.
+    func target(of row: QueueRow) -> SentTarget? {
         do {
             guard let topic = try text(row, .topic).flatMap({ Topic($0) }), row[.audience] == .null,
                 let token = try text(row, .deviceToken), !token.hasPrefix("["),
                 let id = row.apnsID.flatMap({ NotificationID($0) })
             else { return nil }
-            return RowWay(id: id, topic: topic, environment: try environment(row), service: try service(row))
+            return SentTarget(id: id, topic: topic, environment: try environment(row), service: try service(row))
         } catch {
             return nil
         }
     }
 
-    /// When a row is worth nothing any more.
-    /// - Throws: ``RowFault``.
-    func deadline(of row: QueueRow, at now: WallTime) throws(RowFault) -> WallTime {
+    /// Time after which a row is not sent.
+    /// - Throws: ``RowError``.
+    func deadline(of row: QueueRow, at now: WallTime) throws(RowError) -> WallTime {
         let queued = queued(row) ?? now
         let start = try moment(row, .sendAfter)
         let end = try moment(row, .giveUpAt)
         return end ?? max(queued, start ?? queued) + longestLife
     }
 
-    /// When a row was queued, as far as it can be read.
+    /// When a row was queued; nil if unreadable.
     func queued(_ row: QueueRow) -> WallTime? {
         row[.timeQueued].text.flatMap(StoredMoment.read)
     }
 
-    private func read(_ row: QueueRow, _ now: WallTime, _ filled: [UInt8]?) throws(RowFault) -> RowPlan {
+    private func read(_ row: QueueRow, _ now: WallTime, _ filled: [UInt8]?) throws(RowError) -> RowPlan {
         let deadline = try deadline(of: row, at: now)
-        // Of one that may have been sent, nobody could say by then whether it was.
-        if now >= deadline { return .final(.expired, reason: row.isUncertain ? "Uncertain" : "GiveUpAt") }
+        // If it may have been sent, nothing can tell by then whether it was.
+        if now >= deadline { return .final(.expired, reason: row.isUncertain ? RowOutcome.inDoubt : "GiveUpAt") }
         if let start = try moment(row, .sendAfter), start > now { return .wait(start) }
         guard let topicText = try text(row, .topic), !topicText.isEmpty else { throw .missingTopic }
         guard let topic = Topic(topicText) else { throw .badTopic }
@@ -101,16 +102,16 @@ struct RowReader: Sendable {
             return .audience(audience, topic: topicText)
         }
         guard let token = try text(row, .deviceToken), !token.isEmpty else { throw .missingDeviceToken }
-        if token.hasPrefix("[") { return .spread(try RowReader.tokens(token)) }
-        guard let deviceToken = DeviceToken(token) else { throw .badDeviceToken }
-        if row.device?.isDead == true { return .final(.refused, reason: Rejection.unregistered.reason) }
+        if token.hasPrefix("[") { return .fanOut(try RowReader.tokens(token)) }
+        guard let deviceToken = PushToken(token) else { throw .badDeviceToken }
+        if row.device?.isDead == true { return .final(.refused, reason: RefusalReason.unregistered.reason) }
         if let template = try text(row, .template), filled == nil {
             guard row[.payload] == .null else { throw .badTemplate }
             return .template(template)
         }
-        let request = try request(row, deviceToken, topic, filled)
+        let request = try request(row, deviceToken, topic, payload: filled)
         return .send(
-            RowOrder(
+            PreparedRow(
                 request: request,
                 topic: topic,
                 environment: try environment(row),
@@ -122,10 +123,10 @@ struct RowReader: Sendable {
 
     private func request(
         _ row: QueueRow,
-        _ token: DeviceToken,
+        _ token: PushToken,
         _ topic: Topic,
-        _ filled: [UInt8]?
-    ) throws(RowFault) -> PushRequest {
+        payload filled: [UInt8]?
+    ) throws(RowError) -> PushRequest {
         guard let payload = filled ?? row[.payload].bytes, !payload.isEmpty else { throw .payloadEmpty }
         var type = PushType.allCases.first { !$0.topicSuffix.isEmpty && topic.name.hasSuffix($0.topicSuffix) } ?? .alert
         let named = try text(row, .pushType)
@@ -144,7 +145,7 @@ struct RowReader: Sendable {
             else { throw .badPriority }
             request.priority = priority
         } else if type == .background {
-            // None means 10, which this kind never has.
+            // Without it the priority is 10, which background pushes do not allow.
             request.priority = .conserving
         }
         if row[.expiration] != .null {
@@ -167,11 +168,11 @@ struct RowReader: Sendable {
         return request
     }
 
-    private func service(_ row: QueueRow) throws(RowFault) -> String? {
+    private func service(_ row: QueueRow) throws(RowError) -> String? {
         try text(row, .service) ?? row.device?.service
     }
 
-    private func environment(_ row: QueueRow) throws(RowFault) -> PushEnvironment? {
+    private func environment(_ row: QueueRow) throws(RowError) -> PushEnvironment? {
         guard let name = try text(row, .environment) ?? row.device?.environment else { return nil }
         switch name {
         case "production": return .production
@@ -180,7 +181,7 @@ struct RowReader: Sendable {
         }
     }
 
-    private func moment(_ row: QueueRow, _ column: QueueColumn) throws(RowFault) -> WallTime? {
+    private func moment(_ row: QueueRow, _ column: QueueColumn) throws(RowError) -> WallTime? {
         guard row[column] != .null else { return nil }
         guard let moment = row[column].text.flatMap(StoredMoment.read) else {
             throw column == .sendAfter ? .badSendAfter : .badGiveUpAt
@@ -188,61 +189,59 @@ struct RowReader: Sendable {
         return moment
     }
 
-    /// A column's text; nil for null.
-    private func text(_ row: QueueRow, _ column: QueueColumn) throws(RowFault) -> String? {
+    /// Text of a column; nil for NULL.
+    private func text(_ row: QueueRow, _ column: QueueColumn) throws(RowError) -> String? {
         guard row[column] != .null else { return nil }
         guard let bytes = row[column].bytes, bytes.count <= column.limit, let text = row[column].text,
             !text.utf8.contains(0)
-        else { throw RowFault(column) }
+        else { throw RowError(column) }
         return text
     }
 
-    /// The tokens of a row that is for many: a JSON array of texts.
-    ///
-    /// A token that is none becomes a part that is refused.
-    static func tokens(_ json: String) throws(RowFault) -> [String] {
+    /// Tokens of a row for many: a JSON array of strings; an invalid token becomes a part that is refused.
+    static func tokens(_ json: String) throws(RowError) -> [String] {
         guard let list = try? JSONDecoder().decode([String].self, from: Data(json.utf8)), !list.isEmpty else {
             throw .badDeviceToken
         }
         guard list.count <= maximumTokens else { throw .tooManyTokens }
         var seen: Set<String> = []
-        // A part of a part would be many again.
+        // A part must not be a list itself.
         return list.map { $0.hasPrefix("[") ? "?" : $0 }.filter { seen.insert($0.lowercased()).inserted }
     }
 }
 
-/// What is wrong with a row, as the service would call it where it has a word for it.
-struct RowFault: Error, Hashable {
+/// Error in a row, with the service's reason string where it has one.
+struct RowError: Error, Hashable {
     let reason: String
 
     private init(_ reason: String) {
         self.reason = reason
     }
 
-    private init(_ rejection: Rejection) {
-        reason = rejection.reason
+    private init(_ refusalReason: RefusalReason) {
+        reason = refusalReason.reason
     }
 
-    static let badAudience = RowFault("BadAudience")
-    static let badCollapseID = RowFault(.badCollapseID)
-    static let badDeviceToken = RowFault(.badDeviceToken)
-    static let badEnvironment = RowFault("BadEnvironment")
-    static let badExpiration = RowFault(.badExpirationDate)
-    static let badGiveUpAt = RowFault("BadGiveUpAt")
-    static let badMessageID = RowFault(.badMessageID)
-    static let badPayload = RowFault(.badPayload)
-    static let badPriority = RowFault(.badPriority)
-    static let badPushType = RowFault(.invalidPushType)
-    static let badSendAfter = RowFault("BadSendAfter")
-    static let badTemplate = RowFault("BadTemplate")
-    static let badTopic = RowFault(.badTopic)
-    static let missingDeviceToken = RowFault(.missingDeviceToken)
-    static let missingTopic = RowFault(.missingTopic)
-    static let payloadEmpty = RowFault(.payloadEmpty)
-    static let payloadTooLarge = RowFault(.payloadTooLarge)
-    static let tooManyTokens = RowFault("TooManyTokens")
+    static let badAudience = RowError("BadAudience")
+    static let badCollapseID = RowError(.badCollapseID)
+    static let badDeviceToken = RowError(.badDeviceToken)
+    static let badEnvironment = RowError("BadEnvironment")
+    static let badExpiration = RowError(.badExpirationDate)
+    static let badGiveUpAt = RowError("BadGiveUpAt")
+    static let badMessageID = RowError(.badMessageID)
+    static let badPayload = RowError(.badPayload)
+    static let badPriority = RowError(.badPriority)
+    static let badPushType = RowError(.invalidPushType)
+    static let badSendAfter = RowError("BadSendAfter")
+    static let badTemplate = RowError("BadTemplate")
+    static let badTopic = RowError(.badTopic)
+    static let missingDeviceToken = RowError(.missingDeviceToken)
+    static let missingTopic = RowError(.missingTopic)
+    static let payloadEmpty = RowError(.payloadEmpty)
+    static let payloadTooLarge = RowError(.payloadTooLarge)
+    static let tooManyTokens = RowError("TooManyTokens")
 
-    /// For a column that holds no text, or too much of it.
+    /// The error for a column that is not text, or too long.
     init(_ column: QueueColumn) {
         switch column {
         case .deviceToken: self = .badDeviceToken
@@ -255,7 +254,7 @@ struct RowFault: Error, Hashable {
         case .sendAfter, .timeQueued: self = .badSendAfter
         case .giveUpAt: self = .badGiveUpAt
         case .environment: self = .badEnvironment
-        case .service: self = RowFault("BadService")
+        case .service: self = RowError("BadService")
         case .audience: self = .badAudience
         case .template, .parameters: self = .badTemplate
         }

@@ -1,27 +1,29 @@
 package import HeraldModel
 
-/// How a relay works.
+/// Limits and intervals of a relay.
 package struct RelayConfiguration: Sendable, Hashable {
-    /// The environment of a row that says none, and whose device says none.
+    /// Environment of a row without one, whose device has none either.
     package var environment = PushEnvironment.production
-    /// How long a claim lasts that is not extended.
+    /// Lease: how long a claim lasts unless it is extended.
     package var lease: Duration = .seconds(60)
-    /// How many rows it may have in hand at one time.
+    /// Maximum number of rows in flight.
     package var window = 2000
-    /// How many rows it claims at a time.
+    /// Maximum number of rows in one claim.
     package var batch = 500
-    /// How long an answer may take.
+    /// Time limit for an answer.
     package var timeout: Duration = .seconds(30)
-    /// How long after a crash the journal is asked: what was on its way has arrived by then.
+    /// Pause after a crash before the journal is used: requests in flight have arrived by then.
     package var settling: Duration = .seconds(1)
-    /// How often the feedback services are read.
+    /// Interval between two readings of the feedback services.
     package var feedbackPause: Duration = .seconds(3600)
-    /// The age of the oldest row that could have been sent, from which on the relay is not healthy.
+    /// Age of the oldest unsent row at which the relay is unhealthy.
     package var unhealthyAge: Duration = .seconds(300)
-    /// How often the queue's progress is measured.
+    /// Interval between two checks of the queue.
     package var progressPause: Duration = .seconds(5)
-    package var rules = AnswerRules()
-    package var brake = DeathBrake.Limits()
+    /// Decides about a row that may have been sent, if no journal knows.
+    package var inDoubt = InDoubtChoice.repeat
+    package var rules = RetryRules()
+    package var deadTokenLimits = DeadTokenBreaker.Limits()
 
     package init() {}
 }

@@ -2,9 +2,7 @@ import CoreMetrics
 import HeraldModel
 import Metrics
 
-/// What the relay counts.
-///
-/// None names a token or a row.
+/// Metrics of a relay; no label contains a token or a row.
 struct RelayMetrics: Sendable {
     let retries = Counter(label: "herald_relay_retries_total")
     let resolved = Counter(label: "herald_relay_resolved_total")
@@ -12,8 +10,8 @@ struct RelayMetrics: Sendable {
     let heldTokens = Counter(label: "herald_relay_held_tokens_total")
     let storeFailures = Counter(label: "herald_relay_store_failures_total")
     let sending = Timer(label: "herald_relay_send_seconds")
-    let inHand = Gauge(label: "herald_relay_in_hand")
-    let brakes = Gauge(label: "herald_relay_brakes")
+    let inFlight = Gauge(label: "herald_relay_in_flight")
+    let breakers = Gauge(label: "herald_relay_open_breakers")
     private let oldest = Gauge(label: "herald_relay_oldest_unsent_seconds")
     private let queued = Gauge(label: "herald_relay_queued")
     private let scheduled = Gauge(label: "herald_relay_scheduled")
@@ -25,7 +23,7 @@ struct RelayMetrics: Sendable {
             final[status] = Counter(label: "herald_relay_rows_total", dimensions: [("status", status.rawValue)])
         }
         self.final = final
-        brakes.record(0)
+        breakers.record(0)
     }
 
     func count(_ status: FinalStatus) {

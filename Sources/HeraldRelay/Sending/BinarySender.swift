@@ -1,13 +1,13 @@
 import HeraldModel
 import HeraldProvider
 
-/// A sender on the library's client of the binary interface.
+/// A sender that uses the library's client of the binary interface.
 struct BinarySender: RelaySender {
     private let client: BinaryClient
 
-    /// - Throws: `ProviderError` if the certificate or the authority cannot be used.
+    /// - Throws: `ProviderError` if the certificate or the authority is unusable.
     init(_ app: RelayApp, timeout: Duration) throws {
-        // Without a certificate, as an app of a key is, the client says what is missing.
+        // The client reports a missing certificate.
         let certificate: [UInt8] = if case .certificate(let pem) = app.credential { pem } else { [] }
         var configuration = BinaryClientConfiguration(
             host: app.service.host,
@@ -16,23 +16,23 @@ struct BinarySender: RelaySender {
             authorities: app.authorities
         )
         configuration.timeout = timeout
-        // Rows can wait where they are: what is in hand is for services that are there.
+        // Rows wait in the queue, so the client need not wait for an unreachable service.
         configuration.waitsForService = false
         client = try BinaryClient(configuration)
     }
 
     func send(_ request: PushRequest) async -> SendResult {
         do {
-            let binary = try BinaryForm.request(request)
+            let binary = try BinaryEncoding.request(request)
             switch try await client.send(binary) {
             case .accepted: return .answered(.accepted(PushReceipt(binary: request.id)))
             case .refused(let refusal): return .answered(.refused(PushRefusal(refusal)))
             case .uncertain(let error): return .uncertain(error.relayReason)
             }
-        } catch let fault as BinaryForm.Fault {
-            return .refused(fault.rawValue)
+        } catch let failure as BinaryEncoding.Failure {
+            return .refused(failure.rawValue)
         } catch let error as ProviderError {
-            return error.relayImpossibility ?? .notSent(error.relayReason)
+            return error.permanentResult ?? .notSent(error.relayReason)
         } catch {
             return .uncertain("Stopped")
         }
@@ -43,23 +43,23 @@ struct BinarySender: RelaySender {
     }
 }
 
-/// A notification as the binary interface can carry it.
+/// Encodes notifications for the binary interface.
 ///
-/// What it cannot say is refused and never left out: a notification without its collapse identifier, say, is another.
-enum BinaryForm {
-    /// Why it cannot carry one, in the word for the row.
-    enum Fault: String, Error {
+/// It refuses a notification that the interface cannot carry, instead of dropping a part of it.
+enum BinaryEncoding {
+    /// The row's reason for a notification that the interface cannot carry.
+    enum Failure: String, Error {
         case collapseID = "CollapseIdNotCarried"
         case priority = "PriorityNotCarried"
         case pushType = "PushTypeNotCarried"
         case payload = "PayloadTooLarge"
     }
 
-    /// The longest payload, in bytes.
+    /// Maximum length of a payload, in bytes.
     static let payloadBytes = 2048
 
-    /// - Throws: ``Fault``.
-    static func request(_ request: PushRequest) throws(Fault) -> BinaryRequest {
+    /// - Throws: ``Failure``.
+    static func request(_ request: PushRequest) throws(Failure) -> BinaryRequest {
         guard request.collapseID == nil else { throw .collapseID }
         guard request.priority != .low else { throw .priority }
         guard request.pushType == impliedType(request) else { throw .pushType }
@@ -71,14 +71,14 @@ enum BinaryForm {
         return binary
     }
 
-    /// The number of a notification: the last eight digits of its `apns-id`, with which Herald's journal ends its own.
+    /// The binary identifier of a notification: the last eight digits of its `apns-id`, which end Herald's own too.
     static func identifier(_ id: NotificationID) -> UInt32 {
         UInt32(truncatingIfNeeded: id.low)
     }
 
-    /// What the service takes it for: by the topic's ending, else by the payload.
+    /// The push type that the service derives from the topic's suffix and the payload.
     ///
-    /// Live Activities and location queries are not for certificates.
+    /// Certificates do not send Live Activities and location queries.
     private static func impliedType(_ request: PushRequest) -> PushType? {
         let name = request.topic?.name ?? ""
         let named = PushType.allCases.filter { !$0.topicSuffix.isEmpty && name.hasSuffix($0.topicSuffix) }

@@ -1,24 +1,23 @@
 package import HeraldModel
 import HeraldProvider
 
-/// Apps that the relay sends for: which service, as whom, and what more of it can be asked.
+/// A service, the credential for it, and the apps to send for.
 package struct RelayApp: Sendable, Hashable {
-    /// How the relay proves who it is.
+    /// The relay's credential.
     package enum Credential: Sendable, Hashable {
         case certificate(pem: [UInt8])
         case key(pem: [UInt8], id: String, team: String)
     }
 
-    /// How the service is spoken to.
+    /// Protocol of the service.
     package enum Interface: String, Sendable, Hashable, CaseIterable {
         case http2
-        /// The interface of the time before, which knows providers by certificate alone, and sends to the one topic that
-        /// this is for.
+        /// The binary interface, for certificates only and for the one topic of the certificate.
         case binary
     }
 
-    /// A door of a service.
-    package struct Place: Sendable, Hashable, CustomStringConvertible {
+    /// Host and port of a listener.
+    package struct Endpoint: Sendable, Hashable, CustomStringConvertible {
         package let host: String
         package let port: Int
 
@@ -30,11 +29,11 @@ package struct RelayApp: Sendable, Hashable {
         package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
     }
 
-    /// The journal of a Herald, which says what became of a notification.
+    /// The journal of a Herald.
     package struct Journal: Sendable, Hashable {
-        /// The console, like `http://127.0.0.1:2190`.
+        /// Address of the console, for example `http://127.0.0.1:2190`.
         package let console: String
-        /// The file with the token of its admin API, which every start of that Herald writes anew.
+        /// Path of the file with the token of the admin API; Herald rewrites it at each start.
         package let tokenFile: String
 
         package init(console: String, tokenFile: String) {
@@ -43,23 +42,31 @@ package struct RelayApp: Sendable, Hashable {
         }
     }
 
-    /// What `devices.service` and `push_queue.service` call the service.
+    /// Name of the service in `devices.service` and `push_queue.service`.
     package var name: String
-    /// The topics, each with those that its push types have of it; none: every topic.
+    /// The topics.
     ///
-    /// Of the binary interface exactly one, for itself alone.
+    /// Each includes those with the suffix of a push type. Empty means every topic.
+    ///
+    /// The binary interface has exactly one, without suffixes.
     package var topics: [String]
     package var environment: PushEnvironment
-    package var service: Place
+    package var service: Endpoint
     package var interface = Interface.http2
     package var credential: Credential
-    /// The authorities that may vouch for the service, PEM; nil for those of the system.
+    /// PEM certificates of the authorities that may sign the service's certificate; nil means the system's.
     package var authorities: [UInt8]?
-    /// The feedback service, where there is one.
-    package var feedback: Place?
+    /// The feedback service, if there is one.
+    package var feedback: Endpoint?
     package var journal: Journal?
 
-    package init(name: String, topics: [String], environment: PushEnvironment, service: Place, credential: Credential) {
+    package init(
+        name: String,
+        topics: [String],
+        environment: PushEnvironment,
+        service: Endpoint,
+        credential: Credential
+    ) {
         self.name = name
         self.topics = topics
         self.environment = environment
@@ -67,16 +74,16 @@ package struct RelayApp: Sendable, Hashable {
         self.credential = credential
     }
 
-    /// Apple's own door of an environment ("Sending notification requests to APNs").
-    package static func apple(_ environment: PushEnvironment) -> Place {
-        Place(
+    /// Apple's service for an environment ("Sending notification requests to APNs").
+    package static func apple(_ environment: PushEnvironment) -> Endpoint {
+        Endpoint(
             host: environment == .production ? "api.push.apple.com" : "api.sandbox.push.apple.com",
             port: 443
         )
     }
 
-    /// Whether it sends for a topic.
-    func isFor(_ topic: Topic) -> Bool {
+    /// Whether this app includes a topic.
+    func includes(_ topic: Topic) -> Bool {
         guard interface == .http2 else { return topics == [topic.name] }
         return topics.isEmpty
             || topics.contains { own in

@@ -1,19 +1,17 @@
 import HeraldModel
 package import HeraldProvider
 
-/// Sends one notification at a time, many at once.
-///
-/// What it cannot take now it makes wait.
+/// Sends notifications; any number may be in flight; it waits when it is at its limit.
 package protocol RelaySender: Sendable {
     func send(_ request: PushRequest) async -> SendResult
     func shutdown() async
 }
 
-/// A sender on the client of the library.
+/// A sender that uses the library's client.
 struct ProviderSender: RelaySender {
     private let client: ProviderClient
 
-    /// - Throws: `ProviderError` if the credential or the authority cannot be used.
+    /// - Throws: `ProviderError` if the credential or the authority is unusable.
     init(_ app: RelayApp, timeout: Duration) throws {
         var configuration = ProviderConfiguration(
             host: app.service.host,
@@ -22,7 +20,7 @@ struct ProviderSender: RelaySender {
             authorities: app.authorities
         )
         configuration.timeout = timeout
-        // Rows can wait where they are: what is in hand is for services that are there.
+        // Rows wait in the queue, so the client need not wait for an unreachable service.
         configuration.retry.waitsForService = false
         client = try ProviderClient(configuration)
     }
@@ -31,7 +29,7 @@ struct ProviderSender: RelaySender {
         do {
             return .answered(try await client.send(request))
         } catch let error as ProviderError {
-            if let impossibility = error.relayImpossibility { return impossibility }
+            if let result = error.permanentResult { return result }
             return error.mayHaveArrived ? .uncertain(error.relayReason) : .notSent(error.relayReason)
         } catch {
             return .uncertain("Stopped")
@@ -44,16 +42,16 @@ struct ProviderSender: RelaySender {
 }
 
 extension ProviderError {
-    /// What trying again does not mend by itself; nil for all else.
-    var relayImpossibility: SendResult? {
+    /// The result for an error that a retry does not mend; nil for others.
+    var permanentResult: SendResult? {
         switch code {
-        case .badCredential, .badAuthority: .notAccepted("BadCredential")
-        case .badRequest: .impossible("BadRequest")
+        case .badCredential, .badAuthority: .credentialRefused("BadCredential")
+        case .badRequest: .invalid("BadRequest")
         default: nil
         }
     }
 
-    /// Why a row was not sent, in the word for the row.
+    /// The row's reason for a notification that was not sent.
     var relayReason: String {
         switch code {
         case .untrusted: "Untrusted"
@@ -67,10 +65,10 @@ extension ProviderError {
 }
 
 extension RelayApp {
-    /// What sends for it.
-    /// - Parameter timeout: How long an answer may take.
-    /// - Returns: A sender that connects with the first notification.
-    /// - Throws: `ProviderError` if its credential or its authority cannot be used.
+    /// Makes the sender of this app; it connects with the first notification.
+    /// - Parameter timeout: Time limit for an answer.
+    /// - Returns: The sender.
+    /// - Throws: `ProviderError` if the credential or the authority is unusable.
     func sender(timeout: Duration) throws -> any RelaySender {
         switch interface {
         case .http2: try ProviderSender(self, timeout: timeout)

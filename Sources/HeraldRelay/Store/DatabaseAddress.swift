@@ -1,14 +1,14 @@
 import Foundation
 
-/// Where a queue is: `sqlite:///absolute/path` or `postgresql://…`.
+/// Address of a queue: `sqlite:///absolute/path` or `postgresql://…`.
 package enum DatabaseAddress: Hashable, Sendable {
-    /// A file of SQLite, by its absolute path.
+    /// Absolute path of a SQLite file.
     case sqlite(path: String)
-    /// A connection address of libpq ("Connection URIs").
+    /// A connection URI of libpq.
     case postgresql(String)
 
-    /// Reads an address.
-    /// - Throws: ``RelayStoreError/Code/unusable``, without a password that it may hold.
+    /// Parses an address.
+    /// - Throws: ``RelayStoreError/Code/unusable``, without the password in the address.
     package init(_ text: String) throws {
         if text.hasPrefix("postgresql://") || text.hasPrefix("postgres://") {
             self = .postgresql(text)
@@ -17,7 +17,7 @@ package enum DatabaseAddress: Hashable, Sendable {
             guard path.hasPrefix("/"), !path.hasSuffix("/"), !path.utf8.contains(0) else {
                 throw RelayStoreError(
                     .unusable,
-                    "the path of a SQLite queue is absolute: write sqlite:///var/lib/herald/queue.db, with three slashes"
+                    "the path of a SQLite queue must be absolute: write sqlite:///var/lib/herald/queue.db, with three slashes"
                 )
             }
             self = .sqlite(path: path)
@@ -31,7 +31,7 @@ package enum DatabaseAddress: Hashable, Sendable {
 }
 
 extension RelayStoreError {
-    /// That a queue cannot be made at a path, as there is no folder for it; nil if there is one.
+    /// Error for a path in a folder that does not exist; nil if it exists.
     static func noFolder(for path: String) -> RelayStoreError? {
         let folder = (path as NSString).deletingLastPathComponent
         var isFolder: ObjCBool = false
@@ -40,23 +40,25 @@ extension RelayStoreError {
         }
         return RelayStoreError(
             .unusable,
-            "the folder \(folder) of the queue is not there: make it first, by `mkdir -p`"
+            "the folder \(folder) of the queue does not exist: make it with `mkdir -p`"
         )
     }
 }
 
 extension DatabaseAddress: CustomStringConvertible {
-    /// The address without a password.
+    /// The address without the password.
     package var description: String {
         switch self {
         case .sqlite(let path): return "sqlite://\(path)"
         case .postgresql(let text):
             guard let scheme = text.range(of: "://") else { return "postgresql://…" }
+            // A password may hold `/` and `@` without escapes. If it may also hold `?`, or stand in a parameter with `@`,
+            // nothing is shown.
             let rest = text[scheme.upperBound...]
-            let authority = rest.prefix { $0 != "/" && $0 != "?" }
-            let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
-            let name = rest.dropFirst(authority.count).prefix { $0 != "?" }
-            return "postgresql://\(host)\(name)"
+            let parameters = rest.drop { $0 != "?" }
+            guard !parameters.contains("@") else { return "postgresql://…" }
+            let place = rest.dropLast(parameters.count)
+            return "postgresql://\(place.lastIndex(of: "@").map { place[place.index(after: $0)...] } ?? place)"
         }
     }
 }

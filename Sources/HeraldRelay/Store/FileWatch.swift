@@ -7,17 +7,16 @@ import Glibc
 import Darwin
 #endif
 
-/// Tells when a file is written, by whatever program.
+/// Reports writes to a file by any program.
 ///
-/// On Linux the kernel says so (inotify). A look at the file's time and size every two seconds finds what the kernel does
-/// not see: a network's file system, a file that was put in another's place, the `-wal` beside it of a program that
-/// switched to write-ahead logging, to which rows go first; and is all there is elsewhere.
+/// On Linux it uses inotify. It also compares time, size and inode every two seconds, which covers network file systems, a
+/// replaced file, and the `-wal` file of a program that switched to write-ahead logging. Elsewhere it only compares.
 enum FileWatch {
     private static let pause: Int32 = 2000
 
     static func changes(of path: String) -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let state = WatchState()
+        let state = StopFlag()
         continuation.onTermination = { _ in state.end() }
         continuation.yield()
         let thread = Thread {
@@ -28,24 +27,24 @@ enum FileWatch {
         return stream
     }
 
-    private static func watch(_ path: String, _ state: WatchState, _ tell: () -> Void) {
+    private static func watch(_ path: String, _ state: StopFlag, _ notify: () -> Void) {
         let paths = [path, path + "-wal"]
         var seen = paths.map(mark)
         #if os(Linux)
         let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
         defer { if descriptor >= 0 { close(descriptor) } }
-        // The journal's end is the commit: SQLite deletes it, or makes it empty.
+        // A commit ends by deleting or truncating the journal.
         let events = UInt32(IN_MODIFY) | UInt32(IN_CLOSE_WRITE)
         if descriptor >= 0 { inotify_add_watch(descriptor, path, events) }
         #endif
         while !state.isEnded {
-            var told = false
+            var isChanged = false
             #if os(Linux)
             var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             if descriptor >= 0, poll(&polled, 1, pause) > 0 {
                 drain(descriptor)
-                told = true
-                // A transaction writes many pages: the commit is what counts, and it is the last of them.
+                isChanged = true
+                // A transaction writes many pages, and commits with the last.
                 usleep(2000)
                 drain(descriptor)
             } else if descriptor < 0 {
@@ -57,13 +56,13 @@ enum FileWatch {
             let now = paths.map(mark)
             if now != seen {
                 seen = now
-                told = true
+                isChanged = true
                 #if os(Linux)
-                // It may be another file by now; the same one is watched once all the same.
+                // The path may be another file now. Watching the same file twice has no effect.
                 if descriptor >= 0 { inotify_add_watch(descriptor, path, events) }
                 #endif
             }
-            if told { tell() }
+            if isChanged { notify() }
         }
     }
 
@@ -84,15 +83,15 @@ enum FileWatch {
     }
 }
 
-/// What of a file changes when it is written, or another is put in its place.
+/// Attributes that change when a file is written or replaced.
 private struct FileMark: Equatable {
     let time: Date?
     let size: Int?
     let number: Int?
 }
 
-/// Whether a watch is to end.
-final class WatchState: Sendable {
+/// Ends the thread of a stream.
+final class StopFlag: Sendable {
     private let ended = Mutex(false)
 
     var isEnded: Bool { ended.withLock { $0 } }

@@ -1,15 +1,37 @@
 import CLibpq
+import Foundation
+import HeraldModel
 
-/// One connection of libpq; used by one thread at a time.
+/// Limits of time for statements in PostgreSQL.
+struct PostgresLimits: Sendable {
+    /// For a lock that another transaction holds.
+    var lock = Duration.seconds(5)
+    /// For a statement, kept by the server.
+    var statement = Duration.seconds(60)
+    /// For an answer.
+    ///
+    /// Longer than the server's limit: beyond it the server is frozen, or its host is gone.
+    var answer = Duration.seconds(70)
+    /// For a transaction to begin, behind others.
+    var turn = Duration.seconds(10)
+}
+
+/// A connection of libpq, for one thread at a time.
 final class PostgresConnection: SQLSession {
     private let handle: OpaquePointer
     /// Statement → the name under which it is prepared.
     private var prepared: [String: String] = [:]
+    private let limits: PostgresLimits
+    /// An answer did not come in time; it may come later, for another statement.
+    private var isSilent = false
 
     /// Connects.
-    /// - Parameter address: An address of libpq; what it says of time-outs wins over what is said here.
+    /// - Parameters:
+    ///   - address: Connection URI. Its time-outs take precedence over the ones here.
+    ///   - limits: Limits of time.
     /// - Throws: ``RelayStoreError``.
-    init(_ address: String) throws {
+    init(_ address: String, limits: PostgresLimits = PostgresLimits()) throws {
+        self.limits = limits
         let settings = [
             ("application_name", "herald relay"), ("connect_timeout", "10"), ("tcp_user_timeout", "30000"),
             ("client_encoding", "UTF8"), ("dbname", address),
@@ -17,29 +39,31 @@ final class PostgresConnection: SQLSession {
         let opened = PostgresConnection.withTexts(settings.map(\.0)) { names in
             PostgresConnection.withTexts(settings.map(\.1)) { values in PQconnectdbParams(names, values, 1) }
         }
-        guard let opened else { throw RelayStoreError(.unavailable, "there is no memory for a connection") }
+        guard let opened else { throw RelayStoreError(.unavailable, "no memory for a connection to PostgreSQL") }
         guard PQstatus(opened) == CONNECTION_OK else {
             let reason = PostgresConnection.line(PQerrorMessage(opened))
             PQfinish(opened)
             throw RelayStoreError(.unavailable, "cannot connect to PostgreSQL: \(reason)")
         }
         handle = opened
-        // Moments without a zone are UTC; nothing that another transaction holds makes this one wait for ever.
+        // The limit for answers also holds while a statement is sent.
+        PQsetnonblocking(handle, 1)
+        // Times without a zone are UTC. Locks of other transactions delay this one for a limited time.
         try command("SET TIME ZONE 'UTC'")
-        try command("SET lock_timeout = '10s'")
-        try command("SET statement_timeout = '60s'")
+        try command("SET lock_timeout = \(limits.lock.wholeMilliseconds)")
+        try command("SET statement_timeout = \(limits.statement.wholeMilliseconds)")
     }
 
     deinit {
         PQfinish(handle)
     }
 
-    var isWorking: Bool { PQstatus(handle) == CONNECTION_OK }
+    var isWorking: Bool { !isSilent && PQstatus(handle) == CONNECTION_OK }
     var socket: Int32 { PQsocket(handle) }
 
-    /// Runs a statement without parameters and rows.
+    /// Runs a statement without parameters and without result rows.
     func command(_ sql: String) throws {
-        let result = PQexec(handle, sql)
+        let result = try answer(PQsendQuery(handle, sql))
         defer { PQclear(result) }
         try check(result)
     }
@@ -50,24 +74,24 @@ final class PostgresConnection: SQLSession {
             name = known
         } else {
             name = "s\(prepared.count)"
-            let result = PQprepare(handle, name, PostgresConnection.numbered(sql), 0, nil)
+            let result = try answer(PQsendPrepare(handle, name, PostgresConnection.numbered(sql), 0, nil))
             defer { PQclear(result) }
             try check(result)
             prepared[sql] = name
         }
         return try with(arguments) { values, count in
-            PQexecPrepared(handle, name, count, values, nil, nil, 0)
+            PQsendQueryPrepared(handle, name, count, values, nil, nil, 0)
         }
     }
 
     func runOnce(_ sql: String, _ arguments: [SQLValue]) throws -> SQLResult {
         try with(arguments) { values, count in
-            PQexecParams(handle, PostgresConnection.numbered(sql), count, nil, values, nil, nil, 0)
+            PQsendQueryParams(handle, PostgresConnection.numbered(sql), count, nil, values, nil, nil, 0)
         }
     }
 
-    /// Takes what the server sent by itself.
-    /// - Returns: Whether there was a notification; nil if the connection is gone.
+    /// Reads pending notifications.
+    /// - Returns: Whether there was one; nil if the connection is lost.
     func takeNotifications() -> Bool? {
         guard PQconsumeInput(handle) == 1 else { return nil }
         var found = false
@@ -78,13 +102,50 @@ final class PostgresConnection: SQLSession {
         return found
     }
 
+    /// Waits for the last result of what was sent; nil if the connection is lost.
+    /// - Throws: ``RelayStoreError/Code/unavailable`` if it does not come in time.
+    private func answer(_ isSent: Int32) throws -> OpaquePointer? {
+        guard isSent == 1 else { return nil }
+        let end = ContinuousClock.now + limits.answer
+        var last: OpaquePointer?
+        do {
+            while try waitForInput(until: end), let next = PQgetResult(handle) {
+                PQclear(last)
+                last = next
+            }
+            return last
+        } catch {
+            PQclear(last)
+            throw error
+        }
+    }
+
+    /// Sends the rest, and waits until a result can be taken without waiting.
+    /// - Returns: Whether the connection works.
+    private func waitForInput(until end: ContinuousClock.Instant) throws -> Bool {
+        while true {
+            let unsent = PQflush(handle)
+            guard unsent >= 0 else { return false }
+            if unsent == 0, PQisBusy(handle) == 0 { return true }
+            let left = ContinuousClock.now.duration(to: end).wholeMilliseconds
+            guard left > 0 else {
+                isSilent = true
+                throw RelayStoreError(.unavailable, "PostgreSQL: no answer in time")
+            }
+            let events = unsent == 0 ? POLLIN : POLLIN | POLLOUT
+            var polled = pollfd(fd: socket, events: Int16(events), revents: 0)
+            guard poll(&polled, 1, Int32(clamping: left)) > 0 else { continue }
+            guard PQconsumeInput(handle) == 1 else { return false }
+        }
+    }
+
     private func with(
         _ arguments: [SQLValue],
-        _ body: (UnsafePointer<UnsafePointer<CChar>?>?, Int32) -> OpaquePointer?
+        _ body: (UnsafePointer<UnsafePointer<CChar>?>?, Int32) -> Int32
     ) throws -> SQLResult {
-        // Text of a service's answer, say, may hold a zero byte, which ends a text here; nothing of value follows one.
+        // Text from a service may contain a zero byte, which ends a C string. Nothing of value follows one.
         let texts = arguments.map { value in value.bytes.map { String(decoding: $0, as: UTF8.self) } }
-        let result = PostgresConnection.withTexts(texts) { body($0, Int32(arguments.count)) }
+        let result = try answer(PostgresConnection.withTexts(texts) { body($0, Int32(arguments.count)) })
         defer { PQclear(result) }
         try check(result)
         var read = SQLResult()
@@ -110,11 +171,11 @@ final class PostgresConnection: SQLSession {
         default: break
         }
         let state = PQresultErrorField(result, 67).map { String(cString: $0) } ?? ""
-        // The first line: those after it repeat the statement or a row.
+        // The first line; the others may repeat the statement or a row.
         let reason =
             PQresultErrorField(result, 77).map(PostgresConnection.line)
             ?? PostgresConnection.line(PQerrorMessage(handle))
-        // Connection, transaction rollback, resources, operator's intervention, lock not available, read only.
+        // Connection, transaction rollback, resources, operator intervention, object state, invalid transaction state.
         let passing = ["08", "40", "53", "57", "55", "25"]
         let isPassing = !isWorking || state.isEmpty || passing.contains { state.hasPrefix($0) }
         throw RelayStoreError(
@@ -123,9 +184,7 @@ final class PostgresConnection: SQLSession {
         )
     }
 
-    /// Spells parameters as libpq does, `$1` for `?1`.
-    ///
-    /// No statement has a question mark elsewhere.
+    /// Replaces `?1` by `$1`, the spelling of libpq; no statement has another question mark.
     private static func numbered(_ sql: String) -> String {
         sql.replacing("?", with: "$")
     }
@@ -135,7 +194,7 @@ final class PostgresConnection: SQLSession {
         return text.split { $0.isNewline }.map { $0.trimmingPrefix { $0 == " " || $0 == "\t" } }.joined(separator: "; ")
     }
 
-    /// Lends texts as C strings, for the time of a call.
+    /// Passes strings as C strings to a call.
     private static func withTexts<Result>(
         _ texts: [String?],
         _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Result

@@ -3,19 +3,21 @@ import Dispatch
 import HeraldModel
 import Synchronization
 
-/// The queue in a PostgreSQL database, through libpq: one connection for what is asked, another that listens.
+/// The queue in PostgreSQL, through libpq: one connection for transactions, another for notifications.
 ///
-/// A connection that is lost is made again with the next transaction; one that was under way is not repeated here.
+/// The next transaction replaces a lost connection. A failed transaction is not repeated here.
 final class PostgresDatabase: SQLDatabase {
     let dialect = SQLDialect.postgresql
     private let address: String
+    private let limits: PostgresLimits
     private let queue = DispatchQueue(label: "herald-relay-postgresql")
-    /// Used on `queue` only.
+    /// Used only on `queue`.
     private let connection = Mutex<PostgresConnection?>(nil)
     private let isClosed = Mutex(false)
 
-    init(address: String) {
+    init(address: String, limits: PostgresLimits = PostgresLimits()) {
         self.address = address
+        self.limits = limits
     }
 
     func write<Value: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Value) async throws -> Value {
@@ -43,16 +45,25 @@ final class PostgresDatabase: SQLDatabase {
         _ begin: String,
         _ body: @escaping @Sendable (any SQLSession) throws -> Value
     ) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
+        let end = ContinuousClock.now + limits.turn
+        return try await withCheckedThrowingContinuation { continuation in
             queue.async { [self] in
-                continuation.resume(with: Result { try perform(begin, body) })
+                continuation.resume(
+                    with: Result {
+                        // Each transaction before it may have waited for a lock: a crowd does not wait for one after another.
+                        guard ContinuousClock.now < end else {
+                            throw RelayStoreError(.unavailable, "PostgreSQL: other statements take too long")
+                        }
+                        return try perform(begin, body)
+                    }
+                )
             }
         }
     }
 
     private func perform<Value>(_ begin: String, _ body: (any SQLSession) throws -> Value) throws -> Value {
         try connection.withLock { held in
-            let connection = try held ?? PostgresConnection(address)
+            let connection = try held ?? PostgresConnection(address, limits: limits)
             held = connection
             do {
                 try connection.command(begin)
@@ -61,7 +72,7 @@ final class PostgresDatabase: SQLDatabase {
                 return value
             } catch {
                 if connection.isWorking {
-                    // If it cannot even do this, the server ends the transaction with the connection.
+                    // If this fails too, the server ends the transaction with the connection.
                     do { try connection.command("ROLLBACK") } catch { held = nil }
                 } else {
                     held = nil

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Says that a relay works on a queue's file: one at a time.
+/// Lock of a SQLite queue for one relay at a time, since a starting relay takes over the rows in flight.
 ///
-/// A relay that starts takes over what the one before had in hand. The lock ends with the process, however that ends.
+/// The kernel releases it when the process ends.
 package final class QueueLock: Sendable {
     private let descriptor: Int32
 
@@ -14,12 +14,12 @@ package final class QueueLock: Sendable {
         close(descriptor)
     }
 
-    /// Takes the lock of a queue; nil for a database that many relays share.
-    /// - Throws: ``RelayStoreError/Code/unusable`` if another relay has it.
+    /// Takes the lock of a queue; nil for PostgreSQL, which many relays share.
+    /// - Throws: ``RelayStoreError/Code/unusable`` if another relay holds it.
     package static func take(_ address: DatabaseAddress) throws -> QueueLock? {
         guard case .sqlite(let path) = address else { return nil }
         if let error = RelayStoreError.noFolder(for: path) { throw error }
-        // Not the file itself: closing any descriptor of it would drop the locks of SQLite.
+        // A file of its own: closing a descriptor of the database would release SQLite's locks.
         let lock = path + "-relay"
         let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
@@ -29,7 +29,7 @@ package final class QueueLock: Sendable {
             close(descriptor)
             throw RelayStoreError(
                 .unusable,
-                "another relay works on \(path): stop it first; many relays share a queue in PostgreSQL"
+                "another relay uses \(path): stop it first; to run several relays, use a queue in PostgreSQL"
             )
         }
         return QueueLock(descriptor)

@@ -1,61 +1,59 @@
 package import HeraldModel
 
-/// What the relay needs of the database that holds its queue.
+/// The database that holds the queue; both implementations pass one test suite.
 ///
-/// Both engines prove themselves with one suite of tests.
-///
-/// Every call is one short transaction. None throws anything but ``RelayStoreError``.
+/// Each call is one short transaction and throws only ``RelayStoreError``.
 package protocol RelayStore: Sendable {
-    /// Makes the tables that are missing, and checks that what is there can be used.
+    /// Creates missing tables, and checks the existing ones.
     func prepare() async throws
-    /// Claims rows that are due, the oldest first: durable when it returns.
-    func claim(_ order: ClaimOrder) async throws -> [QueueRow]
-    /// When the next row is due that nobody has; nil if there is none.
+    /// Claims due rows, oldest first. The claims are durable when it returns.
+    func claim(_ request: ClaimRequest) async throws -> [QueueRow]
+    /// When the next unclaimed row is due; nil if there is none.
     func nextDue() async throws -> WallTime?
-    /// Writes what became of rows; of a row that is final already, nothing.
-    /// - Returns: The rows that became final by it, rows for many tokens among them.
+    /// Writes outcomes; a row that is already final does not change.
+    /// - Returns: The rows that are final now, including rows for many tokens.
     func finish(_ outcomes: [RowOutcome], owner: String) async throws -> [FinishedRow]
-    /// Makes claims of an owner last until then: those named, since it may own rows that it was never told of.
+    /// Extends the claims of an owner on the given rows. It may own others whose claim it never received.
     func extend(_ rows: [Int64], owner: String, until: WallTime) async throws
-    /// Frees every claim, whoever holds it; for a database that only one relay can have.
+    /// Ends all claims of any owner, for a database with only one relay.
     func takeOver(at: WallTime) async throws -> Int
-    /// Makes a row for many tokens into rows for one each.
-    func spread(_ row: Int64, to tokens: [String], owner: String) async throws
-    /// Makes rows for many tokens final whose last parts somebody deleted; looks at some of them after that row.
-    /// - Returns: What became final, and after which row to go on; nil: from the beginning.
+    /// Splits a row for many tokens into one row for each.
+    func fanOut(_ row: Int64, to tokens: [String], owner: String) async throws
+    /// Finishes rows for many tokens whose remaining parts were deleted. One call checks a limited number of rows.
+    /// - Returns: The finished rows, and the row to go on after; nil at the end.
     func settle(after last: Int64) async throws -> (finished: [FinishedRow], last: Int64?)
-    /// The tokens of a user's devices for a topic that are not dead, at most so many.
+    /// Tokens of a user's live devices for a topic, at most `limit`.
     func tokens(of user: String, topic: String, limit: Int) async throws -> [String]
-    /// The payload of a template in each language.
+    /// Payload of a template by language.
     func template(_ name: String) async throws -> [String: String]
 
-    /// Marks tokens dead that were not registered since; or, held, only says that it would have.
-    /// - Returns: How many were marked.
-    func bury(_ deaths: [Death], held: Bool) async throws -> Int
-    /// Makes dead tokens alive again, and takes the brakes off that are meant with them.
-    func revive(_ selection: DeviceSelection, at: WallTime) async throws -> Revival
-    /// Keeps that a brake is on, for whoever starts next and for the other relays; `revive` takes it off.
-    func keep(_ brake: DeathBrake.Alarm) async throws
-    /// Registers a token, or its languages anew.
+    /// Marks tokens dead that were not registered since; with `held`, only records that they would have been.
+    /// - Returns: Number of marked tokens.
+    func markDead(_ tokens: [DeadToken], held: Bool) async throws -> Int
+    /// Makes dead tokens alive again, and resets the breakers of the selection.
+    func revive(_ selection: DeviceSelection) async throws -> Revival
+    /// Keeps an open breaker for later starts and other relays, until ``revive(_:)`` resets it.
+    func save(_ trip: DeadTokenBreaker.Trip) async throws
+    /// Registers a token, or updates its registration.
     func register(_ device: DeviceEntry) async throws
 
     /// Queues a row.
     func enqueue(_ push: NewPush) async throws -> Int64
-    /// A row and what became of its tokens; nil if there is none.
+    /// A row with the outcomes of its tokens; nil if it does not exist.
     func push(_ id: Int64) async throws -> PushRecord?
     func progress(at: WallTime) async throws -> QueueProgress
-    /// Queues final rows again, as new.
+    /// Queues final rows again, as new ones.
     func retry(_ selection: RowSelection) async throws -> Int
     /// Deletes final rows.
     func purge(_ selection: RowSelection) async throws -> Int
 
-    /// Tells that others may have written.
+    /// Reports that other programs may have written.
     func changes() -> AsyncStream<Void>
     func close() async
 }
 
-/// Who claims how much, and for how long.
-package struct ClaimOrder: Sendable {
+/// A request for rows to send.
+package struct ClaimRequest: Sendable {
     package var limit: Int
     package var owner: String
     package var now: WallTime
@@ -69,17 +67,17 @@ package struct ClaimOrder: Sendable {
     }
 }
 
-/// A row that has become final.
+/// A row that is final now.
 package struct FinishedRow: Hashable, Sendable {
     package let row: Int64
     package let status: FinalStatus
 }
 
-/// That a token is dead, and how that is known.
-package struct Death: Hashable, Sendable {
+/// A report that a token is dead.
+package struct DeadToken: Hashable, Sendable {
     package let token: String
     package let topic: String
-    /// Since when, by the service.
+    /// Since when, according to the service.
     package let time: WallTime
     package let evidence: String
 
@@ -91,15 +89,15 @@ package struct Death: Hashable, Sendable {
     }
 }
 
-/// Which tokens; what is nil does not choose.
+/// Criteria for tokens; nil matches all.
 package struct DeviceSelection: Sendable {
     package var tokens: [String]?
     package var topic: String?
     /// Dead since then or later.
     package var since: WallTime?
 
-    /// Whether brakes are meant too: those of a topic, or all; not where single tokens are named.
-    var meansBrakes: Bool { tokens == nil && (topic != nil || since == nil) }
+    /// Whether it includes breakers: those of the topic, or all; it does not if it names tokens.
+    var includesBreakers: Bool { tokens == nil && (topic != nil || since == nil) }
 
     package init(tokens: [String]? = nil, topic: String? = nil, since: WallTime? = nil) {
         self.tokens = tokens
@@ -108,14 +106,14 @@ package struct DeviceSelection: Sendable {
     }
 }
 
-/// What was revived.
+/// Result of ``RelayStore/revive(_:)``.
 package struct Revival: Hashable, Sendable {
     package let tokens: Int
-    /// The apps whose brake it took off.
-    package let brakes: [String]
+    /// The apps whose breaker was reset.
+    package let breakers: [String]
 }
 
-/// Which rows that are final; what is nil does not choose.
+/// Criteria for final rows; nil matches all.
 package struct RowSelection: Sendable {
     package var ids: [Int64]?
     package var statuses: [FinalStatus]
@@ -141,7 +139,7 @@ package struct RowSelection: Sendable {
 
 /// A row to be queued.
 package struct NewPush: Sendable {
-    /// By column; what is missing is null.
+    /// Values by column; the others are NULL.
     var values: [QueueColumn: SQLValue]
 
     init(_ values: [QueueColumn: SQLValue]) {
@@ -149,7 +147,7 @@ package struct NewPush: Sendable {
     }
 }
 
-/// A row, and what became of it.
+/// A row with the outcomes of its tokens.
 package struct PushRecord: Codable, Hashable, Sendable {
     package struct Outcome: Codable, Hashable, Sendable {
         package let deviceToken: String?
@@ -187,15 +185,15 @@ package struct PushRecord: Codable, Hashable, Sendable {
     }
 }
 
-/// How the queue stands.
+/// State of the queue.
 package struct QueueProgress: Codable, Hashable, Sendable {
-    /// A relay that holds rows.
+    /// The claims of one relay.
     package struct Claim: Codable, Hashable, Sendable {
         package let owner: String
         package let rows: Int
-        /// Until when it has them, if it says nothing before; RFC 3339.
+        /// End of the lease, unless it is extended; RFC 3339.
         package let leaseEnd: String
-        /// Whether that is over, and another relay may take them.
+        /// Whether the lease has ended, so that another relay may take the rows.
         package let isLapsed: Bool
 
         private enum CodingKeys: String, CodingKey {
@@ -206,34 +204,43 @@ package struct QueueProgress: Codable, Hashable, Sendable {
         }
     }
 
-    /// That tokens of an app are not marked dead.
-    package struct Brake: Codable, Hashable, Sendable {
-        /// Its topic and environment.
+    /// An open breaker: the app's dead tokens are not marked.
+    package struct Breaker: Codable, Hashable, Sendable {
+        /// Topic and environment.
         package let app: String
-        /// So many of so many answers were deaths.
-        package let deaths: Int
+        /// Dead tokens among the answers in the window.
+        package let deadTokens: Int
         package let answers: Int
-        /// RFC 3339.
+        /// When it opened; RFC 3339.
         package let since: String
+
+        private enum CodingKeys: String, CodingKey {
+            case app
+            case deadTokens = "dead_tokens"
+            case answers
+            case since
+        }
     }
 
     /// Rows by status.
     package var rows: [String: Int] = [:]
-    /// Rows that are queued and wait for their `send_after`.
+    /// Number of queued rows before their `send_after`.
     package var scheduled = 0
-    /// Rows that were sent, got no final answer, and wait for the next try.
+    /// Number of rows that wait for another attempt.
     package var retrying = 0
-    /// Why rows wait for the next try, and how many for each reason.
+    /// Number of waiting rows by reason.
     package var waiting: [String: Int] = [:]
-    /// How long the oldest row has waited that could have been sent, in seconds; nil if there is none.
+    /// Age of the oldest row that could have been sent, in seconds; nil if there is none.
     package var oldestUnsentSeconds: Double?
+    /// Number of final rows that may have been sent: nobody knows.
+    package var inDoubt = 0
     package var claims: [Claim] = []
-    /// The brakes that are on.
-    package var brakes: [Brake] = []
-    /// Tokens that are registered and not dead.
+    /// Open breakers.
+    package var breakers: [Breaker] = []
+    /// Number of registered tokens that are not dead.
     package var devices = 0
     package var deadDevices = 0
-    /// Tokens that were not marked dead, since the brake was on.
+    /// Number of tokens that were reported dead while marking was suspended.
     package var heldDevices = 0
 
     private enum CodingKeys: String, CodingKey {
@@ -242,8 +249,9 @@ package struct QueueProgress: Codable, Hashable, Sendable {
         case retrying
         case waiting
         case oldestUnsentSeconds = "oldest_unsent_seconds"
+        case inDoubt = "in_doubt"
         case claims
-        case brakes
+        case breakers
         case devices
         case deadDevices = "dead_devices"
         case heldDevices = "held_devices"

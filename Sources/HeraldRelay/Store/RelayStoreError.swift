@@ -1,17 +1,17 @@
-/// Why the queue's database did not do what it was asked.
+/// Failure of the queue's database.
 package struct RelayStoreError: Error, Hashable, Sendable {
-    /// What kind of failure it is.
+    /// Kind of failure.
     package enum Code: Hashable, Sendable {
-        /// The address is none, or the database cannot be used as it is: the start fails.
+        /// The address is invalid, or the database is unusable: the start fails.
         case unusable
-        /// It is locked, full, or cannot be reached: worth another try.
+        /// Locked, full or unreachable: worth a retry.
         case unavailable
-        /// A statement failed in a way that a second try does not mend.
+        /// A retry does not help.
         case failed
     }
 
     package let code: Code
-    /// What is wrong, in one line, without a row's content and without a password.
+    /// Description on one line, without a row's content and without a password.
     package let message: String
 
     package init(_ code: Code, _ message: String) {

@@ -1,6 +1,6 @@
 import HeraldModel
 
-/// In what the two databases differ, as far as the relay's statements are concerned.
+/// Differences between the two databases in the relay's statements.
 enum SQLDialect: Sendable {
     case sqlite
     case postgresql
@@ -17,15 +17,20 @@ enum SQLDialect: Sendable {
         }
     }
 
-    /// What keeps two relays from picking the same rows; a file of SQLite has one writer at a time anyway.
+    /// Numbers for an SQL list.
+    static func list(_ numbers: some Sequence<Int64>) -> String {
+        numbers.map(String.init).joined(separator: ",")
+    }
+
+    /// Clause that makes two relays pick different rows; a SQLite file has one writer at a time.
     var skipLocked: String { self == .sqlite ? "" : " FOR UPDATE SKIP LOCKED" }
 
-    /// What keeps a row as it is until the end of the transaction.
+    /// Clause that locks a row until the end of the transaction.
     var forUpdate: String { self == .sqlite ? "" : " FOR UPDATE" }
 
     var greatest: String { self == .sqlite ? "max" : "greatest" }
 
-    /// A column's bytes, no more than one past a limit: what others put into a queue may be of any size and type.
+    /// The first bytes of a column, one more than the limit at most, since other programs may write values of any size and type.
     func bounded(_ column: String, _ limit: Int) -> String {
         switch self {
         case .sqlite: "substr(CAST(\(column) AS BLOB), 1, \(limit + 1))"
@@ -33,7 +38,7 @@ enum SQLDialect: Sendable {
         }
     }
 
-    /// A moment in a column as seconds since 1970; null for what is no moment.
+    /// A time as seconds since 1970; NULL if the column holds no time.
     func epoch(_ column: String) -> String {
         switch self {
         case .sqlite:
@@ -47,21 +52,20 @@ enum SQLDialect: Sendable {
     }
 }
 
-/// How moments stand in the tables: `2026-11-21 02:34:56` in UTC, which both databases write by themselves.
+/// Times in the tables: `2026-11-21 02:34:56` in UTC, the default form of both databases.
 enum StoredMoment {
     static func text(_ moment: WallTime) -> SQLValue {
         let text = moment.rfc3339
         return .text(text.prefix(10) + " " + text.dropFirst(11).prefix(8))
     }
 
-    /// The same with milliseconds, where it is compared with what happened in the same second.
+    /// With milliseconds, for comparisons within a second.
     static func exactText(_ moment: WallTime) -> SQLValue {
         let text = moment.rfc3339
         return .text(text.prefix(10) + " " + text.dropFirst(11).prefix(12))
     }
 
-    /// Reads a moment as a person or a program wrote it: whole or broken seconds since 1970, RFC 3339, or as the
-    /// databases write it.
+    /// Parses a time: seconds since 1970 with or without a fraction, RFC 3339, or the form of a database.
     static func read(_ text: String) -> WallTime? {
         let text = text.trimmingPrefix { $0 == " " }
         if let seconds = Int64(text) { return WallTime(seconds: seconds) }

@@ -1,15 +1,15 @@
-import HeraldModel
+package import HeraldModel
 
-/// The contract on SQL: the same statements in both databases, but for what ``SQLDialect`` spells.
+/// A ``RelayStore`` on SQL; the statements are the same for both databases, except for ``SQLDialect``.
 package struct SQLRelayStore: RelayStore {
     let database: any SQLDatabase
-    var dialect: SQLDialect { database.dialect }
+    private var dialect: SQLDialect { database.dialect }
 
     init(_ database: any SQLDatabase) {
         self.database = database
     }
 
-    /// Opens the database of an address; connects with the first call where it is a server.
+    /// Opens a database; PostgreSQL is connected at the first call.
     /// - Throws: ``RelayStoreError``.
     package static func open(_ address: DatabaseAddress) throws -> SQLRelayStore {
         switch address {
@@ -18,7 +18,7 @@ package struct SQLRelayStore: RelayStore {
         }
     }
 
-    /// The statements that make the tables, as a script.
+    /// The statements that create the tables, as a script.
     package static func schema(_ address: DatabaseAddress) -> String {
         switch address {
         case .sqlite: RelaySchema.script(.sqlite)
@@ -26,18 +26,18 @@ package struct SQLRelayStore: RelayStore {
         }
     }
 
-    /// Whether the database holds a queue already; nothing is made.
+    /// Whether the database already holds a queue.
     package func hasQueue() async throws -> Bool {
         let dialect = dialect
-        return try await database.read { !(try SQLRelayStore.missingTables($0, dialect).contains("push_queue")) }
+        return try await database.read { !(try Self.missingTables($0, dialect).contains("push_queue")) }
     }
 
     package func prepare() async throws {
         let dialect = dialect
-        let missing = try await database.read { session in try SQLRelayStore.missingTables(session, dialect) }
+        let missing = try await database.read { session in try Self.missingTables(session, dialect) }
         if !missing.isEmpty {
             try await database.write { session in
-                // Several relays may start at a time.
+                // Several relays may start at the same time.
                 if dialect == .postgresql { try session.run("SELECT pg_advisory_xact_lock(5223, 2197)") }
                 for statement in RelaySchema.statements(dialect) { _ = try session.runOnce(statement, []) }
             }
@@ -60,18 +60,18 @@ package struct SQLRelayStore: RelayStore {
                     []
                 )
                 _ = try session.runOnce("SELECT name, language, payload FROM push_templates LIMIT 0", [])
-                _ = try session.runOnce("SELECT app, topic, deaths, answers, since FROM push_brakes LIMIT 0", [])
+                _ = try session.runOnce("SELECT app, topic, dead_tokens, answers, since FROM push_breakers LIMIT 0", [])
             }
         } catch let error as RelayStoreError where error.code == .failed {
             throw RelayStoreError(
                 .unusable,
-                "the relay's tables are there, but not as they must be (\(error.message)): compare with `herald relay schema`"
+                "the relay's tables have other columns than expected (\(error.message)): compare with `herald relay schema`"
             )
         }
     }
 
     private static func missingTables(_ session: any SQLSession, _ dialect: SQLDialect) throws -> [String] {
-        let names = ["push_queue", "devices", "push_templates", "push_outcomes", "push_brakes"]
+        let names = ["push_queue", "devices", "push_templates", "push_outcomes", "push_breakers"]
         return try names.filter { name in
             let sql =
                 dialect == .sqlite
@@ -81,16 +81,130 @@ package struct SQLRelayStore: RelayStore {
         }
     }
 
+    package func claim(_ request: ClaimRequest) async throws -> [QueueRow] {
+        let dialect = dialect
+        return try await database.write { try ClaimQueries(session: $0, dialect: dialect).claim(request) }
+    }
+
+    package func nextDue() async throws -> WallTime? {
+        let dialect = dialect
+        return try await database.read { try ClaimQueries(session: $0, dialect: dialect).nextDue() }
+    }
+
+    package func extend(_ rows: [Int64], owner: String, until: WallTime) async throws {
+        guard !rows.isEmpty else { return }
+        let dialect = dialect
+        try await database.write {
+            try ClaimQueries(session: $0, dialect: dialect).extend(rows, owner: owner, until: until)
+        }
+    }
+
+    package func takeOver(at moment: WallTime) async throws -> Int {
+        let dialect = dialect
+        return try await database.write { try ClaimQueries(session: $0, dialect: dialect).takeOver(at: moment) }
+    }
+
+    package func fanOut(_ row: Int64, to tokens: [String], owner: String) async throws {
+        let dialect = dialect
+        try await database.write {
+            try ClaimQueries(session: $0, dialect: dialect).fanOut(row, to: tokens, owner: owner)
+        }
+    }
+
+    package func finish(_ outcomes: [RowOutcome], owner: String) async throws -> [FinishedRow] {
+        let dialect = dialect
+        return try await database.write {
+            try OutcomeQueries(session: $0, dialect: dialect).finish(outcomes, owner: owner)
+        }
+    }
+
+    package func settle(after last: Int64) async throws -> (finished: [FinishedRow], last: Int64?) {
+        let dialect = dialect
+        let found = try await database.read {
+            try OutcomeQueries(session: $0, dialect: dialect).abandoned(after: last)
+        }
+        guard !found.rows.isEmpty else { return ([], found.last) }
+        let finished = try await database.write {
+            try OutcomeQueries(session: $0, dialect: dialect).settle(found.rows)
+        }
+        return (finished, found.last)
+    }
+
+    package func tokens(of user: String, topic: String, limit: Int) async throws -> [String] {
+        try await database.read { try DeviceQueries(session: $0).tokens(of: user, topic: topic, limit: limit) }
+    }
+
+    package func template(_ name: String) async throws -> [String: String] {
+        try await database.read { try DeviceQueries(session: $0).template(name) }
+    }
+
+    package func markDead(_ tokens: [DeadToken], held: Bool) async throws -> Int {
+        try await database.write { try DeadTokenQueries(session: $0).markDead(tokens, held: held) }
+    }
+
+    package func revive(_ selection: DeviceSelection) async throws -> Revival {
+        try await database.write { try DeadTokenQueries(session: $0).revive(selection) }
+    }
+
+    package func save(_ trip: DeadTokenBreaker.Trip) async throws {
+        try await database.write { try DeadTokenQueries(session: $0).save(trip) }
+    }
+
+    package func register(_ device: DeviceEntry) async throws {
+        try await database.write { try DeviceQueries(session: $0).register(device) }
+    }
+
+    package func enqueue(_ push: NewPush) async throws -> Int64 {
+        let dialect = dialect
+        return try await database.write { try RowQueries(session: $0, dialect: dialect).enqueue(push) }
+    }
+
+    package func push(_ id: Int64) async throws -> PushRecord? {
+        let dialect = dialect
+        return try await database.read { try RowQueries(session: $0, dialect: dialect).push(id) }
+    }
+
+    package func progress(at now: WallTime) async throws -> QueueProgress {
+        let dialect = dialect
+        return try await database.read { try RowQueries(session: $0, dialect: dialect).progress(at: now) }
+    }
+
+    package func retry(_ selection: RowSelection) async throws -> Int {
+        // A row for many tokens is final again once its parts are.
+        try await change(selection, and: "parts IS NULL") { try $0.retry($1) }
+    }
+
+    package func purge(_ selection: RowSelection) async throws -> Int {
+        // Parts are deleted with their row.
+        try await change(selection, and: "parent IS NULL") { try $0.delete($1) }
+    }
+
+    /// Changes the rows of a selection, one page in each transaction.
+    private func change(
+        _ selection: RowSelection,
+        and extra: String,
+        _ body: @escaping @Sendable (RowQueries, [Int64]) throws -> Int
+    ) async throws -> Int {
+        let dialect = dialect
+        var last: Int64? = .min
+        var total = 0
+        while let after = last {
+            let page = try await database.write { session in
+                let rows = RowQueries(session: session, dialect: dialect)
+                let ids = try rows.page(of: selection, and: extra, after: after)
+                return (last: ids.last, changed: ids.isEmpty ? 0 : try body(rows, ids))
+            }
+            last = page.last
+            total += page.changed
+        }
+        return total
+    }
+
     package func changes() -> AsyncStream<Void> {
         database.changes()
     }
 
     package func close() async {
         await database.close()
-    }
-
-    /// Numbers as a list within a statement; a number cannot be anything else.
-    static func list(_ numbers: some Sequence<Int64>) -> String {
-        numbers.map(String.init).joined(separator: ",")
     }
 }

@@ -1,4 +1,4 @@
-/// A value on its way to or from a database: text and blobs alike as their bytes, since the queue is written by others.
+/// A value of a database; text and blobs are bytes, since other programs write the queue.
 package enum SQLValue: Hashable, Sendable {
     case null
     case int(Int64)
@@ -18,28 +18,23 @@ package enum SQLValue: Hashable, Sendable {
         }
     }
 
-    /// The text; nil for null, and for what is not UTF-8.
+    /// The text; nil for NULL and for bytes that are not UTF-8.
     package var text: String? { bytes.flatMap { String(validating: $0, as: UTF8.self) } }
 
-    /// The number; nil for null, and for what is none.
+    /// The number; nil for NULL and for other text.
     package var int: Int64? {
         if case .int(let number) = self { return number }
         return text.flatMap { Int64($0) }
     }
 }
 
-/// A transaction, while it is open.
-///
-/// Statements have numbered parameters, `?1`, `?2`, in either database.
+/// An open transaction; parameters are numbered, `?1` and `?2`, in both databases.
 protocol SQLSession {
-    /// Runs one statement. - Parameters: - sql:
-    ///
-    /// The statement. One that is the same each time is prepared once. - arguments: Its parameters in order. - Returns:
-    /// The rows, and how many were changed.
+    /// Runs a statement with its parameters. It is prepared once for the connection.
     @discardableResult
     func run(_ sql: String, _ arguments: [SQLValue]) throws -> SQLResult
 
-    /// Runs a statement whose text is another one each time.
+    /// Runs a statement whose text varies. It is not kept.
     func runOnce(_ sql: String, _ arguments: [SQLValue]) throws -> SQLResult
 }
 
@@ -48,21 +43,21 @@ extension SQLSession {
     func run(_ sql: String) throws -> SQLResult { try run(sql, []) }
 }
 
-/// What a statement gave.
+/// Result of a statement.
 struct SQLResult {
     var rows: [[SQLValue]] = []
-    /// How many rows it changed.
+    /// Number of changed rows.
     var changed = 0
 }
 
-/// A database that the relay's tables are in.
+/// The database with the relay's tables.
 protocol SQLDatabase: Sendable {
     var dialect: SQLDialect { get }
-    /// Runs a transaction that writes. It is short: nothing but statements happens in it.
+    /// Runs a short read-write transaction.
     func write<Value: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Value) async throws -> Value
-    /// Runs a transaction that only reads.
+    /// Runs a read-only transaction.
     func read<Value: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Value) async throws -> Value
-    /// Tells, at once if it can, that others have written; at least once when it begins.
+    /// Reports writes by other programs, and one change at the start.
     func changes() -> AsyncStream<Void>
     func close() async
 }

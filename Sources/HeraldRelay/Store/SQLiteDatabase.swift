@@ -3,26 +3,26 @@ import GRDB
 import GRDBSQLite
 import HeraldModel
 
-/// The queue in a file that other programs write too.
+/// The queue in a SQLite file that other programs write too.
 ///
-/// Rollback journal, never write-ahead log: SQLite before 3.51.3 can corrupt a log that several processes write and
-/// checkpoint. Every transaction takes the write lock at its start and is short; whoever finds the file locked waits.
+/// It uses a rollback journal, since SQLite before 3.51.3 can corrupt a write-ahead log that several processes checkpoint.
+/// Each transaction takes the write lock at its start, and waits while the file is locked.
 final class SQLiteDatabase: SQLDatabase {
-    /// How long a statement waits for another program's transaction.
-    static let patience = Duration.seconds(10)
+    /// Time limit for the lock of another program's transaction.
+    static let lockTimeout = Duration.seconds(10)
 
     let dialect = SQLDialect.sqlite
     private let path: String
     private let queue: DatabaseQueue
 
-    /// Opens the file, and makes it if it is not there.
+    /// Opens the file, or creates it.
     /// - Throws: ``RelayStoreError/Code/unusable``.
     init(path: String) throws {
         self.path = path
         if let error = RelayStoreError.noFolder(for: path) { throw error }
         var settings = Configuration()
         settings.label = "herald-relay"
-        settings.busyMode = .timeout(Double(SQLiteDatabase.patience.wholeMilliseconds) / 1000)
+        settings.busyMode = .timeout(Double(SQLiteDatabase.lockTimeout.wholeMilliseconds) / 1000)
         settings.foreignKeysEnabled = false
 
         settings.prepareDatabase { database in
@@ -42,7 +42,7 @@ final class SQLiteDatabase: SQLDatabase {
         let path = path
         do {
             return try await queue.writeWithoutTransaction { database in
-                // Another program may have switched it since; a look costs no I/O.
+                // Another program may have changed the journal mode. The check needs no I/O.
                 try SQLiteDatabase.leaveWriteAheadLog(database, path)
                 var result: Value?
                 try database.inTransaction(.immediate) {
@@ -70,7 +70,7 @@ final class SQLiteDatabase: SQLDatabase {
     }
 
     func close() async {
-        // What is still running ends first; that it was closed before is no matter.
+        // Statements that are running end first. Closing twice is harmless.
         try? queue.close()
     }
 
@@ -80,12 +80,11 @@ final class SQLiteDatabase: SQLDatabase {
         guard mode?.lowercased() == "delete" else {
             throw RelayStoreError(
                 .unusable,
-                "the queue \(path) is in WAL mode, which is not safe where several programs write, and another program "
-                    + "keeps it there: close that program, or let it say PRAGMA journal_mode = DELETE"
+                "the queue \(path) is in WAL mode, which is not safe with several writers, and another program keeps it "
+                    + "in that mode: close that program, or have it run PRAGMA journal_mode = DELETE"
             )
         }
-        // What others committed to the log left the header's change counter as it was, so that pages which this connection
-        // remembers from before would pass for current.
+        // Commits to the log did not change the header's change counter, so cached pages of this connection may be stale.
         try database.execute(sql: "PRAGMA shrink_memory")
     }
 
@@ -105,14 +104,14 @@ final class SQLiteDatabase: SQLDatabase {
         }
     }
 
-    /// SQLite's own words; never the statement or its arguments.
+    /// SQLite's message, without the statement and its arguments.
     private static func reason(_ error: any Error) -> String {
         guard let error = error as? DatabaseError else { return "\(error)" }
         return "\(error.message ?? "no reason given"), SQLite error \(error.extendedResultCode.rawValue)"
     }
 }
 
-/// A transaction on SQLite.
+/// A transaction in SQLite.
 private struct SQLiteSession: SQLSession {
     let database: Database
 
@@ -130,7 +129,7 @@ private struct SQLiteSession: SQLSession {
         case SQLITE_INTEGER: return .int(sqlite3_column_int64(handle, column))
         case SQLITE_FLOAT: return .text(String(sqlite3_column_double(handle, column)))
         default:
-            // Of a text, the bytes of its UTF-8; none of an empty one.
+            // UTF-8 of a text; nil if it is empty.
             guard let start = sqlite3_column_blob(handle, column) else { return .bytes([]) }
             let count = Int(sqlite3_column_bytes(handle, column))
             return .bytes(Array(UnsafeRawBufferPointer(start: start, count: count)))
@@ -152,7 +151,7 @@ private struct SQLiteSession: SQLSession {
         let rows = try Row.fetchCursor(statement, arguments: values)
         let handle = statement.sqliteStatement
         while try rows.next() != nil {
-            // From SQLite's own memory: a text or a blob by way of Foundation costs more than reading the row.
+            // Reads SQLite's memory directly. Text through Foundation costs more than reading the row.
             result.rows.append((0..<sqlite3_column_count(handle)).map { SQLiteSession.value(handle, $0) })
         }
         result.changed = database.totalChangesCount - before

@@ -1,11 +1,11 @@
-// Live Activities: what is going on in apps, and how it stands.
+// Live Activities.
 
 import { h } from "./dom.js";
 import { appIcon } from "./icons.js";
 import { clock, locale } from "./words.js";
 
 const MOST_FACTS = 12;
-const WORDS = { active: "Live", stale: "Outdated", ended: "Ended", dismissed: "Gone" };
+const WORDS = { active: "Live", stale: "Outdated", ended: "Ended", dismissed: "Removed" };
 
 export function activities(page) {
   const { device } = page;
@@ -29,7 +29,7 @@ function card(page, activity) {
       dates(page, activity)));
 }
 
-/** What changes about it, then what does not, each with its value in words. */
+/** The content, then the attributes. */
 function facts({ content, attributes }) {
   const shown = [...members(content, "content"), ...members(attributes, "attribute")].slice(0, MOST_FACTS);
   return shown.length > 0 && h("dl", { key: "facts", class: "facts" }, shown.map(({ kind, name, value }) => h("div", { key: `${kind} ${name}`, class: kind },
@@ -48,6 +48,6 @@ function dates(page, activity) {
   if (activity.stale_date !== null) {
     words.push(`${activity.stale_date > page.now ? "outdated from" : "outdated since"} ${clock(activity.stale_date, tag)}`);
   }
-  if (activity.dismissal_date !== null) words.push(`goes at ${clock(activity.dismissal_date, tag)}`);
+  if (activity.dismissal_date !== null) words.push(`removed at ${clock(activity.dismissal_date, tag)}`);
   return words.length > 0 && h("p", { key: "dates", class: "quiet" }, words.join(", "));
 }

@@ -1,7 +1,7 @@
-// Says what is new to whoever reads the page by ear; what interrupts on a device interrupts here.
+// Announces news to screen readers. Urgent notifications interrupt.
 
 export class Announcer {
-  /** The two elements are in the page from the beginning: what is put into such a region later is read out. */
+  /** The two live regions are in the page from the start: only later content is read out. */
   constructor(polite, assertive) {
     this.polite = polite;
     this.assertive = assertive;
@@ -11,7 +11,7 @@ export class Announcer {
   hear(device) {
     const items = [
       ...device.notifications.map((shown) => ({
-        // One that was replaced in place has the same identifier and another time.
+        // A notification that was replaced in place has the same identifier and another time.
         key: `${shown.id} ${shown.time} ${shown.title} ${shown.body}`,
         words: [shown.app, shown.title, shown.subtitle, shown.body],
         urgent: shown.interruption === "time-sensitive" || shown.interruption === "critical",
@@ -27,10 +27,10 @@ export class Announcer {
         words: [`Sound: ${sound.name}`],
       })),
     ];
-    const fresh = this.known ? items.filter(({ key }) => !this.known.has(key)) : [];
+    const news = this.known ? items.filter(({ key }) => !this.known.has(key)) : [];
     this.known = new Set(items.map(({ key }) => key));
-    this.say(this.polite, fresh.filter(({ urgent }) => !urgent));
-    this.say(this.assertive, fresh.filter(({ urgent }) => urgent));
+    this.say(this.polite, news.filter(({ urgent }) => !urgent));
+    this.say(this.assertive, news.filter(({ urgent }) => urgent));
   }
 
   say(region, items) {

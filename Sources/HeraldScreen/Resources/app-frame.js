@@ -1,8 +1,8 @@
-// What the device and an app's own page tell each other. A page that says nothing is told nothing.
+// Messages between the device and an app's own page. A page gets messages only after it has sent one.
 
-/** The frame of the app that is open, once its page has said hello: `{ page, frame, topic, told }`. */
+/** The frame of the open app, once its page has sent `herald-hello`: `{ page, frame, topic, told }`. */
 let open = null;
-/** The frame that was made last. */
+/** The last frame. */
 let made = null;
 
 /** Listens to the page in an app's new frame. */
@@ -15,7 +15,7 @@ function originOf({ frame }) {
   return new URL(frame.src).origin;
 }
 
-/** Tells the page of the app that is open what is new for it. */
+/** Sends changes to the page of the open app. */
 export function tellApp(device) {
   if (!open?.frame.isConnected) return;
   const app = device.apps.find(({ topic }) => topic === open.topic);
@@ -27,7 +27,7 @@ export function tellApp(device) {
   const words = JSON.stringify(news);
   if (words === open.told) return;
   open.told = words;
-  // To nobody but the page that the bundle names: what the frame may show by then besides it hears nothing.
+  // Only for the origin that the bundle names: the frame may show another page by now.
   open.frame.contentWindow.postMessage(news, originOf(open));
 }
 

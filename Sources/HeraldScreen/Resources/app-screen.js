@@ -1,4 +1,4 @@
-// An app that is open: its launch image, then its page, or what it was opened with.
+// The open app: its launch image, then its page or the payload that opened it.
 
 import { greets } from "./app-frame.js";
 import { h } from "./dom.js";
@@ -28,7 +28,7 @@ export function appScreen(page, app) {
       : opened(app));
 }
 
-/** What an app without a page of its own shows. */
+/** The screen of an app without its own page. */
 function opened(app) {
   return h("div", { key: "opened", class: "opened", tabindex: "0" },
     h("div", { class: "opened-head" }, appIcon(app), h("h2", { dir: "auto" }, app.name), h("p", { class: "quiet" }, app.topic)),
@@ -39,7 +39,7 @@ function opened(app) {
       : h("p", { key: "icon", class: "quiet" }, "Opened by its icon. The app has no page of its own to show here."));
 }
 
-/** The address of a page that may be framed; null for what is none. */
+/** The address of a page that can be framed, or null. */
 function pageAddress(text) {
   if (!text) return null;
   try {

@@ -1,4 +1,4 @@
-// The apps, each with what can be done with it and what the service knows of it.
+// The apps, with their actions, permissions and tokens.
 
 import { h } from "./dom.js";
 import { appIcon } from "./icons.js";
@@ -10,7 +10,7 @@ export function apps(page) {
   const { device } = page;
   return h("section", { key: "apps", class: "box" },
     h("h2", null, "Apps"),
-    device.apps.length === 0 && h("p", { key: "none", class: "quiet" }, "None is installed."),
+    device.apps.length === 0 && h("p", { key: "none", class: "quiet" }, "No apps."),
     h("ul", { key: "list", class: "app-list" }, device.apps.map((app) => h("li", { key: app.topic }, one(page, app)))));
 }
 
@@ -30,7 +30,7 @@ function one(page, app) {
         h("button", { type: "button", class: "small", on: { click: () => page.act({ do: "end", topic: app.topic }) } },
           "End", h("span", { class: "unseen" }, ` ${app.name}`)),
         isWaiting && h("button", { key: "ask", type: "button", class: "small", on: { click: () => page.change(() => page.later.delete(app.topic)) } },
-          "Answer its question")),
+          "Answer its request")),
       !isWaiting && permissions(page, app),
       token(page, app)));
 }
@@ -58,7 +58,7 @@ function token(page, app) {
     try {
       await navigator.clipboard.writeText(app.token);
     } catch {
-      page.fail("the browser does not let this page copy; mark the token and copy it");
+      page.fail("the browser does not allow this page to copy: select the token and copy it");
     }
   };
   return h("div", { key: "token", class: "token" },

@@ -1,4 +1,4 @@
-// The notification that is shown over what the user looks at.
+// The banner.
 
 import { h } from "./dom.js";
 import { card } from "./notification-card.js";

@@ -1,14 +1,14 @@
-// What should be in the document, and the least change that makes it so. Elements that stay are never made anew: they keep
-// the focus, what was typed into them, and their place for whoever reads the page by ear.
+// Renders descriptions of elements with the smallest change of the document. Elements that stay keep the focus, their input,
+// and their position for screen readers.
 
 const SVG = "http://www.w3.org/2000/svg";
 const descriptions = new WeakMap();
 
 /**
  * Describes an element. `attributes` may hold, beside attributes:
- * `key` (what stays the same element among its siblings), `on` (listeners by event), `prop` (properties, set when they
- * differ), `vars` (custom properties of its style), `made` (called with the element when it is new).
- * Texts become text nodes: nothing is ever read as markup.
+ * `key` (identifies the element among its siblings), `on` (listeners by event), `prop` (properties, set when they
+ * differ), `vars` (custom properties of its style), `made` (called with a new element).
+ * Texts become text nodes, never markup.
  */
 export function h(tag, attributes, ...children) {
   return {
@@ -29,7 +29,7 @@ function restoreFocus(active) {
   if (active.isConnected) {
     active.focus({ preventScroll: true });
   } else if (document.activeElement === document.body) {
-    // What had the focus is gone, by its own button for example: the phone's screen is where things go on.
+    // The focused element was removed: the focus moves to the phone's screen.
     document.getElementById("screen")?.focus({ preventScroll: true });
   }
 }

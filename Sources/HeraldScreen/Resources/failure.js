@@ -1,4 +1,4 @@
-// Why something was not done.
+// The error message.
 
 import { h } from "./dom.js";
 import { icon } from "./icons.js";

@@ -1,4 +1,4 @@
-// Beside the phone: what was heard, and what happened, in words.
+// The sounds and the log, beside the phone.
 
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
@@ -14,9 +14,9 @@ function sounds(page) {
   return h("section", { key: "sounds", class: "box" },
     h("h2", null, "Sounds"),
     !sound.on && h("p", { key: "off", class: "sound-off" },
-      h("span", null, "Browsers keep a page silent until you ask."),
+      h("span", null, "Browsers mute a page until you allow sound."),
       h("button", { type: "button", class: "small", on: { click: () => page.turnSound(true) } }, icon("note"), "Turn sound on")),
-    device.sounds.length === 0 && h("p", { key: "none", class: "quiet" }, "None was heard yet."),
+    device.sounds.length === 0 && h("p", { key: "none", class: "quiet" }, "No sounds yet."),
     h("ol", { key: "list", class: "lines" }, [...device.sounds].reverse().map((heard) => h("li", { key: heard.id },
       time(heard.time),
       h("span", null, h("bdi", null, heard.name === "default" ? "the default sound" : heard.name), " of ", h("bdi", null, name(device, heard.topic)), particulars(heard))))));
@@ -31,13 +31,13 @@ function log(page) {
   const { device } = page;
   return h("section", { key: "log", class: "box log" },
     h("h2", { id: "log-title" }, "Log"),
-    device.log.length === 0 && h("p", { key: "none", class: "quiet" }, "Nothing has happened yet."),
+    device.log.length === 0 && h("p", { key: "none", class: "quiet" }, "No events yet."),
     h("div", { key: "list", class: "log-list", role: "region", "aria-labelledby": "log-title", tabindex: "0" },
       h("ol", { class: "lines" }, named(device.log).reverse().map(({ key, line }) => h("li", { key },
         time(line.time), h("span", { dir: "auto" }, line.text))))));
 }
 
-/** Each line with a key that stays its own while older lines go. */
+/** Gives each line a key that stays unique when older lines are dropped. */
 function named(lines) {
   const counts = new Map();
   return lines.map((line) => {

@@ -1,4 +1,4 @@
-// The home screen: the apps with their badges, and what is going on.
+// The home screen: Live Activities, and the apps with their badges.
 
 import { activities } from "./activity-card.js";
 import { h } from "./dom.js";

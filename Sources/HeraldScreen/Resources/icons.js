@@ -1,4 +1,4 @@
-// Drawings of the page's own, as strokes on a 24 × 24 grid.
+// Icons, as strokes on a 24 × 24 grid.
 
 import { h } from "./dom.js";
 import { hue, initial } from "./words.js";
@@ -22,17 +22,17 @@ const STROKES = {
   check: "M5 12.5l4.5 4.5L19 7.5",
 };
 
-/** A drawing that only accompanies words. */
+/** A decorative icon. */
 export function icon(name) {
   return h("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, h("path", { d: STROKES[name] }));
 }
 
-/** A drawing that stands for words. */
+/** An icon with a label. */
 export function sign(name, words) {
   return h("span", { key: name, class: "sign", role: "img", "aria-label": words, title: words }, icon(name));
 }
 
-/** An app's icon, or where it has none the first letter of its name. */
+/** An app's icon, or the first letter of its name. */
 export function appIcon(app, topic = app?.topic ?? "") {
   if (app?.icon) {
     const address = `/api/apps/${encodeURIComponent(topic)}/icon`;

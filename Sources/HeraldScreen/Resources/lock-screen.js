@@ -1,4 +1,4 @@
-// The locked screen: the time, what is going on, what came, and a slider.
+// The lock screen: the time, Live Activities, notifications, and a slider.
 
 import { activities } from "./activity-card.js";
 import { h } from "./dom.js";

@@ -1,4 +1,4 @@
-// The page: what the agent tells, what the page remembers by itself, and when it is drawn.
+// The page: the device's snapshot, the page's own state, and rendering.
 
 import { Announcer } from "./announce.js";
 import { tellApp } from "./app-frame.js";
@@ -15,38 +15,38 @@ const LAUNCH_TIME = 900;
 const FAILURE_TIME = 8000;
 const RING_TIME = 4000;
 
-/** What the views draw: the device, and what only this page knows. */
+/** The state that the views render: the device, and the page's own state. */
 const page = {
   device: null,
-  /** When the device was heard of, in the milliseconds of `performance.now()`. */
+  /** The time of the snapshot, in the milliseconds of `performance.now()`. */
   heardAt: 0,
   link: { up: true },
   sound: { on: false, ringing: null },
-  /** The list of notifications is open over what the user looks at. */
+  /** Whether the notification centre is open. */
   isCentreOpen: false,
-  /** Groups that show all their notifications, and notifications that show all their text. */
+  /** Unfolded groups and notifications. */
   unfolded: new Set(),
-  /** The button whose text is being written: `{ id, action }`. */
+  /** The action whose text is being entered: `{ id, action }`. */
   reply: null,
-  /** Apps whose question was put off. */
+  /** Apps whose permission request was postponed. */
   later: new Set(),
-  /** The app that shows its launch image at the moment. */
+  /** The app that shows its launch image. */
   launching: null,
   failure: null,
   tab: "device",
 
-  /** The device's time in seconds, which goes on between two snapshots. */
+  /** The device's time in seconds, which runs between two snapshots. */
   get now() {
     return this.device.time + (performance.now() - this.heardAt) / 1000;
   },
 
-  /** Changes what only this page knows. */
+  /** Changes the page's own state. */
   change(body) {
     body(this);
     draw();
   },
 
-  /** Does what the user does. */
+  /** Performs an action of the user. */
   async act(action) {
     if (["tap", "open", "home"].includes(action.do)) this.change(() => (this.isCentreOpen = false));
     const problem = await send(action);
@@ -98,7 +98,7 @@ function draw() {
 }
 
 function starting() {
-  const words = page.link.up ? "Asking the agent how the device looks…" : "The agent does not answer. It is asked again in a moment.";
+  const words = page.link.up ? "Loading the device…" : "The agent does not answer. Trying again soon.";
   return [h("p", { class: "starting", role: "status" }, words)];
 }
 
@@ -121,7 +121,7 @@ function hear(device) {
   draw();
 }
 
-/** Lets go of what the device does not show any more. */
+/** Drops state of notifications and apps that are gone. */
 function forget(device) {
   if (page.reply && !device.notifications.some(({ id }) => id === page.reply.id)) page.reply = null;
   for (const topic of page.later) if (!device.questions.includes(topic)) page.later.delete(topic);

@@ -1,10 +1,10 @@
-// One notification: who sends it, what it says, and its buttons. Every text is text: a payload's markup is shown, not obeyed.
+// A notification card: app, texts and buttons. Texts are never markup.
 
 import { h } from "./dom.js";
 import { appIcon, icon } from "./icons.js";
 import { ago, locale } from "./words.js";
 
-/** A body, and a title, that are longer than this many letters or lines are shown in part at first. */
+/** Texts above these numbers of characters and lines are folded. */
 const FOLDED_LENGTH = { body: 220, title: 100 };
 const FOLDED_LINES = 4;
 
@@ -85,7 +85,7 @@ function press(page, shown, action) {
   else page.act({ do: "act", id: shown.id, action: action.identifier });
 }
 
-/** Where the text of a button that asks for one is written. */
+/** The text field of an action that needs a text. */
 function reply(page, shown) {
   const { action } = page.reply;
   const field = `reply-${shown.id}`;

@@ -1,9 +1,9 @@
-// Notifications, newest first, those of one thread together.
+// The list of notifications, newest first, grouped by thread.
 
 import { h } from "./dom.js";
 import { card, toggle } from "./notification-card.js";
 
-/** How many of a group are shown while it is folded. */
+/** The number of notifications that a folded group shows. */
 const FOLDED = 1;
 
 export function notificationList(page) {

@@ -1,4 +1,4 @@
-// Beside the phone: how it is connected, its switches, and its apps.
+// The connection, switches and apps, beside the phone.
 
 import { apps } from "./apps.js";
 import { h } from "./dom.js";
@@ -41,7 +41,7 @@ function toggle(page, name, words) {
   return row(name, words, isOn, flip);
 }
 
-/** The browser's sound is this page's own switch: the device rings whether anybody hears it or not. */
+/** Sound in the browser is the page's own setting, not the device's. */
 function toggleSound(page) {
   return row("sound", "Sound in this browser", page.sound.on, () => page.turnSound(!page.sound.on));
 }

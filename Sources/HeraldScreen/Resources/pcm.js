@@ -1,8 +1,8 @@
-// Sound files in the formats of notification sounds: AIFF, AIFF-C, CAF and WAV with linear PCM, µ-law or A-law.
+// Decodes the formats of notification sounds: AIFF, AIFF-C, CAF and WAV with linear PCM, µ-law or A-law.
 
 const MOST_CHANNELS = 8;
 
-/** Reads a file. Returns `{ rate, channels: [Float32Array] }`, or null for what it does not know. */
+/** Decodes a file. Returns `{ rate, channels: [Float32Array] }`, or null for unknown formats. */
 export function decode(view) {
   try {
     const kind = ascii(view, 0);
@@ -18,7 +18,7 @@ function ascii(view, at) {
   return String.fromCharCode(view.getUint8(at), view.getUint8(at + 1), view.getUint8(at + 2), view.getUint8(at + 3));
 }
 
-/** The chunks of an IFF or RIFF file, by name: `{ at, size }` of what they hold. */
+/** The chunks of an IFF or RIFF file by name: `{ at, size }` of their content. */
 function chunks(view, little) {
   const found = {};
   for (let at = 12; at + 8 <= view.byteLength;) {
@@ -42,7 +42,7 @@ function aiff(view) {
   };
 }
 
-/** The 80-bit number that AIFF writes its rate in. */
+/** The 80-bit float of the rate in AIFF. */
 function extended(view, at) {
   const exponent = (view.getUint16(at) & 0x7fff) - 16383 - 31;
   return view.getUint32(at + 2) * 2 ** exponent;
@@ -81,7 +81,7 @@ function wav(view) {
   return { rate: view.getUint32(form.at + 4, true), count: view.getUint16(form.at + 2, true), data, ...reader(kind, bits, true) };
 }
 
-/** How one sample is read, and how many bytes it has. */
+/** A function that reads a sample, and the bytes of a sample. */
 function reader(kind, bits, little = false) {
   const width = Math.ceil(bits / 8);
   switch (kind) {

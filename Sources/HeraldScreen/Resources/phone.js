@@ -1,4 +1,4 @@
-// The phone: what is on its screen, and what lies over it.
+// The phone: its screen, banner and permission requests.
 
 import { activities } from "./activity-card.js";
 import { appScreen, launchScreen } from "./app-screen.js";
@@ -41,7 +41,7 @@ function unlocked(page) {
   ];
 }
 
-/** The list of notifications over what the user looks at. */
+/** The notification centre. */
 function centre(page) {
   const { device } = page;
   return h("section", { key: "centre", id: "centre", class: "centre", "aria-label": "Notification centre" },
@@ -74,12 +74,12 @@ function statusBar(page, tag) {
         : sign("signalOff", "Not connected to the service")));
 }
 
-/** The page itself has lost the agent; what it shows is old. */
+/** Tells that the page has lost its connection to the agent. */
 function lostAgent(page) {
   if (page.link.up) return null;
   const seconds = Math.max(1, Math.ceil((page.link.retryAt - performance.now()) / 1000));
   return h("p", { key: "lost", class: "strip lost", role: "status" },
-    icon("alert"), h("span", null, "The agent does not answer. Asking again", h("span", { "aria-hidden": "true" }, ` in ${seconds} s`), "."));
+    icon("alert"), h("span", null, "The agent does not answer. Trying again", h("span", { "aria-hidden": "true" }, ` in ${seconds} s`), "."));
 }
 
 function ringing(page) {

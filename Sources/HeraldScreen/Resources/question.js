@@ -1,4 +1,4 @@
-// May an app send notifications? The user answers for texts, badges and sounds apart.
+// The permission request of an app: alerts, badges and sounds.
 
 import { h } from "./dom.js";
 import { appIcon } from "./icons.js";
@@ -31,7 +31,7 @@ export function question(page, topic) {
       h("button", { class: "deed main", type: "submit" }, "Allow")))));
 }
 
-/** The question takes the focus from the phone below it, never from somebody who is at work beside the phone. */
+/** The dialog takes the focus only from the phone, not from controls beside it. */
 function takeFocus(dialog) {
   const { activeElement } = document;
   if (activeElement === document.body || document.getElementById("screen").contains(activeElement)) dialog.focus();

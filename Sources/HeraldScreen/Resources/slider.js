@@ -1,4 +1,4 @@
-// A slider that does something at its end: drag it there, click it, or press Enter or the arrow keys on it.
+// A slider that performs an action at its end: by dragging, by a click, or with Enter or the arrow keys.
 
 import { h } from "./dom.js";
 
@@ -6,7 +6,7 @@ const FAR_ENOUGH = 90;
 const KEY_STEP = 25;
 const CLICK_DISTANCE = 6;
 
-/** Where each slider that is held was taken. */
+/** The start positions of sliders that are being dragged. */
 const taken = new WeakMap();
 
 export function slider({ key, words, language, hint, done }) {

@@ -1,11 +1,11 @@
-// Plays what the device makes heard. Browsers let a page make no sound until its user asked for it, by a button here.
+// Plays the device's sounds. Browsers allow sound only after the user has pressed a button.
 
 import { decode } from "./pcm.js";
 
 const ORDINARY_VOLUME = 0.7;
 
 export class Player {
-  /** `rings` is told each sound that is heard, `changes` when sound is turned on or off. */
+  /** `rings` gets each sound; `changes` is called when sound is turned on or off. */
   constructor(rings, changes) {
     this.rings = rings;
     this.changes = changes;
@@ -28,11 +28,11 @@ export class Player {
     this.changes();
   }
 
-  /** Plays the sounds that are new; those that were there when the page was opened are past. */
+  /** Plays new sounds, but not those of the first snapshot. */
   hear(sounds) {
-    const fresh = this.known ? sounds.filter(({ id }) => !this.known.has(id)) : [];
+    const news = this.known ? sounds.filter(({ id }) => !this.known.has(id)) : [];
     this.known = new Set(sounds.map(({ id }) => id));
-    for (const sound of fresh) {
+    for (const sound of news) {
       this.rings(sound);
       if (this.isOn) this.play(sound);
     }
@@ -46,7 +46,7 @@ export class Player {
       const answer = await fetch(address);
       if (!answer.ok) throw new Error(`no sound: ${answer.status}`);
       const bytes = await answer.arrayBuffer();
-      // What devices play is mostly what browsers do not: Core Audio's formats are read here.
+      // Browsers do not play most of Core Audio's formats: they are decoded here.
       const pcm = decode(new DataView(bytes));
       if (pcm) this.samples(pcm, volume);
       else await this.file(new Blob([bytes], { type: answer.headers.get("content-type") }), volume);

@@ -1,10 +1,10 @@
-// The device as the agent tells it, for as long as this page is open.
+// The stream of snapshots from the agent.
 
 const FIRST_WAIT = 1;
 const LONGEST_WAIT = 10;
 
 /**
- * Calls `onDevice` with each snapshot and `onLink` with how the page itself hangs on the agent:
+ * Calls `onDevice` with each snapshot, and `onLink` with the state of the connection to the agent:
  * `{ up: true }`, or `{ up: false, retryAt }` in the milliseconds of `performance.now()`.
  */
 export function watch(onDevice, onLink) {
@@ -18,7 +18,7 @@ export function watch(onDevice, onLink) {
       onDevice(JSON.parse(event.data));
     });
     source.addEventListener("error", () => {
-      // The browser's own repetition tells nobody when, and gives up where the answer was a refusal.
+      // The browser's own reconnection has no visible time, and stops after a refusal.
       source.close();
       onLink({ up: false, retryAt: performance.now() + wait * 1000 });
       setTimeout(connect, wait * 1000);
@@ -29,7 +29,7 @@ export function watch(onDevice, onLink) {
   connect();
 }
 
-/** Does what the user does. Returns null, or in words why it was not done. */
+/** Sends an action of the user. Returns null, or an error message. */
 export async function send(action) {
   try {
     const answer = await fetch("/api/device", {

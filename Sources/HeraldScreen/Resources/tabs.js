@@ -1,4 +1,4 @@
-// On a narrow screen the device, its switches and its log are one at a time.
+// The tabs of narrow screens: device, switches, log.
 
 import { h } from "./dom.js";
 import { icon } from "./icons.js";

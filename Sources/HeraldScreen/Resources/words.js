@@ -1,4 +1,4 @@
-// Times, languages and names in words, in the language of the device where it is the device that speaks.
+// Times, languages and names in words, in the device's language where the device shows them.
 
 /** The device's first language as the browser knows it, or English. */
 export function locale(device) {
@@ -12,12 +12,12 @@ export function locale(device) {
 
 const RIGHT_TO_LEFT = new Set(["ar", "dv", "fa", "he", "ks", "ku", "ps", "sd", "ug", "ur", "yi"]);
 
-/** In which direction a language is written. */
+/** The writing direction of a language. */
 export function direction(tag) {
   return RIGHT_TO_LEFT.has(tag.split("-")[0].toLowerCase()) ? "rtl" : "ltr";
 }
 
-/** A language's name in English, with its own code: what is unknown is its code. */
+/** The English name of a language with its code, or the code alone. */
 export function languageName(tag) {
   try {
     const name = new Intl.DisplayNames(["en"], { type: "language" }).of(tag.replaceAll("_", "-"));
@@ -27,7 +27,7 @@ export function languageName(tag) {
   }
 }
 
-/** The time of day, as a device's clock has it: without "AM" and "PM", which would not fit. */
+/** The time of day, without "AM" and "PM", which would not fit. */
 export function clock(seconds, tag) {
   const parts = new Intl.DateTimeFormat(tag, { hour: "numeric", minute: "2-digit" }).formatToParts(seconds * 1000);
   return parts.filter(({ type }) => type !== "dayPeriod").map(({ value }) => value).join("").trim();
@@ -53,16 +53,16 @@ export function ago(then, now, tag) {
   return words.format(-Math.floor(seconds / 86400), "day");
 }
 
-/** The first letter of a name, as people count letters. */
+/** The first letter of a name (grapheme cluster). */
 export function initial(name) {
   const [first] = new Intl.Segmenter().segment(name.trim() || "?");
   return first.segment.toLocaleUpperCase();
 }
 
-/** Hues that letters in white are read on, and that are told apart. */
+/** Distinguishable hues on which white letters are readable. */
 const HUES = [205, 222, 250, 275, 300, 325, 345, 8, 150, 170, 188, 238];
 
-/** A hue that is always the same for the same text. */
+/** A stable hue for a text. */
 export function hue(text) {
   let sum = 17;
   for (const letter of text) sum = (Math.imul(sum, 279) + letter.codePointAt(0)) >>> 0;

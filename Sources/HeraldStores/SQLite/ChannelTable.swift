@@ -3,29 +3,26 @@ import GRDB
 import HeraldMailbox
 import HeraldModel
 
-/// The tables of broadcast channels.
+/// Reads and writes the tables `channel` and `broadcast`.
 ///
-/// Statements are cached by GRDB; a broadcast is written here once, however many devices it goes to.
+/// GRDB caches the statements. A broadcast is written once, however many devices it goes to.
 enum ChannelTable {
-    // Channels.
+    // MARK: - Channels
 
-    static func load(_ database: Database) throws -> [StoredChannel] {
-        let rows = try Row.fetchAll(
-            database,
-            sql: """
-                SELECT channel.id AS channel, app, storage, created, broadcast.number AS number, broadcast.id AS id,
-                    unique_id, received, stored_until, priority, payload
-                FROM channel LEFT JOIN broadcast ON broadcast.channel = channel.number ORDER BY channel.number
-                """
-        )
-        return try rows.map { row in
+    /// Reads all channels; one with a damaged message has none.
+    static func load(_ database: Database, _ damage: DamagedRows) throws -> [StoredChannel] {
+        let sql = """
+            SELECT \(columns), storage, created
+            FROM channel LEFT JOIN broadcast ON broadcast.channel = channel.number ORDER BY channel.number
+            """
+        return try damage.valid(of: "channel", database, sql: sql) { row in
             let channel = BroadcastChannel(
-                id: try channelID(row["channel"]),
-                app: AppNumber(try read(UInt32(exactly: row["app"] as Int64))),
-                storage: try read(MessageStoragePolicy(rawValue: try read(UInt8(exactly: row["storage"] as Int64)))),
-                created: WallTime(milliseconds: row["created"])
+                id: try channelID(row),
+                app: AppNumber(try row.number(2)),
+                storage: try CheckedRow.valid(MessageStoragePolicy(rawValue: try row.number(10))),
+                created: try row.time(11)
             )
-            let newest = row["number"] == nil ? nil : try broadcast(row, channel)
+            let newest = row.isNull(0) ? nil : try damage.leaveOut("broadcast") { try broadcast(row) }
             return StoredChannel(channel: channel, newest: newest)
         }
     }
@@ -38,27 +35,32 @@ enum ChannelTable {
             ])
     }
 
-    /// - Returns: What it stored.
-    static func delete(_ id: ChannelID, _ database: Database) throws -> Broadcast? {
+    /// - Returns: The message that the channel stored.
+    static func delete(_ id: ChannelID, _ database: Database, _ damage: DamagedRows) throws -> Broadcast? {
         guard let number = try number(of: id, database) else { return nil }
-        let stored = try newest(of: number, database)
+        let stored = try newest(of: number, database, damage)
         try database.cachedStatement(sql: "DELETE FROM broadcast WHERE channel = ?").execute(arguments: [number])
         try database.cachedStatement(sql: "DELETE FROM channel WHERE number = ?").execute(arguments: [number])
         return stored
     }
 
-    // Messages.
+    // MARK: - Messages
 
-    /// What became of a message that was to be kept.
-    enum Keeping {
-        case kept(inPlaceOf: Broadcast?)
+    /// The result of storing a message.
+    enum StoreResult {
+        case stored(replacing: Broadcast?)
         /// The channel has a newer one, or is gone.
         case superseded
     }
 
-    static func keep(_ broadcast: Broadcast, until storedUntil: WallTime, _ database: Database) throws -> Keeping {
+    static func store(
+        _ broadcast: Broadcast,
+        until storedUntil: WallTime,
+        _ database: Database,
+        _ damage: DamagedRows
+    ) throws -> StoreResult {
         guard let number = try number(of: broadcast.channel, database) else { return .superseded }
-        let older = try newest(of: number, database)
+        let older = try newest(of: number, database, damage)
         guard older.map({ $0.number < broadcast.number }) ?? true else { return .superseded }
         try database.cachedStatement(
             sql: """
@@ -71,31 +73,35 @@ enum ChannelTable {
             broadcast.received.milliseconds, storedUntil.milliseconds, Int64(broadcast.priority.rawValue),
             Data(broadcast.payload),
         ])
-        return .kept(inPlaceOf: older)
+        return .stored(replacing: older)
     }
 
-    /// - Returns: What was taken away.
-    static func removeExpired(at moment: WallTime, limit: Int, _ database: Database) throws -> [Broadcast] {
-        let rows = try Row.fetchAll(
+    /// - Returns: The removed messages.
+    static func removeExpired(
+        at moment: WallTime,
+        limit: Int,
+        _ database: Database,
+        _ damage: DamagedRows
+    ) throws -> [Broadcast] {
+        let expired = try damage.valid(
+            of: "broadcast",
             database,
             sql: "\(selection) WHERE stored_until <= ? LIMIT ?",
-            arguments: [moment.milliseconds, limit]
-        )
-        let expired = try rows.map { try broadcast($0) }
+            [moment.milliseconds, limit]
+        ) { (channel: try $0.integer(0), broadcast: try broadcast($0)) }
         let deletion = try database.cachedStatement(sql: "DELETE FROM broadcast WHERE channel = ?")
-        for row in rows { try deletion.execute(arguments: [row["channel_number"] as Int64]) }
-        return expired
+        for one in expired { try deletion.execute(arguments: [one.channel]) }
+        return expired.map(\.broadcast)
     }
 
-    private static let selection = """
-        SELECT channel.number AS channel_number, channel.id AS channel, app, storage, created,
-            broadcast.number AS number, broadcast.id AS id, unique_id, received, stored_until, priority, payload
-        FROM broadcast JOIN channel ON broadcast.channel = channel.number
-        """
+    private static let selection =
+        "SELECT \(columns) FROM broadcast JOIN channel ON broadcast.channel = channel.number"
 
-    private static func newest(of number: Int64, _ database: Database) throws -> Broadcast? {
-        let statement = try database.cachedStatement(sql: "\(selection) WHERE broadcast.channel = ?")
-        return try Row.fetchOne(statement, arguments: [number]).map { try broadcast($0) }
+    /// - Returns: nil also for a damaged message, which a newer one then replaces.
+    private static func newest(of number: Int64, _ database: Database, _ damage: DamagedRows) throws -> Broadcast? {
+        try damage.valid(of: "broadcast", database, sql: "\(selection) WHERE broadcast.channel = ?", [number]) {
+            try broadcast($0)
+        }.first
     }
 
     private static func number(of id: ChannelID, _ database: Database) throws -> Int64? {
@@ -103,19 +109,26 @@ enum ChannelTable {
         return try Int64.fetchOne(statement, arguments: [Data(id.bytes)])
     }
 
-    // Rows.
+    // MARK: - Rows
 
-    private static func broadcast(_ row: Row, _ channel: BroadcastChannel? = nil) throws -> Broadcast {
+    /// The columns of a message and its channel.
+    private static let columns = """
+        broadcast.channel, channel.id, app, broadcast.number, broadcast.id, unique_id, received, stored_until, priority,
+        payload
+        """
+
+    /// Reads the columns of ``columns``.
+    private static func broadcast(_ row: CheckedRow) throws -> Broadcast {
         Broadcast(
-            channel: try channel?.id ?? channelID(row["channel"]),
-            app: AppNumber(try read(UInt32(exactly: row["app"] as Int64))),
-            number: UInt64(bitPattern: row["number"] as Int64),
-            id: try notificationID(row["id"]),
-            uniqueID: try notificationID(row["unique_id"]),
-            received: WallTime(milliseconds: row["received"]),
-            storedUntil: WallTime(milliseconds: row["stored_until"]),
-            priority: try read(Priority(rawValue: try read(UInt8(exactly: row["priority"] as Int64)))),
-            payload: Array(row["payload"] as Data)
+            channel: try channelID(row),
+            app: AppNumber(try row.number(2)),
+            number: UInt64(bitPattern: try row.integer(3)),
+            id: try notificationID(row.bytes(4)),
+            uniqueID: try notificationID(row.bytes(5)),
+            received: try row.time(6),
+            storedUntil: try row.time(7),
+            priority: try CheckedRow.valid(Priority(rawValue: try row.number(8))),
+            payload: try row.bytes(9)
         )
     }
 
@@ -123,24 +136,16 @@ enum ChannelTable {
         Data(ChannelID(high: id.high, low: id.low).bytes)
     }
 
-    private static func channelID(_ data: Data) throws -> ChannelID {
-        let id = try notificationID(data)
+    private static func channelID(_ row: CheckedRow) throws -> ChannelID {
+        let id = try notificationID(row.bytes(1))
         return ChannelID(high: id.high, low: id.low)
     }
 
-    private static func notificationID(_ data: Data) throws -> NotificationID {
-        guard data.count == 16 else { return try read(nil) }
+    private static func notificationID(_ bytes: [UInt8]) throws -> NotificationID {
+        let bytes = try CheckedRow.valid(bytes.count == 16 ? bytes : nil)
         return NotificationID(
-            high: data.prefix(8).reduce(0) { $0 << 8 | UInt64($1) },
-            low: data.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+            high: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) },
+            low: bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
         )
-    }
-
-    /// What was written was well-formed; if it no longer is, the file is damaged.
-    private static func read<Value>(_ value: Value?) throws -> Value {
-        guard let value else {
-            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a row of a channel makes no sense")
-        }
-        return value
     }
 }

@@ -1,7 +1,7 @@
-/// A sum over what a row holds, so that a flipped bit in the file is noticed before it reaches a device: SQLite sums up
-/// its log, but not its pages.
+/// A checksum over a row's content, which detects flipped bits in the file: SQLite has checksums in its log, but not in its
+/// pages.
 ///
-/// Multiply and shift over eight bytes at a time. It is on disk: never change it. Not for secrets.
+/// It multiplies and shifts eight bytes at a time. It is part of the format, and not cryptographic.
 struct Checksum {
     private(set) var value: UInt64 = 0x9E37_79B9_7F4A_7C15
 

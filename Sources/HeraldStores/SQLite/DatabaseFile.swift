@@ -1,22 +1,24 @@
 import Foundation
 
-/// The store's file, looked at from outside before SQLite opens it.
+/// The store's file, inspected before SQLite opens it.
 ///
-/// SQLite repairs and writes what it opens (it rolls back hot journals, copies write-ahead logs). A file that belongs to
-/// somebody else must not be touched at all, so its header is read first, as plain bytes (SQLite's "Database File
-/// Format" §1.3). Never while a connection is open: closing any descriptor of the file drops that connection's locks.
+/// SQLite repairs and writes the files that it opens: it rolls back hot journals and copies write-ahead logs. A file of
+/// another program must not change, so its header is read first, as plain bytes (SQLite's "Database File Format" §1.3).
+/// Never call this while a connection is open: closing any descriptor of the file drops that connection's locks.
 struct DatabaseFile {
-    /// `HRLD`, in the header's application identifier.
-    static let applicationID: UInt32 = 0x4852_4C44
+    /// `HRLS`, in the header's application identifier.
+    static let applicationID: UInt32 = 0x4852_4C53
+    /// `HRLD`: builds before the first release.
+    static let unreleasedApplicationID: UInt32 = 0x4852_4C44
 
     private static let headerLength = 100
 
     let path: String
 
-    /// Checks that the file is missing, empty, or a store that this version can read.
+    /// Checks that the file is missing, empty, or a store of a known format.
     /// - Returns: Whether it holds anything.
     /// - Throws: ``StoreError`` for every other file.
-    func inspect() throws -> Bool {
+    func inspect(newestFormat: UInt32) throws -> Bool {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno == ENOENT { return false }
@@ -29,43 +31,48 @@ struct DatabaseFile {
             throw StoreError(.cannotOpen, "cannot read the store \(path): \(DatabaseFile.reason(errno))")
         }
         guard count > 0 else { return false }
-        try check(header: header.prefix(count))
+        try check(header: header.prefix(count), newestFormat: newestFormat)
         return true
     }
 
-    private func check(header: ArraySlice<UInt8>) throws {
+    private func check(header: ArraySlice<UInt8>, newestFormat: UInt32) throws {
         guard header.count == DatabaseFile.headerLength, header.starts(with: Array("SQLite format 3\0".utf8)) else {
             throw StoreError(
                 .foreignFile,
-                "\(path) is not a Herald store; give another data folder, or, if it was one, restore it from a backup"
+                "\(path) is not a Herald store; use another data folder, or restore the store from a backup"
             )
         }
         try check(
             applicationID: DatabaseFile.bigEndian(header, at: 68),
-            version: DatabaseFile.bigEndian(header, at: 60)
+            format: DatabaseFile.bigEndian(header, at: 60),
+            newestFormat: newestFormat
         )
     }
 
-    /// Checks what the header, or an open connection, says of the file's owner and version.
-    func check(applicationID: UInt32, version: UInt32) throws {
-        guard applicationID == DatabaseFile.applicationID else {
+    /// Checks the owner and format that the header, or an open connection, states.
+    func check(applicationID: UInt32, format: UInt32, newestFormat: UInt32) throws {
+        guard applicationID != DatabaseFile.unreleasedApplicationID else {
             throw StoreError(
-                .foreignFile,
-                "\(path) is a database of another program; give another data folder"
+                .unreleasedFormat,
+                "the store \(path) was made by a build of Herald from before its first release, and no release can "
+                    + "read it; start with a new data folder"
             )
         }
-        guard version <= Schema.version else {
+        guard applicationID == DatabaseFile.applicationID else {
+            throw StoreError(.foreignFile, "\(path) is a database of another program; use another data folder")
+        }
+        guard format <= newestFormat else {
             throw StoreError(
                 .newerVersion,
-                "the store \(path) was written by a newer Herald (format \(version), this one reads up to "
-                    + "\(Schema.version)); start the newer version, or restore a backup from before the upgrade"
+                "the store \(path) was written by a newer Herald (format \(format), this one reads up to "
+                    + "\(newestFormat)); start the newer version, or restore a backup from before the upgrade"
             )
         }
     }
 
-    /// Makes an empty file that only its owner may read, and its entry in the folder durable.
+    /// Creates an empty file that only its owner may read, and makes its folder entry durable.
     ///
-    /// SQLite gives its log and index the mode of the file. It syncs the folder when it makes a log, not when it makes
+    /// SQLite gives its log and index the mode of the file. It syncs the folder when it creates a log, not when it creates
     /// the database.
     func create() throws {
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -84,7 +91,7 @@ struct DatabaseFile {
         }
     }
 
-    /// How many bytes the disk has left for this user; nil if it does not say.
+    /// Free bytes on the disk for this user; nil if the system does not say.
     func freeSpace() -> Int? {
         var status = statvfs()
         guard statvfs(folderPath, &status) == 0 else { return nil }

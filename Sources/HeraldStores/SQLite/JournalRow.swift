@@ -7,75 +7,77 @@ import Glibc
 import Darwin
 #endif
 
-/// Lines of the journal as they lie on disk, in one row: oldest first, and at the end eight bytes of ``Checksum`` over all of
-/// them.
+/// Journal events in one row: oldest first, then eight bytes of ``Checksum`` over all of them.
 ///
-/// What is left out of a line is as in the line before. What one commit does about one notification (received, stored, the
-/// older one replaced) stands together, and these three lines take some 85 bytes instead of 264.
+/// An event leaves out the fields that are equal to those of the event before it. The events of one notification in one
+/// commit (received, stored, the older one replaced) are neighbours, and take some 85 bytes instead of 264.
 ///
-/// Never change it. Of each line:
+/// The layout is part of the format. Each event has:
 ///
-/// | bytes | hold |
+/// | bytes | content |
 /// |---|---|
-/// | 1 | the state |
-/// | 1 | which of what follows is there (``Parts``) |
-/// | 1 to 10 | the time: milliseconds since that of the line before, in the first since 1970 |
-/// | 8, 1 to 5 | device number, app number |
+/// | 1 | state |
+/// | 1 | the fields that follow (``Fields``) |
+/// | 1 to 10 | time: milliseconds since the event before; in the first event since 1970 |
+/// | 8, 1 to 5 | device number (0 for the subscribers of a channel), app number |
 /// | 16 | the provider's identifier |
 /// | 16 | the service's identifier |
-/// | 16 | the replacement's identifier; in the line of a broadcast that was sent, to how many devices |
+/// | 16 | the replacement's identifier; for a broadcast that was sent, its number of devices |
 ///
-/// Numbers have seven bits a byte, lowest first, and the eighth set where another byte follows; the time may go back, so it
-/// is doubled, and told as the complement of that if it is negative. Device numbers, identifiers and checksum are
-/// little-endian, of an identifier the upper eight bytes first.
+/// Numbers are base-128 varints, lowest bits first; time differences are signed with zigzag encoding. Device numbers,
+/// identifiers and checksum are little-endian; an identifier has its upper eight bytes first.
 struct JournalRow {
-    private struct Parts: OptionSet {
+    private struct Fields: OptionSet {
         let rawValue: UInt8
 
-        static let slot = Parts(rawValue: 1)
-        static let id = Parts(rawValue: 2)
-        static let uniqueID = Parts(rawValue: 4)
-        static let replacement = Parts(rawValue: 8)
-        /// The notification of the line before is the replacement.
-        static let isReplacedByLast = Parts(rawValue: 16)
+        static let slot = Fields(rawValue: 1)
+        static let id = Fields(rawValue: 2)
+        static let uniqueID = Fields(rawValue: 4)
+        static let detail = Fields(rawValue: 8)
+        /// The notification of the event before is the replacement.
+        static let isReplacedByLast = Fields(rawValue: 16)
 
-        static let all: Parts = [.slot, .id, .uniqueID, .replacement, .isReplacedByLast]
+        static let all: Fields = [.slot, .id, .uniqueID, .detail, .isReplacedByLast]
     }
 
-    /// More in one row would be slow to take apart in a search.
-    static let lineLimit = 4096
-    private static let longestLine = 2 + 10 + 8 + 5 + 3 * 16
+    /// The most events in one row, so that a search reads any row quickly.
+    static let eventLimit = 4096
+    private static let longestEvent = 2 + 10 + 8 + 5 + 3 * 16
     private static let checksumLength = 8
+    /// The device number of an event about a broadcast.
+    fileprivate static let noDevice: UInt64 = 0
 
     private(set) var count = 0
-    var isFull: Bool { count >= JournalRow.lineLimit }
-    /// Of the lines, milliseconds since 1970.
+    var isFull: Bool { count >= JournalRow.eventLimit }
+    /// The earliest and latest time of the events, milliseconds since 1970.
     private(set) var firstTime = Int64.max
     private(set) var lastTime = Int64.min
-    private var lines: [UInt8] = []
+    private var content: [UInt8] = []
     private var last: JournalEvent?
 
     mutating func append(_ event: JournalEvent) {
-        withUnsafeTemporaryAllocation(byteCount: JournalRow.longestLine, alignment: 1) { room in
-            var line = LineWriter(room)
-            var parts: Parts = []
-            if event.slot != last?.slot { parts.insert(.slot) }
-            if event.id != last?.id { parts.insert(.id) }
-            if event.uniqueID != last?.uniqueID { parts.insert(.uniqueID) }
-            if let replacement = event.replacement {
-                parts.insert(replacement == last?.id ? .isReplacedByLast : .replacement)
+        withUnsafeTemporaryAllocation(byteCount: JournalRow.longestEvent, alignment: 1) { room in
+            var writer = EventWriter(room)
+            var fields: Fields = []
+            if event.app != last?.app || event.recipient != last?.recipient { fields.insert(.slot) }
+            if event.id != last?.id { fields.insert(.id) }
+            if event.uniqueID != last?.uniqueID { fields.insert(.uniqueID) }
+            switch event.detail {
+            case nil: break
+            case .replacement(let newer): fields.insert(newer == last?.id ? .isReplacedByLast : .detail)
+            case .subscriberCount: fields.insert(.detail)
             }
-            line.add(byte: event.state.rawValue)
-            line.add(byte: parts.rawValue)
-            line.add(difference: event.time.milliseconds &- (last?.time.milliseconds ?? 0))
-            if parts.contains(.slot) {
-                line.add(word: event.slot.device.value)
-                line.add(number: UInt64(event.slot.app.value))
+            writer.add(byte: event.state.rawValue)
+            writer.add(byte: fields.rawValue)
+            writer.add(difference: event.time.milliseconds &- (last?.time.milliseconds ?? 0))
+            if fields.contains(.slot) {
+                writer.add(word: event.device?.value ?? JournalRow.noDevice)
+                writer.add(number: UInt64(event.app.value))
             }
-            if parts.contains(.id) { line.add(event.id) }
-            if parts.contains(.uniqueID) { line.add(event.uniqueID) }
-            if parts.contains(.replacement), let replacement = event.replacement { line.add(replacement) }
-            lines.append(contentsOf: line.written)
+            if fields.contains(.id) { writer.add(event.id) }
+            if fields.contains(.uniqueID) { writer.add(event.uniqueID) }
+            if fields.contains(.detail), let detail = event.detail { writer.add(detail) }
+            content.append(contentsOf: writer.written)
         }
         count += 1
         firstTime = min(firstTime, event.time.milliseconds)
@@ -83,80 +85,78 @@ struct JournalRow {
         last = event
     }
 
-    /// What lies on disk.
+    /// The stored form.
     var bytes: [UInt8] {
-        let sum = lines.withUnsafeBytes { JournalRow.checksum($0) }
-        return lines + withUnsafeBytes(of: sum.littleEndian) { Array($0) }
+        let sum = content.withUnsafeBytes { JournalRow.checksum($0) }
+        return content + withUnsafeBytes(of: sum.littleEndian) { Array($0) }
     }
 
-    /// Whether one of the lines may be about a notification: the first of a row's lines that has an identifier spells it.
+    /// Whether a row may have events of a notification: the first event with an identifier has all its bytes.
     ///
-    /// A search takes only such rows apart. This compares where the first byte is right: one place in 256, if identifiers are
-    /// random.
-    static func mayTell(of id: NotificationID, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        withUnsafeBytes(of: (id.high.littleEndian, id.low.littleEndian)) { spelling in
-            guard let wanted = spelling.baseAddress, var place = bytes.baseAddress else { return false }
-            let end = place + bytes.count
-            while end - place >= spelling.count {
-                guard let next = memchr(place, CInt(spelling[0]), end - place - spelling.count + 1) else {
+    /// A search decodes only such rows. The comparison runs where the first byte matches: at one byte in 256, if
+    /// identifiers are random.
+    static func mayContain(_ id: NotificationID, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        withUnsafeBytes(of: (id.high.littleEndian, id.low.littleEndian)) { pattern in
+            guard let wanted = pattern.baseAddress, var start = bytes.baseAddress else { return false }
+            let end = start + bytes.count
+            while end - start >= pattern.count {
+                guard let next = memchr(start, CInt(pattern[0]), end - start - pattern.count + 1) else {
                     return false
                 }
-                if memcmp(next, wanted, spelling.count) == 0 { return true }
-                place = UnsafeRawPointer(next) + 1
+                if memcmp(next, wanted, pattern.count) == 0 { return true }
+                start = UnsafeRawPointer(next) + 1
             }
             return false
         }
     }
 
-    /// Hands every line of a row to `body`, oldest first.
-    ///
-    /// None if the checksum is wrong.
-    /// - Returns: Whether all of it makes sense.
+    /// Decodes the events of a row, oldest first; none if the checksum is wrong.
+    /// - Returns: Whether the whole row is valid.
     static func read(_ bytes: UnsafeRawBufferPointer, _ body: (JournalEvent) -> Void) -> Bool {
         guard bytes.count > checksumLength else { return false }
-        let lines = UnsafeRawBufferPointer(rebasing: bytes.dropLast(checksumLength))
-        let sum = bytes.loadUnaligned(fromByteOffset: lines.count, as: UInt64.self)
-        guard UInt64(littleEndian: sum) == checksum(lines) else { return false }
-        var reader = LineReader(lines)
+        let content = UnsafeRawBufferPointer(rebasing: bytes.dropLast(checksumLength))
+        let sum = bytes.loadUnaligned(fromByteOffset: content.count, as: UInt64.self)
+        guard UInt64(littleEndian: sum) == checksum(content) else { return false }
+        var reader = EventReader(content)
         var last: JournalEvent?
         while !reader.isAtEnd {
-            guard let event = line(&reader, after: last) else { return false }
+            guard let event = event(&reader, after: last) else { return false }
             body(event)
             last = event
         }
         return true
     }
 
-    private static func line(_ reader: inout LineReader, after last: JournalEvent?) -> JournalEvent? {
+    private static func event(_ reader: inout EventReader, after last: JournalEvent?) -> JournalEvent? {
         guard let state = reader.byte().flatMap(JournalState.init(rawValue:)),
-            let parts = reader.byte().map(Parts.init(rawValue:)), parts.isSubset(of: .all),
+            let fields = reader.byte().map(Fields.init(rawValue:)), fields.isSubset(of: .all),
             let difference = reader.difference(),
-            let slot = parts.contains(.slot) ? reader.slot() : last?.slot,
-            let id = parts.contains(.id) ? reader.id() : last?.id,
-            let uniqueID = parts.contains(.uniqueID) ? reader.id() : last?.uniqueID
+            let slot = fields.contains(.slot) ? reader.slot() : last.map({ ($0.recipient, $0.app) }),
+            let id = fields.contains(.id) ? reader.id() : last?.id,
+            let uniqueID = fields.contains(.uniqueID) ? reader.id() : last?.uniqueID
         else { return nil }
-        let replacement =
-            parts.contains(.replacement) ? reader.id() : parts.contains(.isReplacedByLast) ? last?.id : nil
-        guard replacement != nil || parts.isDisjoint(with: [.replacement, .isReplacedByLast]) else { return nil }
+        let other = fields.contains(.detail) ? reader.id() : fields.contains(.isReplacedByLast) ? last?.id : nil
+        guard other != nil || fields.isDisjoint(with: [.detail, .isReplacedByLast]) else { return nil }
         return JournalEvent(
             time: WallTime(milliseconds: (last?.time.milliseconds ?? 0) &+ difference),
             id: id,
             uniqueID: uniqueID,
-            slot: slot,
+            recipient: slot.recipient,
+            app: slot.app,
             state: state,
-            replacement: replacement
+            detail: other.map { state == .sentToSubscribers ? .subscriberCount($0.low) : .replacement($0) }
         )
     }
 
-    private static func checksum(_ lines: UnsafeRawBufferPointer) -> UInt64 {
+    private static func checksum(_ content: UnsafeRawBufferPointer) -> UInt64 {
         var sum = Checksum()
-        sum.add(lines)
+        sum.add(content)
         return sum.value
     }
 }
 
-/// Writes a line into room for the longest.
-private struct LineWriter {
+/// Encodes one event into a buffer for the longest.
+private struct EventWriter {
     private let room: UnsafeMutableRawBufferPointer
     private var count = 0
 
@@ -193,10 +193,17 @@ private struct LineWriter {
         add(word: id.high)
         add(word: id.low)
     }
+
+    mutating func add(_ detail: JournalEvent.Detail) {
+        switch detail {
+        case .replacement(let id): add(id)
+        case .subscriberCount(let count): add(NotificationID(high: 0, low: count))
+        }
+    }
 }
 
-/// Takes lines apart; what it gives is nil where there is no such thing.
-private struct LineReader {
+/// Decodes events; every read returns nil at invalid or missing bytes.
+private struct EventReader {
     private let bytes: UnsafeRawBufferPointer
     private var offset = 0
 
@@ -217,7 +224,7 @@ private struct LineReader {
         for shift in stride(from: 0 as UInt64, through: 63, by: 7) {
             guard let byte = byte() else { return nil }
             let bits = UInt64(byte & 0x7F)
-            // The tenth byte has room for one bit.
+            // The tenth byte can hold one bit.
             guard (bits << shift) >> shift == bits else { return nil }
             number |= bits << shift
             if byte & 0x80 == 0 { return number }
@@ -229,9 +236,9 @@ private struct LineReader {
         number().map { Int64(bitPattern: $0 >> 1) ^ -Int64(bitPattern: $0 & 1) }
     }
 
-    mutating func slot() -> Slot? {
+    mutating func slot() -> (recipient: JournalEvent.Recipient, app: AppNumber)? {
         guard let device = word(), let app = number().flatMap(UInt32.init(exactly:)) else { return nil }
-        return Slot(device: DeviceNumber(device), app: AppNumber(app))
+        return (device == JournalRow.noDevice ? .subscribers : .device(DeviceNumber(device)), AppNumber(app))
     }
 
     mutating func word() -> UInt64? {

@@ -2,19 +2,20 @@ import GRDB
 import HeraldMailbox
 import HeraldModel
 
-/// A search through the journal, newest row first, a bounded number of rows at a time: a long read would keep the
-/// write-ahead log from starting over.
+/// Searches the journal, newest row first, a bounded number of rows at a time.
+///
+/// A long read would keep the write-ahead log from starting over.
 struct JournalSearch: Sendable {
-    /// How many rows one step reads.
+    /// Rows that one step reads.
     static let rowsPerStep = 256
 
     let query: JournalQuery
     let limit: Int
-    /// What was found so far, newest first.
+    /// Matching events so far, newest first.
     private(set) var found: [JournalEvent] = []
     /// Rows before this position are still to be read; nil at the end.
     private(set) var position: Int64? = .max
-    /// How many rows make no sense.
+    /// Rows that could not be read.
     private(set) var damagedRows = 0
 
     init(query: JournalQuery, limit: Int) {
@@ -31,7 +32,7 @@ struct JournalSearch: Sendable {
         let rows = try HotStatement(
             database,
             sql: """
-                SELECT position, length(fingerprints), events FROM journal
+                SELECT position, events FROM journal
                 WHERE position < ? ORDER BY position DESC LIMIT \(JournalSearch.rowsPerStep)
                 """,
             isCached: true
@@ -48,18 +49,12 @@ struct JournalSearch: Sendable {
     }
 
     private mutating func collect(_ row: HotRow) {
-        let bytes = row.bytes(2)
-        let isFormer = row.integer(1) > 0
-        if case .notification(let id) = query, !isFormer, !JournalRow.mayTell(of: id, bytes) { return }
+        let bytes = row.bytes(1)
+        if case .notification(let id) = query, !JournalRow.mayContain(id, bytes) { return }
         var matching: [JournalEvent] = []
-        func note(_ event: JournalEvent) {
-            if matches(event) { matching.append(event) }
-        }
-        let isWhole = isFormer ? FormerJournalRow.read(bytes, note) : JournalRow.read(bytes, note)
-        if !isWhole {
+        guard JournalRow.read(bytes, { if matches($0) { matching.append($0) } }) else {
             damagedRows += 1
-            // Of the former form each line stands for itself.
-            guard isFormer else { return }
+            return
         }
         found += matching.suffix(limit - found.count).reversed()
     }
@@ -67,8 +62,8 @@ struct JournalSearch: Sendable {
     private func matches(_ event: JournalEvent) -> Bool {
         switch query {
         case .notification(let id): event.id == id || event.uniqueID == id
-        case .device(let device): event.slot.device == device
-        case .app(let app): event.slot.app == app
+        case .device(let device): event.device == device
+        case .app(let app): event.app == app
         }
     }
 }

@@ -1,7 +1,9 @@
 import HeraldModel
 
 extension PushType {
-    /// The number under which the kind is on disk: never change or reuse one.
+    /// The push type's number on disk.
+    ///
+    /// Numbers are part of the format and never reused.
     var storedCode: UInt8 {
         switch self {
         case .alert: 1

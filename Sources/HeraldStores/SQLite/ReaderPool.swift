@@ -4,51 +4,49 @@ import GRDB
 import GRDBSQLite
 import Synchronization
 
-/// Something to be read.
-///
-/// The same closure does both: within the transaction it reads, and returns what is to be done with it afterwards.
+/// A read, and the report of its result.
 struct ReadJob: Sendable {
-    /// Reads; must not throw, and tells of its failure by what it returns.
+    /// Reads within a transaction, without throwing, and returns the action to run afterwards.
     let run: @Sendable (Database) -> @Sendable () -> Void
-    /// Tells that nothing was read.
+    /// Reports that nothing was read.
     let fail: @Sendable (StoreError) -> Void
-    /// Whether it takes no longer than a few look-ups, so that others may wait for it.
+    /// Whether it takes no longer than a few look-ups, so that other reads may wait for it.
     let isQuick: Bool
 }
 
-/// Connections that can only read, each with a thread of its own.
+/// Connections that can only read, each with its own thread.
 ///
-/// A thread that wakes takes all short reads that wait, up to a limit, and does them in one transaction: of a fleet that
-/// comes back each device reads twice, and waking a thread, a transaction, and telling an event loop cost more than the
-/// reading. Anything longer is done by itself, and another thread is woken for what comes meanwhile.
+/// A thread does all waiting quick reads in one transaction, up to a limit. After a reconnect of the fleet, each device
+/// reads twice, and the wake-up, the transaction and the report to an event loop cost more than the read. A long read runs
+/// alone, and another thread takes the reads that come meanwhile.
 final class ReaderPool: Sendable {
-    /// How many short reads are done in one transaction: all of them wait for the last.
+    /// The most quick reads in one transaction: all of them wait for the last.
     private static let batchLimit = 32
-    /// How long a thread lets short reads gather after it has done some; one that sleeps reads at once.
+    /// Pause in which quick reads gather after a batch: 2 ms, as for the writer.
     ///
-    /// 2 ms, as long as the writer gathers what is to be committed.
+    /// A sleeping thread reads at once.
     private static let gatherMicroseconds: UInt32 = 2000
 
     private struct State {
         var jobs: [ReadJob] = []
-        /// Threads that sleep and have not been rung for.
+        /// Threads that sleep and have not been signalled.
         var sleeping = 0
-        /// Threads that will soon look for jobs again.
-        var attentive = 0
+        /// Threads that will take jobs without a signal.
+        var active = 0
         /// Threads that have not ended.
-        var living = 0
+        var running = 0
         var isClosed = false
     }
 
     private let path: String
     private let state: Mutex<State>
-    private let bell = DispatchSemaphore(value: 0)
-    private let lastEnd = DispatchSemaphore(value: 0)
+    private let signal = DispatchSemaphore(value: 0)
+    private let allEnded = DispatchSemaphore(value: 0)
 
     /// Starts a thread for each connection; they end with ``close()``.
     init(_ connections: [DatabaseQueue], path: String) {
         self.path = path
-        state = Mutex(State(attentive: connections.count, living: connections.count))
+        state = Mutex(State(active: connections.count, running: connections.count))
         for connection in connections {
             let thread = Thread { self.serve(connection) }
             thread.name = "herald-reader"
@@ -56,16 +54,15 @@ final class ReaderPool: Sendable {
         }
     }
 
-    /// Reads in one transaction: all that `body` sees is of one moment, at which every commit that was reported before
-    /// is included.
+    /// Reads in one transaction, which sees every commit that was reported before.
     ///
-    /// For anything that may take its time.
+    /// For reads of any length.
     /// - Throws: ``StoreError``.
     func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         try await read(isQuick: false, body)
     }
 
-    /// The same for a few look-ups, which share a transaction with those of others.
+    /// Reads with a few look-ups, in a transaction shared with other quick reads.
     /// - Throws: ``StoreError``.
     func readQuickly<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
@@ -82,8 +79,9 @@ final class ReaderPool: Sendable {
         }
     }
 
-    /// As the above for those who cannot wait; `done` is called once, outside the transaction, mostly from a thread of
-    /// the pool.
+    /// Reads without waiting.
+    ///
+    /// `done` is called once, outside the transaction, mostly on a thread of the pool.
     func submit<Value: Sendable>(
         isQuick: Bool,
         _ body: @escaping @Sendable (Database) throws -> Value,
@@ -98,24 +96,24 @@ final class ReaderPool: Sendable {
             fail: { done(.failure($0)) },
             isQuick: isQuick
         )
-        let (isTaken, rings) = state.withLock { state in
+        let (isTaken, wakes) = state.withLock { state in
             guard !state.isClosed else { return (false, false) }
             state.jobs.append(job)
-            return (true, ReaderPool.wakesOne(&state))
+            return (true, ReaderPool.wakesThread(&state))
         }
-        if rings { bell.signal() }
+        if wakes { signal.signal() }
         if !isTaken { job.fail(.closed) }
     }
 
-    /// Whether a thread is to be woken: there is work, nobody looks for it, and one sleeps.
-    private static func wakesOne(_ state: inout State) -> Bool {
-        guard !state.jobs.isEmpty, state.attentive == 0, state.sleeping > 0 else { return false }
+    /// Whether to wake a thread: there are jobs, no active thread, and a sleeping one.
+    private static func wakesThread(_ state: inout State) -> Bool {
+        guard !state.jobs.isEmpty, state.active == 0, state.sleeping > 0 else { return false }
         state.sleeping -= 1
-        state.attentive += 1
+        state.active += 1
         return true
     }
 
-    // For the threads.
+    // MARK: - Threads
 
     private func serve(_ connection: DatabaseQueue) {
         do {
@@ -129,46 +127,46 @@ final class ReaderPool: Sendable {
                         try begin.run()
                     } catch {
                         for job in jobs { job.fail(StoreError(reading: error, path: path)) }
-                        if isLong { becomeAttentive() }
+                        if isLong { becomeActive() }
                         continue
                     }
                     let afterwards = jobs.map { $0.run(database) }
-                    // A transaction that only read has nothing to lose.
+                    // A transaction that only reads loses nothing.
                     do { try commit.run() } catch { try? rollback.run() }
-                    if isLong { becomeAttentive() }
+                    if isLong { becomeActive() }
                     for done in afterwards { done() }
-                    // What comes next is gathered, instead of waking the thread for each.
+                    // Lets the next quick reads gather, instead of waking the thread for each.
                     if !isLong, !isClosed { usleep(ReaderPool.gatherMicroseconds) }
                 }
             }
-            // One that cannot be closed now is closed when it goes.
+            // A connection that cannot be closed now is closed when it is released.
             try? connection.close()
         } catch {
-            // Not even a statement could be prepared: whoever asks is told, until the store is closed.
+            // The connection is unusable: every read fails until the store is closed.
             while let jobs = take() {
                 for job in jobs { job.fail(StoreError(reading: error, path: path)) }
-                if jobs.count == 1, !jobs[0].isQuick { becomeAttentive() }
+                if jobs.count == 1, !jobs[0].isQuick { becomeActive() }
             }
         }
         let isLast = state.withLock { state in
-            state.living -= 1
-            return state.living == 0
+            state.running -= 1
+            return state.running == 0
         }
-        if isLast { lastEnd.signal() }
+        if isLast { allEnded.signal() }
     }
 
-    /// The next short reads, or one long one; sleeps until there is something; nil once the pool is closed.
+    /// Waits for the next quick reads, or one long read; returns nil once the pool is closed.
     private func take() -> [ReadJob]? {
         while true {
-            let (jobs, rings, ends) = state.withLock { state -> ([ReadJob], Bool, Bool) in
+            let (jobs, wakes, ends) = state.withLock { state -> ([ReadJob], Bool, Bool) in
                 if state.jobs.isEmpty {
-                    state.attentive -= 1
+                    state.active -= 1
                     if !state.isClosed { state.sleeping += 1 }
                     return ([], false, state.isClosed)
                 }
                 if !state.jobs[0].isQuick {
-                    state.attentive -= 1
-                    return ([state.jobs.removeFirst()], ReaderPool.wakesOne(&state), false)
+                    state.active -= 1
+                    return ([state.jobs.removeFirst()], ReaderPool.wakesThread(&state), false)
                 }
                 let quick = state.jobs.prefix(ReaderPool.batchLimit).prefix { $0.isQuick }
                 if quick.count == state.jobs.count {
@@ -179,31 +177,33 @@ final class ReaderPool: Sendable {
                 state.jobs.removeFirst(taken.count)
                 return (taken, false, false)
             }
-            if rings { bell.signal() }
+            if wakes { signal.signal() }
             if ends { return nil }
             if !jobs.isEmpty { return jobs }
-            bell.wait()
+            signal.wait()
         }
     }
 
     private var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    private func becomeAttentive() {
-        state.withLock { $0.attentive += 1 }
+    private func becomeActive() {
+        state.withLock { $0.active += 1 }
     }
 
-    /// Takes no more reads, and closes the connections after those that were left (GRDB traps if one is used later).
+    /// Refuses further reads, and closes the connections after the pending ones.
     ///
-    /// Called once, from the writer's thread, which may wait.
+    /// GRDB traps if one is used later.
+    ///
+    /// Called once, on the writer's thread, which may wait.
     func close() {
-        let rung = state.withLock { state in
+        let woken = state.withLock { state in
             state.isClosed = true
-            let rung = state.sleeping
-            state.attentive += rung
+            let woken = state.sleeping
+            state.active += woken
             state.sleeping = 0
-            return rung
+            return woken
         }
-        for _ in 0..<rung { bell.signal() }
-        lastEnd.wait()
+        for _ in 0..<woken { signal.signal() }
+        allEnded.wait()
     }
 }

@@ -3,83 +3,69 @@ import GRDB
 import HeraldMailbox
 import HeraldModel
 
-/// The tables of the registry.
+/// Reads and writes the tables of the registry.
 ///
-/// Statements are cached by GRDB; none of this is on the path of a notification.
+/// GRDB caches the statements; none of them is on a notification's path.
 enum RegistryTable {
-    // Numbers.
+    // MARK: - Numbers
 
-    /// Numbers of devices are drawn at random: a store that begins anew, or goes back to a copy, must not give a device
-    /// the number that another had, for it would give it that one's tokens.
+    // Numbers are random. A new store, or one restored from a backup, must not reuse the number of another device or app,
+    // because device tokens contain both.
+
+    /// The number of a device; a new one for a new device.
     static func number(of device: DeviceID, _ database: Database) throws -> DeviceNumber {
-        let number = try number(
-            database,
-            select: "SELECT number FROM device WHERE id = ?",
-            insert: "INSERT INTO device (number, id) VALUES (random() & 0x7FFFFFFFFFFFFFFF, ?)",
-            [device.name]
-        )
-        return DeviceNumber(UInt64(bitPattern: number))
+        let selection = try database.cachedStatement(sql: "SELECT number FROM device WHERE id = ?")
+        let number = try Int64.fetchOne(selection, arguments: [device.name])
+        if let number { return DeviceNumber(UInt64(bitPattern: number)) }
+        try database.cachedStatement(
+            sql: "INSERT INTO device (number, id) VALUES (random() & 0x7FFFFFFFFFFFFFFF, ?)"
+        ).execute(arguments: [device.name])
+        return DeviceNumber(UInt64(bitPattern: database.lastInsertedRowID))
     }
 
-    static func number(of app: App, _ database: Database) throws -> AppNumber {
-        let number = try number(
-            database,
-            select: "SELECT number FROM app WHERE topic = ? AND environment = ?",
-            insert: "INSERT INTO app (topic, environment) VALUES (?, ?)",
-            [app.topic.name, app.environment.rawValue]
-        )
-        guard let number = UInt32(exactly: number) else {
-            throw StoreError(.cannotWrite, "the store has numbers for 2^32 apps only")
-        }
-        return AppNumber(number)
-    }
+    // MARK: - Registrations
 
-    private static func number(
-        _ database: Database,
-        select: String,
-        insert: String,
-        _ arguments: StatementArguments
-    ) throws -> Int64 {
-        let selection = try database.cachedStatement(sql: select)
-        if let number = try Int64.fetchOne(selection, arguments: arguments) { return number }
-        try database.cachedStatement(sql: insert).execute(arguments: arguments)
-        return database.lastInsertedRowID
-    }
-
-    // Registrations.
-
-    /// Reads all devices and apps: the start waits for this, and there may be a million.
-    static func loadDevices(_ database: Database) throws -> ([(DeviceID, DeviceNumber)], [(App, AppNumber)]) {
+    /// Reads all devices.
+    ///
+    /// The start waits for this, and there may be a million.
+    static func loadDevices(_ database: Database, _ damage: DamagedRows) throws -> [(DeviceID, DeviceNumber)] {
         var devices: [(DeviceID, DeviceNumber)] = []
-        var apps: [(App, AppNumber)] = []
         try HotStatement(database, sql: "SELECT number, id FROM device").forEachRow { row in
-            let id = try read(row.text(1).flatMap { DeviceID($0) })
-            devices.append((id, DeviceNumber(UInt64(bitPattern: row.integer(0)))))
+            if let id = row.text(1).flatMap({ DeviceID($0) }) {
+                devices.append((id, DeviceNumber(UInt64(bitPattern: row.integer(0)))))
+            } else {
+                damage.add("device")
+            }
             return true
         }
-        try HotStatement(database, sql: "SELECT number, topic, environment FROM app").forEachRow { row in
-            let topic = try read(row.text(1).flatMap { Topic($0) })
-            let environment = try read(row.text(2).flatMap { PushEnvironment(rawValue: $0) })
-            let number = try read(UInt32(exactly: row.integer(0)))
-            apps.append((App(topic: topic, environment: environment), AppNumber(number)))
-            return true
-        }
-        return (devices, apps)
+        return devices
     }
 
     /// Reads all registrations.
-    static func loadRegistrations(_ database: Database) throws -> [Registration] {
+    static func loadRegistrations(_ database: Database, _ damage: DamagedRows) throws -> [Registration] {
         var registrations: [Registration] = []
         try HotStatement(database, sql: "SELECT \(columns) FROM registration").forEachRow { row in
-            registrations.append(try registration(row))
+            if let valid = try damage.leaveOut("registration", { try registration(row) }) {
+                registrations.append(valid)
+            }
             return true
         }
         return registrations
     }
 
-    static func register(_ slot: Slot, at moment: WallTime, _ database: Database) throws -> Registration {
-        guard var registration = try find(slot, database) else {
-            let generation = try generationFloor(database)
+    /// Makes or confirms a registration.
+    ///
+    /// The generation of a damaged row is unknown. A random one replaces it, so that dead tokens stay dead.
+    static func register(
+        _ slot: Slot,
+        at moment: WallTime,
+        _ database: Database,
+        _ damage: DamagedRows
+    ) throws -> Registration {
+        let found = try find(slot, database, damage)
+        guard var registration = found.registration else {
+            let floor = try generationFloor(database)
+            let generation = found.isDamaged ? max(floor, .random(in: 1 << 16..<1 << 31)) : floor
             let new = Registration(slot: slot, generation: generation, isLive: true, registered: moment)
             try save(new, database)
             return new
@@ -97,8 +83,15 @@ enum RegistryTable {
     }
 
     /// - Returns: Whether the registration was live.
-    static func unregister(_ slot: Slot, at moment: WallTime, _ database: Database) throws -> Bool {
-        guard var registration = try find(slot, database), registration.isLive else { return false }
+    static func unregister(
+        _ slot: Slot,
+        at moment: WallTime,
+        _ database: Database,
+        _ damage: DamagedRows
+    ) throws -> Bool {
+        guard var registration = try find(slot, database, damage).registration, registration.isLive else {
+            return false
+        }
         registration.isLive = false
         registration.ended = moment
         try save(registration, database)
@@ -111,41 +104,78 @@ enum RegistryTable {
         return true
     }
 
-    /// Forgets a device's oldest ended registrations; their generations are left behind for ever.
-    static func forgetEnded(_ device: DeviceNumber, keeping limit: Int, _ database: Database) throws -> [Slot] {
-        let selection = try database.cachedStatement(
+    /// Deletes a device's oldest ended registrations, and raises the generation floor above theirs.
+    static func forgetEnded(
+        _ device: DeviceNumber,
+        keeping limit: Int,
+        _ database: Database,
+        _ damage: DamagedRows
+    ) throws -> [Slot] {
+        let ended = try damage.valid(
+            of: "registration",
+            database,
             sql: """
                 SELECT app, generation FROM registration WHERE device = ? AND NOT is_live
                 ORDER BY ended DESC, app DESC LIMIT -1 OFFSET ?
-                """
-        )
-        let arguments: StatementArguments = [Int64(bitPattern: device.value), max(0, limit)]
-        var floor = try generationFloor(database)
-        var forgotten: [Slot] = []
-        for row in try Row.fetchAll(selection, arguments: arguments) {
-            let slot = Slot(device: device, app: AppNumber(try read(UInt32(exactly: row["app"] as Int64))))
-            floor = max(floor, try next(after: try read(UInt32(exactly: row["generation"] as Int64))))
-            for table in ["registration", "feedback"] {
-                try database.cachedStatement(sql: "DELETE FROM \(table) WHERE device = ? AND app = ?")
-                    .execute(arguments: key(slot))
-            }
-            forgotten.append(slot)
+                """,
+            [Int64(bitPattern: device.value), max(0, limit)]
+        ) { row in
+            EndedRegistration(
+                slot: Slot(device: device, app: AppNumber(try row.number(0))),
+                generation: try row.number(1)
+            )
         }
-        guard !forgotten.isEmpty else { return [] }
-        try database.cachedStatement(sql: "INSERT OR REPLACE INTO setting VALUES ('generation_floor', ?)")
-            .execute(arguments: [Int64(floor)])
-        return forgotten
+        try forget(ended, database)
+        return ended.map(\.slot)
     }
 
-    /// The generation with which a registration begins of which nothing is known: above those of all that were forgotten.
+    /// The key and generation of an ended registration.
+    struct EndedRegistration: Sendable {
+        let slot: Slot
+        let generation: UInt32
+    }
+
+    /// The ended registrations of an app; reads all registrations.
+    static func ended(
+        of app: AppNumber,
+        _ database: Database,
+        _ damage: DamagedRows
+    ) throws -> [EndedRegistration] {
+        var ended: [EndedRegistration] = []
+        let sql = "SELECT \(columns) FROM registration WHERE app = \(app.value) AND NOT is_live"
+        try HotStatement(database, sql: sql).forEachRow { row in
+            if let valid = try damage.leaveOut("registration", { try registration(row) }) {
+                ended.append(EndedRegistration(slot: valid.slot, generation: valid.generation))
+            }
+            return true
+        }
+        return ended
+    }
+
+    /// Deletes ended registrations, and raises the generation floor above theirs.
+    static func forget(_ ended: [EndedRegistration], _ database: Database) throws {
+        guard !ended.isEmpty else { return }
+        var floor = try generationFloor(database)
+        for registration in ended {
+            floor = max(floor, try next(after: registration.generation))
+            for table in ["registration", "feedback"] {
+                try database.cachedStatement(sql: "DELETE FROM \(table) WHERE device = ? AND app = ?")
+                    .execute(arguments: key(registration.slot))
+            }
+        }
+        try database.cachedStatement(sql: "INSERT OR REPLACE INTO setting VALUES ('generation_floor', ?)")
+            .execute(arguments: [Int64(floor)])
+    }
+
+    /// The first generation of a new registration: above those of all deleted ones.
     private static func generationFloor(_ database: Database) throws -> UInt32 {
         let selection = try database.cachedStatement(sql: "SELECT value FROM setting WHERE name = 'generation_floor'")
-        return try Int64.fetchOne(selection).map { try read(UInt32(exactly: $0)) } ?? 0
+        return try Int64.fetchOne(selection).map { try CheckedRow.valid(UInt32(exactly: $0)) } ?? 0
     }
 
     private static func next(after generation: UInt32) throws -> UInt32 {
         guard generation < .max else {
-            throw StoreError(.cannotWrite, "the store counts 2^32 removals of an app from a device only")
+            throw StoreError(.cannotWrite, "an app can be removed from a device at most 2^32 times")
         }
         return generation + 1
     }
@@ -158,7 +188,11 @@ enum RegistryTable {
 
     private static let columns = "device, app, generation, is_live, registered, ended, is_enabled"
 
-    private static func find(_ slot: Slot, _ database: Database) throws -> Registration? {
+    private static func find(
+        _ slot: Slot,
+        _ database: Database,
+        _ damage: DamagedRows
+    ) throws -> (registration: Registration?, isDamaged: Bool) {
         let selection = try HotStatement(
             database,
             sql: "SELECT \(columns) FROM registration WHERE device = ? AND app = ?",
@@ -167,11 +201,13 @@ enum RegistryTable {
         selection.bind(Int64(bitPattern: slot.device.value), at: 1)
         selection.bind(Int64(slot.app.value), at: 2)
         var found: Registration?
+        var isDamaged = false
         try selection.forEachRow { row in
-            found = try registration(row)
+            found = try damage.leaveOut("registration") { try registration(row) }
+            isDamaged = found == nil
             return false
         }
-        return found
+        return (found, isDamaged)
     }
 
     private static func save(_ registration: Registration, _ database: Database) throws {
@@ -189,18 +225,18 @@ enum RegistryTable {
     private static func registration(_ row: HotRow) throws -> Registration {
         Registration(
             slot: Slot(
-                device: DeviceNumber(UInt64(bitPattern: row.integer(0))),
-                app: AppNumber(try read(UInt32(exactly: row.integer(1))))
+                device: DeviceNumber(UInt64(bitPattern: try row.checkedInteger(0))),
+                app: AppNumber(try CheckedRow.valid(UInt32(exactly: row.checkedInteger(1))))
             ),
-            generation: try read(UInt32(exactly: row.integer(2))),
-            isLive: row.integer(3) != 0,
-            registered: WallTime(milliseconds: row.integer(4)),
-            ended: row.optionalInteger(5).map(WallTime.init(milliseconds:)),
-            isEnabled: row.integer(6) != 0
+            generation: try CheckedRow.valid(UInt32(exactly: row.checkedInteger(2))),
+            isLive: try row.checkedInteger(3) != 0,
+            registered: WallTime(milliseconds: try row.checkedInteger(4)),
+            ended: try row.checkedOptionalInteger(5).map(WallTime.init(milliseconds:)),
+            isEnabled: try row.checkedInteger(6) != 0
         )
     }
 
-    // Devices.
+    // MARK: - Devices
 
     static func setSavingPower(_ saving: Bool, for device: DeviceNumber, _ database: Database) throws {
         try database.cachedStatement(sql: "UPDATE device SET is_saving_power = ? WHERE number = ?")
@@ -230,7 +266,7 @@ enum RegistryTable {
         var record = DeviceRecord()
         try selection.forEachRow { row in
             record.isSavingPower = row.integer(0) != 0
-            // A session that cannot be read is no session: the device subscribes anew.
+            // Without a readable session, the device subscribes again.
             record.session = row.text(1).flatMap { text in
                 SessionRecord(plainText: text)
                     ?? (try? JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8)))
@@ -240,17 +276,24 @@ enum RegistryTable {
         return record
     }
 
-    // Feedback.
+    // MARK: - Feedback
 
-    static func feedback(for app: AppNumber, limit: Int, _ database: Database) throws -> [FeedbackRecord] {
-        let statement = try database.cachedStatement(
-            sql: "SELECT device, generation, time FROM feedback WHERE app = ? ORDER BY time, device LIMIT ?"
-        )
-        return try Row.fetchAll(statement, arguments: [Int64(app.value), max(0, limit)]).map { row in
+    static func feedback(
+        for app: AppNumber,
+        limit: Int,
+        _ database: Database,
+        _ damage: DamagedRows
+    ) throws -> [FeedbackRecord] {
+        try damage.valid(
+            of: "feedback",
+            database,
+            sql: "SELECT device, generation, time FROM feedback WHERE app = ? ORDER BY time, device LIMIT ?",
+            [Int64(app.value), max(0, limit)]
+        ) { row in
             FeedbackRecord(
-                slot: Slot(device: DeviceNumber(UInt64(bitPattern: row["device"])), app: app),
-                generation: try read(UInt32(exactly: row["generation"] as Int64)),
-                time: WallTime(milliseconds: row["time"])
+                slot: Slot(device: DeviceNumber(UInt64(bitPattern: try row.integer(0))), app: app),
+                generation: try row.number(1),
+                time: try row.time(2)
             )
         }
     }
@@ -269,13 +312,5 @@ enum RegistryTable {
 
     private static func key(_ slot: Slot) -> StatementArguments {
         [Int64(bitPattern: slot.device.value), Int64(slot.app.value)]
-    }
-
-    /// What was written was well-formed; if it no longer is, the file is damaged.
-    private static func read<Value>(_ value: Value?) throws -> Value {
-        guard let value else {
-            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a row of the registry makes no sense")
-        }
-        return value
     }
 }

@@ -4,7 +4,7 @@ package import HeraldModel
 
 extension SQLiteStore: ChannelStore {
     package func loadChannels() async throws -> [StoredChannel] {
-        try await readers.read { try ChannelTable.load($0) }
+        try await readers.read { [damage] in try ChannelTable.load($0, damage) }
     }
 
     package func createChannel(_ channel: BroadcastChannel) async throws {
@@ -12,32 +12,32 @@ extension SQLiteStore: ChannelStore {
     }
 
     package func deleteChannel(_ id: ChannelID, at moment: WallTime) async throws {
-        try await change { database, batch in
-            guard let stored = try ChannelTable.delete(id, database) else { return }
+        try await change { [damage] database, batch in
+            guard let stored = try ChannelTable.delete(id, database, damage) else { return }
             batch.record(JournalEvent(.discardedChannelDeleted, stored, at: moment))
         }
     }
 
     package func keepBroadcast(_ broadcast: Broadcast, at moment: WallTime) async throws {
         guard let storedUntil = broadcast.storedUntil else { return }
-        try await change { database, batch in
-            switch try ChannelTable.keep(broadcast, until: storedUntil, database) {
+        try await change { [damage] database, batch in
+            switch try ChannelTable.store(broadcast, until: storedUntil, database, damage) {
             case .superseded:
                 return
-            case .kept(let older):
+            case .stored(let older):
                 batch.record(JournalEvent(.storedForSubscribers, broadcast, at: moment))
                 guard let older else { return }
-                batch.record(JournalEvent(.replaced, older, at: moment, replacement: broadcast.id))
+                batch.record(JournalEvent(.replaced, older, at: moment, detail: .replacement(broadcast.id)))
             }
         }
     }
 
     package func removeExpiredBroadcasts(at moment: WallTime) async throws {
-        let slice = configuration.upkeepSlice
+        let slice = configuration.maintenanceSlice
         var count: Int
         repeat {
-            count = try await change { database, batch in
-                let expired = try ChannelTable.removeExpired(at: moment, limit: slice, database)
+            count = try await change { [damage] database, batch in
+                let expired = try ChannelTable.removeExpired(at: moment, limit: slice, database, damage)
                 for broadcast in expired {
                     batch.record(JournalEvent(.discardedExpiredFromStorage, broadcast, at: moment))
                 }

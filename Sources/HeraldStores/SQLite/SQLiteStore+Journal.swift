@@ -8,13 +8,13 @@ extension SQLiteStore: JournalStore {
         for event in events { record(event, settling: nil) }
     }
 
-    package func record(_ event: JournalEvent, settling receipt: Receipt?) {
-        guard !queue.append(.record(event, receipt)) else { return }
-        receipt?.settle(.refused(.serviceUnavailable))
+    package func record(_ event: JournalEvent, settling completion: Completion?) {
+        guard !queue.append(.record(event, completion)) else { return }
+        completion?.settle(.refused(.serviceUnavailable))
     }
 
     package func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent] {
-        // What was recorded before the call is committed first. If it cannot be, what is on disk is still worth reading.
+        // Commits earlier events first. If that fails, the events on disk are still readable.
         do { try await change { _, _ in } } catch let error as StoreError where error != .closed {}
         var search = JournalSearch(query: query, limit: limit)
         while !search.isFinished {
@@ -27,7 +27,7 @@ extension SQLiteStore: JournalStore {
         }
         if search.damagedRows > 0 {
             logger.error(
-                "parts of the journal are damaged and were left out",
+                "skipped damaged rows of the journal",
                 metadata: ["rows": "\(search.damagedRows)"]
             )
         }
@@ -35,11 +35,17 @@ extension SQLiteStore: JournalStore {
     }
 
     package func trim(before moment: WallTime, maximumBytes: Int) async throws {
-        let slice = configuration.upkeepSlice
+        let slice = configuration.maintenanceSlice
         repeat {
             try Task.checkCancellation()
-        } while try await change { database, _ in
-            try JournalTable.trim(database, before: moment, maximumBytes: maximumBytes, limit: slice)
+        } while try await change { [damage] database, _ in
+            try JournalTable.trim(
+                database,
+                before: moment,
+                maximumBytes: maximumBytes,
+                limit: slice,
+                damage: damage
+            )
         } == slice
     }
 }

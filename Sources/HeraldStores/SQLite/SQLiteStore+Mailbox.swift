@@ -13,11 +13,11 @@ extension SQLiteStore: MailboxStore {
         self.reporter.current = reporter
     }
 
-    package func put(_ letter: Letter, reason: StoreReason, tag: PutTag?, isNew: Bool) {
-        guard !queue.append(.put(letter, reason: reason, tag: tag, isNew: isNew)) else { return }
-        // The thread is gone. The caller may hold the lock that the report needs, so the answer comes from elsewhere.
+    package func put(_ envelope: Envelope, reason: StoreReason, tag: PutTag?, isNew: Bool) {
+        guard !queue.append(.put(envelope, reason: reason, tag: tag, isNew: isNew)) else { return }
+        // The writer has ended. The caller may hold the lock that the report needs, so another thread reports.
         let reporter = reporter
-        DispatchQueue.global().async { reporter.current?.failed([letter]) }
+        DispatchQueue.global().async { reporter.current?.failed([envelope]) }
     }
 
     package func remove(_ slot: Slot, sequence: UInt64, event: JournalEvent?) {
@@ -42,57 +42,55 @@ extension SQLiteStore: MailboxStore {
         }
     }
 
-    /// How often a read asks the index and looks into another transaction, if the writer cannot do it.
+    /// The most further transactions in which a read looks, if the writer cannot do it.
     private static let readAttempts = 3
 
-    /// How far a read has come.
+    /// The progress of a read.
     private struct Reading {
         var found: [StoredNotification] = []
-        /// Entries whose bundles are gone although the index has them.
-        var behind: [SlotIndex.Entry] = []
+        /// Entries whose segments are missing although the index has them.
+        var missing: [SlotIndex.Entry] = []
     }
 
-    /// Reads what slots hold.
+    /// Reads the notifications of slots.
     ///
-    /// A bundle that is gone went with all that was in it, or was written again elsewhere. What the slot holds now is in
-    /// another, or nowhere. Between a commit and the index hearing of it, and where the transaction is older than what the
-    /// index says, it cannot be told from a bundle that is missing.
+    /// A missing segment was deleted or compacted, and the index then has a newer position or none. If the index still has
+    /// the old position, the transaction and the index differ by a commit, or the segment was lost.
     private func look(_ slots: [Slot], _ before: Reading, _ database: Database) throws -> Reading {
         var reading = before
-        reading.behind = []
+        reading.missing = []
         var wanted = index.entries(slots)
         while !wanted.isEmpty {
             let read = try SQLiteStore.read(wanted, database)
             reading.found += read.notifications
             for entry in read.damaged { report(entry, "is damaged") }
-            let gone = Set(read.gone)
-            wanted = index.entries(read.gone.map(\.slot))
-            if wanted.contains(where: gone.contains) {
-                reading.behind = wanted
+            let missing = Set(read.missing)
+            wanted = index.entries(read.missing.map(\.slot))
+            if wanted.contains(where: missing.contains) {
+                reading.missing = wanted
                 return reading
             }
         }
         return reading
     }
 
-    /// Gives what was found, or has the writer read what was not: before it writes, index and tables agree on its
-    /// connection, so that what it does not find is missing.
+    /// Returns the notifications, or has the writer read the missing ones.
     ///
-    /// A writer that cannot write answers nobody. It moves nothing either, so that other transactions soon find what is
-    /// there.
+    /// On the writer's connection, index and tables agree between commits, so that a segment missing there is lost. A writer
+    /// that cannot write does not answer. It moves nothing either, so later transactions find the segment.
     private func finish(
         _ reading: Reading,
         attempts: Int,
         _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
     ) {
-        guard !reading.behind.isEmpty else {
+        guard !reading.missing.isEmpty else {
             done(.success(reading.found.sorted { $0.sequence < $1.sequence }))
             return
         }
-        let slots = reading.behind.map(\.slot)
+        let slots = reading.missing.map(\.slot)
         let job = WriteJob(
             run: { [self] database, _ in
-                // An error of this read is not one of the commit; where SQLite rolls that back for it, it fails by itself.
+                // An error of this read does not fail the commit. If SQLite rolls the commit back, that fails by itself.
                 let result = Result { try SQLiteStore.read(index.entries(slots), database) }
                 return { [self] in
                     switch result {
@@ -100,7 +98,7 @@ extension SQLiteStore: MailboxStore {
                         done(.failure(StoreError(reading: error, path: file.path)))
                     case .success(let read):
                         for entry in read.damaged { report(entry, "is damaged") }
-                        for entry in read.gone { report(entry, "is missing") }
+                        for entry in read.missing { report(entry, "is missing") }
                         done(.success((reading.found + read.notifications).sorted { $0.sequence < $1.sequence }))
                     }
                 }
@@ -111,11 +109,11 @@ extension SQLiteStore: MailboxStore {
                     return
                 }
                 guard attempts > 0 else {
-                    for entry in reading.behind { report(entry, "is missing") }
+                    for entry in reading.missing { report(entry, "is missing") }
                     done(.success(reading.found.sorted { $0.sequence < $1.sequence }))
                     return
                 }
-                // Not with others: their transaction may be older.
+                // Not with other quick reads: their transaction may be older.
                 readers.submit(isQuick: false) { [self] database in
                     try look(slots, reading, database)
                 } _: { [self] result in
@@ -129,21 +127,21 @@ extension SQLiteStore: MailboxStore {
         if !queue.append(.job(job)) { done(.failure(StoreError.closed)) }
     }
 
-    private func report(_ entry: SlotIndex.Entry, _ trouble: String) {
+    private func report(_ entry: SlotIndex.Entry, _ reason: String) {
         logger.error(
-            "a stored notification cannot be delivered; check the disk, restore a backup",
-            metadata: ["notification": "\(entry.uniqueID)", "reason": "\(trouble)"]
+            "a stored notification is lost and cannot be delivered; check the disk, restore a backup",
+            metadata: ["notification": "\(entry.uniqueID)", "reason": "\(reason)"]
         )
     }
 
     private struct Read {
         var notifications: [StoredNotification] = []
         var damaged: [SlotIndex.Entry] = []
-        var gone: [SlotIndex.Entry] = []
+        var missing: [SlotIndex.Entry] = []
     }
 
     private static func read(_ entries: [SlotIndex.Entry], _ database: Database) throws -> Read {
-        let reader = try BundleReader(database)
+        let reader = try SegmentReader(database)
         var read = Read()
         for entry in entries {
             switch try reader.find(entry) {
@@ -151,8 +149,8 @@ extension SQLiteStore: MailboxStore {
                 read.notifications.append(StoredNotification(notification: notification, sequence: entry.sequence))
             case .damaged:
                 read.damaged.append(entry)
-            case .nothing:
-                read.gone.append(entry)
+            case .missing:
+                read.missing.append(entry)
             }
         }
         return read
@@ -161,7 +159,7 @@ extension SQLiteStore: MailboxStore {
     package func removeExpired(at moment: WallTime, limit: Int) async throws -> Int {
         var count = 0
         while count < limit {
-            let slice = min(limit - count, configuration.upkeepSlice)
+            let slice = min(limit - count, configuration.maintenanceSlice)
             let removed = try await change { _, batch in batch.discardExpired(at: moment, limit: slice) }
             count += removed
             if removed < slice { break }

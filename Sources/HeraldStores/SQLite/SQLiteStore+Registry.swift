@@ -4,33 +4,57 @@ package import HeraldModel
 
 extension SQLiteStore: RegistryStore {
     package func loadRegistry() async throws -> RegistrySnapshot {
-        // Nobody changes anything before the registry is loaded, so that two reads see the same.
-        async let devices = readers.read { try RegistryTable.loadDevices($0) }
-        async let registrations = readers.read { try RegistryTable.loadRegistrations($0) }
-        return try await RegistrySnapshot(devices: devices.0, apps: devices.1, registrations: registrations)
+        // The registry does not change before it is loaded, so two transactions see the same.
+        async let devices = readers.read { [damage] in try RegistryTable.loadDevices($0, damage) }
+        async let registrations = readers.read { [damage] in try RegistryTable.loadRegistrations($0, damage) }
+        let apps = try await readers.read { [damage] in try AppTable.load($0, damage) }
+        return try await RegistrySnapshot(devices: devices, apps: apps, registrations: registrations)
     }
 
     package func number(of device: DeviceID) async throws -> DeviceNumber {
         try await change { database, _ in try RegistryTable.number(of: device, database) }
     }
 
-    package func number(of app: App) async throws -> AppNumber {
-        try await change { database, _ in try RegistryTable.number(of: app, database) }
+    package func number(of app: App, for origin: AppOrigin?, at moment: WallTime) async throws -> AppNumber {
+        try await change { database, _ in try AppTable.number(of: app, for: origin, at: moment, database) }
+    }
+
+    package func appUsages(_ app: AppNumber?) async throws -> [AppUsage] {
+        try await readers.read { [damage] in try AppTable.usages(app, $0, damage) }
+    }
+
+    package func forgetApp(_ app: AppNumber, at moment: WallTime) async throws -> [Slot] {
+        let ended = try await readers.read { [damage] in try RegistryTable.ended(of: app, $0, damage) }
+        var rest = ended[...]
+        while !rest.isEmpty {
+            let slice = Array(rest.prefix(configuration.maintenanceSlice))
+            rest = rest.dropFirst(slice.count)
+            try await change { database, batch in
+                try RegistryTable.forget(slice, database)
+                for registration in slice {
+                    batch.discard(registration.slot, .discardedUnregisteredFromStorage, at: moment)
+                }
+            }
+        }
+        try await change { database, _ in try AppTable.delete(app, database) }
+        return ended.map(\.slot)
     }
 
     package func register(_ slot: Slot, at moment: WallTime) async throws -> Registration {
-        try await change { database, _ in try RegistryTable.register(slot, at: moment, database) }
+        try await change { [damage] database, _ in try RegistryTable.register(slot, at: moment, database, damage) }
     }
 
     package func unregister(_ slot: Slot, at moment: WallTime) async throws {
-        try await change { database, batch in
-            guard try RegistryTable.unregister(slot, at: moment, database) else { return }
+        try await change { [damage] database, batch in
+            guard try RegistryTable.unregister(slot, at: moment, database, damage) else { return }
             batch.discard(slot, .discardedUnregisteredFromStorage, at: moment)
         }
     }
 
     package func forgetEnded(_ device: DeviceNumber, keeping limit: Int) async throws -> [Slot] {
-        try await change { database, _ in try RegistryTable.forgetEnded(device, keeping: limit, database) }
+        try await change { [damage] database, _ in
+            try RegistryTable.forgetEnded(device, keeping: limit, database, damage)
+        }
     }
 
     package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
@@ -62,13 +86,15 @@ extension SQLiteStore: RegistryStore {
     }
 
     package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {
-        try await readers.read { try RegistryTable.feedback(for: app, limit: limit, $0) }
+        try await readers.read { [damage] in
+            try RegistryTable.feedback(for: app, limit: limit, $0, damage)
+        }
     }
 
     package func clearFeedback(_ records: [FeedbackRecord]) async throws {
         var rest = records[...]
         while !rest.isEmpty {
-            let slice = rest.prefix(configuration.upkeepSlice)
+            let slice = rest.prefix(configuration.maintenanceSlice)
             rest = rest.dropFirst(slice.count)
             try await change { database, _ in try RegistryTable.clearFeedback(Array(slice), database) }
         }

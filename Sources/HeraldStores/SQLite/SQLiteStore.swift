@@ -5,10 +5,10 @@ package import Logging
 
 /// Mailbox, journal, registry and broadcast channels in one SQLite file.
 ///
-/// One thread owns the one connection that writes and copies the write-ahead log (``Writer``); it commits what all event
-/// loops have left in the meantime as one transaction (``WriteQueue``, ``WriteBatch``), and tells once per commit. Reads
-/// use connections of their own that cannot write (``ReaderPool``). What each slot holds is known in memory
-/// (``SlotIndex``), so that what a commit puts is a few rows at the end of one table (``Bundle``).
+/// The store is log-structured: a commit appends its notifications as segments (``Segment``) to one table, and an
+/// in-memory index (``SlotIndex``) has the position of each. One thread owns the one connection that writes and
+/// checkpoints (``Writer``). It commits the requests of all event loops together (``WriteQueue``, ``WriteBatch``) and
+/// reports once per commit. Reads use connections that cannot write (``ReaderPool``).
 package final class SQLiteStore: Sendable {
     let file: DatabaseFile
     let configuration: SQLiteStoreConfiguration
@@ -16,20 +16,21 @@ package final class SQLiteStore: Sendable {
     let index: SharedIndex
     let readers: ReaderPool
     let gate: StoreGate
-    let reporter = ReporterSlot()
+    let reporter = WeakReporter()
     let logger: Logger
-    private let box = StatisticsBox()
+    let damage: DamagedRows
+    private let presence: FilePresence
+    private let counters = StatisticsCounters()
 
-    /// Opens the store in a file, or makes one; blocks until what waits in it is indexed (a second or two for a million).
+    /// Opens or creates a store; blocks until the index is built (a second or two for a million notifications).
     /// - Parameters:
     ///   - path: The file; its folder must exist.
     ///   - configuration: Limits.
-    ///   - clock: Dates the journal's lines about puts.
-    ///   - logger: Hears of trouble with the disk.
-    ///   - onFatal: Called once, from the store's thread, when nothing more can be stored for good. The process must then
-    ///     end with an error: after a failed sync only a restart finds out what is on the disk.
-    /// - Throws: ``StoreError``, one line for the operator. The file is not touched if it is somebody else's, newer, or
-    ///   damaged.
+    ///   - clock: Gives the time of journal events about puts.
+    ///   - logger: Gets problems with the disk.
+    ///   - onFatal: Called once, on the store's thread, when the store has failed permanently. The process must then end
+    ///     with an error: after a failed sync, only a restart reads the disk's real content.
+    /// - Throws: ``StoreError``, one line for the operator. A foreign, newer or damaged file stays unchanged.
     package init(
         path: String,
         configuration: SQLiteStoreConfiguration = SQLiteStoreConfiguration(),
@@ -40,32 +41,57 @@ package final class SQLiteStore: Sendable {
         file = DatabaseFile(path: path)
         self.configuration = configuration
         self.logger = logger
+        damage = DamagedRows(logger: logger)
         gate = StoreGate()
         queue = WriteQueue(
             gate: gate,
             countLimit: configuration.backlogLimit,
             byteLimit: configuration.backlogByteLimit
         )
-        let check = StoreCheck(configuration: configuration, logger: logger)
-        let opening = DatabaseOpening(file: file, configuration: configuration, check: check)
-        let connection = try opening.writer()
-        index = SharedIndex(try StoreStart(file: file, logger: logger).run(connection))
-        let connections = try (0..<max(1, configuration.readerCount)).map { _ in try opening.reader() }
+        let opener = DatabaseOpener(file: file, configuration: configuration, logger: logger)
+        let connection = try opener.writer()
+        index = SharedIndex(try IndexBuilder(file: file, logger: logger).run(connection))
+        let connections = try (0..<max(1, configuration.readerCount)).map { _ in try opener.reader() }
         readers = ReaderPool(connections, path: path)
+        presence = FilePresence(of: [path, path + "-wal", path + "-shm"])
         startThread(connection, clock: clock, onFatal: onFatal)
     }
 
     deinit {
-        // The thread lives on its own; without this it would wait for ever for a store that is gone.
+        // Ends the writer's thread, which does not hold the store.
         queue.close()
     }
 
-    /// What the store has done since it was opened.
-    package var statistics: StoreStatistics { box.current }
+    /// Counts of the store's work since it was opened.
+    package var statistics: StoreStatistics { counters.current }
 
-    /// Commits all that was ordered, copies the log into the file, and closes it.
+    /// Damaged rows that were left out since the start; a row counts each time it is read.
+    package var damagedRows: Int { damage.total }
+
+    /// The error for the operator while the files are not at their place; nil otherwise.
+    package var displacement: StoreError? { gate.has(.displaced) ? .displaced(path: file.path) : nil }
+
+    /// Refuses writes from the moment that the files are deleted, moved or replaced, until they are back.
     ///
-    /// What is ordered later is refused.
+    /// SQLite does not notice: its descriptors stay valid, and its commits succeed.
+    package func checkFiles() {
+        let isDisplaced = !presence.isUnchanged
+        guard isDisplaced != gate.has(.displaced) else { return }
+        if isDisplaced {
+            gate.set(.displaced)
+            logger.critical(
+                "the store is gone; refusing notifications",
+                metadata: ["error": "\(StoreError.displaced(path: file.path))"]
+            )
+        } else {
+            gate.clear(.displaced)
+            logger.notice("the store is at its place again")
+        }
+    }
+
+    /// Commits all requests, copies the log into the file, and closes it.
+    ///
+    /// Later requests are refused.
     package func close() async {
         await withCheckedContinuation { continuation in
             queue.close { continuation.resume() }
@@ -77,7 +103,7 @@ package final class SQLiteStore: Sendable {
         clock: any WallClock,
         onFatal: @escaping @Sendable (StoreError) -> Void
     ) {
-        let surroundings = Writer.Surroundings(
+        let dependencies = Writer.Dependencies(
             file: file,
             configuration: configuration,
             queue: queue,
@@ -85,39 +111,45 @@ package final class SQLiteStore: Sendable {
             readers: readers,
             gate: gate,
             reporter: reporter,
-            statistics: box,
+            statistics: counters,
             clock: clock,
             logger: logger,
             onFatal: onFatal
         )
-        let thread = Thread { SQLiteStore.write(connection, surroundings) }
+        let thread = Thread { SQLiteStore.write(connection, dependencies) }
         thread.name = "herald-store"
         thread.start()
     }
 
-    /// What the thread does: it holds the connection from beginning to end, so that nobody else can use it.
-    private static func write(_ connection: DatabaseQueue, _ surroundings: Writer.Surroundings) {
+    /// Runs the writer on its thread.
+    ///
+    /// It holds the connection all the time, so that nothing else can use it.
+    private static func write(_ connection: DatabaseQueue, _ store: Writer.Dependencies) {
         do {
             try connection.writeWithoutTransaction { database in
-                try Writer(database, surroundings).run()
+                try Writer(database, store).run()
             }
         } catch {
-            let error = StoreError(opening: error, path: surroundings.file.path)
-            surroundings.gate.set(.failed)
-            surroundings.logger.critical("the store has failed", metadata: ["error": "\(error)"])
-            // Told first, as the writer does: who is refused then finds that it was.
-            surroundings.onFatal(error)
-            surroundings.refuseAll(error)
+            let error = StoreError(opening: error, path: store.file.path)
+            store.gate.set(.failed)
+            store.logger.critical("the store has failed", metadata: ["error": "\(error)"])
+            // Before the requests are refused, as the writer does it.
+            store.onFatal(error)
+            store.queue.close()
+            var backlog = WriteBacklog(queue: store.queue, reporter: store.reporter)
+            backlog.take()
+            backlog.refuse(first: backlog.requests.count, keepsEvents: false, error)
+            store.readers.close()
         }
         do {
             try connection.close()
         } catch {
-            surroundings.logger.warning("could not close the store", metadata: ["error": "\(error)"])
+            store.logger.warning("could not close the store", metadata: ["error": "\(error)"])
         }
-        surroundings.queue.closed()
+        store.queue.closed()
     }
 
-    /// Has the writer make a change, and waits until it is durable.
+    /// Makes a change on the writer's connection, and waits until it is durable.
     /// - Throws: ``StoreError``; nothing has changed then.
     func change<Value: Sendable>(
         _ body: @escaping @Sendable (Database, inout WriteBatch) throws -> Value
@@ -127,7 +159,9 @@ package final class SQLiteStore: Sendable {
         }
     }
 
-    /// The same for those who cannot wait: `done` is called once, on the writer's thread or at once.
+    /// Makes a change without waiting.
+    ///
+    /// `done` is called once, on the writer's thread or at once.
     func change<Value: Sendable>(
         _ body: @escaping @Sendable (Database, inout WriteBatch) throws -> Value,
         _ done: @escaping @Sendable (Result<Value, any Error>) -> Void

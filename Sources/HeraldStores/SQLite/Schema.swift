@@ -1,78 +1,80 @@
 import GRDB
 
-/// The tables, as a list of steps that only ever grows: a step that was released is never changed.
-enum Schema {
-    /// How many steps there are; in the file as `user_version`, so that an older Herald refuses a newer file.
-    static let version: UInt32 = 4
+/// The tables of a database, and the migrations from earlier formats.
+///
+/// `user_version` in the file's header holds the format, so that an older Herald refuses a newer file.
+struct Schema: Sendable {
+    /// Changes the tables and rows of one format into those of the next.
+    typealias Migration = @Sendable (Database) throws -> Void
 
-    static var migrator: DatabaseMigrator {
-        var migrator = DatabaseMigrator()
-        migrator.registerMigration("1: mailbox, journal, registry", foreignKeyChecks: .immediate) { database in
-            try database.execute(sql: mailbox + journal + registry + settings + "PRAGMA user_version = 1;")
-        }
-        migrator.registerMigration("2: channels", foreignKeyChecks: .immediate) { database in
-            try database.execute(sql: channels + "PRAGMA user_version = 2;")
-        }
-        migrator.registerMigration("3: bundles", foreignKeyChecks: .immediate) { database in
-            try database.execute(sql: bundles)
-            try FormerMailbox.carryOver(database)
-            try database.execute(sql: "DROP TABLE mailbox; PRAGMA user_version = 3;")
-        }
-        // New rows say the same in another form; those that are there stay as they are.
-        migrator.registerMigration("4: rows of the journal", foreignKeyChecks: .immediate) { database in
-            try database.execute(sql: "PRAGMA user_version = 4;")
-        }
-        return migrator
+    /// The store's schema that this version of Herald writes.
+    static let current = Schema(migrations: [])
+
+    /// Makes the tables of a new database.
+    let tables: String
+
+    /// The migration from format 1 to 2 comes first.
+    ///
+    /// A released migration never changes.
+    let migrations: [Migration]
+
+    init(tables: String = Schema.storeTables, migrations: [Migration]) {
+        self.tables = tables
+        self.migrations = migrations
     }
 
-    /// One row for each notification that waits, until the third step.
+    /// The format that this schema writes, and the newest that it reads.
+    var format: UInt32 { UInt32(clamping: migrations.count + 1) }
+
+    /// The format of an open store; 0 if its tables are not made yet.
+    static func format(of database: Database) throws -> UInt32 {
+        UInt32(truncatingIfNeeded: try Int64.fetchOne(database, sql: "PRAGMA user_version") ?? 0)
+    }
+
+    /// Makes the tables of a new store, or runs the migrations that an older one lacks, in one transaction.
+    /// - Throws: `DatabaseError`; the store is then unchanged.
+    func apply(to database: Database) throws {
+        try database.inTransaction(.immediate) {
+            let found = try Schema.format(of: database)
+            if found == 0 {
+                try database.execute(sql: tables)
+            } else {
+                for migration in migrations.dropFirst(Int(found) - 1) { try migration(database) }
+            }
+            try database.execute(sql: "PRAGMA user_version = \(format)")
+            return .commit
+        }
+    }
+
+    static let storeTables = mailbox + journal + registry + channels + settings
+
+    /// Stored notifications, up to 48 in one row (``Segment``), and one row for each segment with deleted ones
+    /// (``Tombstones``).
+    ///
+    /// There is no secondary index: the index by slot is in memory. The start reads the headers alone, so they come first.
     private static let mailbox = """
-        CREATE TABLE mailbox (
-            sequence INTEGER PRIMARY KEY,
-            device INTEGER NOT NULL,
-            app INTEGER NOT NULL,
-            stored_until INTEGER,
-            id BLOB NOT NULL,
-            unique_id BLOB NOT NULL,
-            received INTEGER NOT NULL,
-            priority INTEGER NOT NULL,
-            push_type INTEGER NOT NULL,
-            collapse_id TEXT,
-            checksum INTEGER NOT NULL,
-            payload BLOB NOT NULL
-        );
-
-        """
-
-    /// Notifications that wait, some in one row (``Bundle``), at the end of the table whichever they are, and one row for
-    /// each of these in which some are dead (``Members``).
-    ///
-    /// No secondary index: the index by slot is in memory. What the start reads of each row comes first.
-    private static let bundles = """
-        CREATE TABLE bundle (
+        CREATE TABLE segment (
             number INTEGER PRIMARY KEY,
-            heads BLOB NOT NULL,
+            headers BLOB NOT NULL,
             bodies BLOB NOT NULL
-        );
-        CREATE TABLE dead (
-            number INTEGER PRIMARY KEY,
-            members INTEGER NOT NULL
-        );
+        ) STRICT;
+        CREATE TABLE tombstone (
+            segment INTEGER PRIMARY KEY,
+            bits INTEGER NOT NULL
+        ) STRICT;
 
         """
 
-    /// One row for each commit's lines (``JournalRow``); where there are fingerprints it is of an earlier format
-    /// (``FormerJournalRow``).
+    /// One row for each commit's events (``JournalRow``).
     ///
-    /// `position` counts the bytes ever written before it, and some for each row, so that the first and the last row tell the journal's size.
+    /// `position` counts the bytes of all earlier rows, so that the first and the last row give the journal's size.
     private static let journal = """
         CREATE TABLE journal (
             position INTEGER PRIMARY KEY,
             first_time INTEGER NOT NULL,
             last_time INTEGER NOT NULL,
-            fingerprints BLOB NOT NULL,
             events BLOB NOT NULL
-        );
+        ) STRICT;
 
         """
 
@@ -82,13 +84,16 @@ enum Schema {
             id TEXT NOT NULL UNIQUE,
             is_saving_power INTEGER NOT NULL DEFAULT 0,
             session TEXT
-        );
+        ) STRICT;
         CREATE TABLE app (
-            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            number INTEGER PRIMARY KEY,
             topic TEXT NOT NULL,
             environment TEXT NOT NULL,
+            origin_device INTEGER,
+            origin_team TEXT,
+            created INTEGER NOT NULL,
             UNIQUE (topic, environment)
-        );
+        ) STRICT;
         CREATE TABLE registration (
             device INTEGER NOT NULL,
             app INTEGER NOT NULL,
@@ -98,19 +103,19 @@ enum Schema {
             ended INTEGER,
             is_enabled INTEGER NOT NULL,
             PRIMARY KEY (device, app)
-        ) WITHOUT ROWID;
+        ) STRICT, WITHOUT ROWID;
         CREATE TABLE feedback (
             app INTEGER NOT NULL,
             time INTEGER NOT NULL,
             device INTEGER NOT NULL,
             generation INTEGER NOT NULL,
             PRIMARY KEY (app, time, device)
-        ) WITHOUT ROWID;
+        ) STRICT, WITHOUT ROWID;
         CREATE UNIQUE INDEX feedback_of_registration ON feedback (device, app);
 
         """
 
-    /// Broadcast channels, numbered in the order in which they were made, and the newest message of each that stores one.
+    /// Broadcast channels, numbered in the order of their creation, and the newest message of each channel that stores one.
     private static let channels = """
         CREATE TABLE channel (
             number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -118,7 +123,7 @@ enum Schema {
             app INTEGER NOT NULL,
             storage INTEGER NOT NULL,
             created INTEGER NOT NULL
-        );
+        ) STRICT;
         CREATE TABLE broadcast (
             channel INTEGER PRIMARY KEY,
             number INTEGER NOT NULL,
@@ -128,17 +133,17 @@ enum Schema {
             stored_until INTEGER NOT NULL,
             priority INTEGER NOT NULL,
             payload BLOB NOT NULL
-        );
+        ) STRICT;
 
         """
 
-    /// What the store remembers of itself: whether it was closed (`is_clean`), the sequence below which all may have
-    /// been used (`sequence_ceiling`), and a number that is only there to be written (`probes`).
+    /// The store's own state: whether it was closed cleanly (`is_clean`), the sequence below which all numbers may have
+    /// been used (`sequence_ceiling`), a counter for test writes (`probes`), and the certain time (`clock_…`).
     private static let settings = """
         CREATE TABLE setting (
             name TEXT PRIMARY KEY,
             value INTEGER NOT NULL
-        ) WITHOUT ROWID;
+        ) STRICT, WITHOUT ROWID;
         INSERT INTO setting VALUES ('is_clean', 1), ('sequence_ceiling', 1), ('probes', 0);
 
         """

@@ -1,10 +1,10 @@
 import HeraldModel
 import Synchronization
 
-/// The ``SlotIndex`` under a lock.
+/// The ``SlotIndex``, shared under a lock.
 ///
-/// The writer alone notes what is stored and where, after each commit; whoever removes something takes it out at once, so
-/// that nobody reads it again while its death is not on disk yet.
+/// Only the writer records stored notifications and their positions, after each commit. A removal changes the index at
+/// once, so that no one reads the notification again before its tombstone is durable.
 final class SharedIndex: Sendable {
     private let index: Mutex<SlotIndex>
 
@@ -36,15 +36,15 @@ final class SharedIndex: Sendable {
         index.withLock { $0.expired(at: moment, limit: limit) }
     }
 
-    /// Notes a commit: what it took away, what it wrote elsewhere, and what it stored.
+    /// Records a commit: forgotten, moved and stored notifications.
     func commit(
         forgotten: [SlotIndex.Entry],
-        moved: some Sequence<(slot: Slot, sequence: UInt64, place: Place)>,
+        moved: some Sequence<(slot: Slot, sequence: UInt64, position: SegmentPosition)>,
         stored: some Sequence<SlotIndex.Entry>
     ) {
         index.withLock { index in
             for entry in forgotten { index.forget(entry.slot, sequence: entry.sequence) }
-            for one in moved { index.move(one.slot, sequence: one.sequence, to: one.place) }
+            for one in moved { index.move(one.slot, sequence: one.sequence, to: one.position) }
             for entry in stored { index.set(entry) }
         }
     }

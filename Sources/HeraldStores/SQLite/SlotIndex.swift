@@ -1,24 +1,26 @@
 import HeraldModel
 
-/// Which sequence each slot holds, and which of them are over at a given moment.
+/// The in-memory index: the stored notification of each slot, its position on disk, and its expiry.
 ///
-/// It takes the place of two indexes on disk, which would make of every put two writes to random pages. An entry takes
-/// some 130 bytes; a scan of the bundles rebuilds it at the start.
+/// It replaces two indexes on disk, which would turn every put into two writes to random pages. An entry takes some 130
+/// bytes. The start rebuilds the index from the segments' headers.
 ///
-/// What was taken out of a slot stays in its entry until that is durable, seen only by those who ask for what is stored:
-/// so of everything that lives on disk the index knows the place.
+/// ``WriteBatch/put(_:reason:tag:isNew:)`` replaces a slot's notification by a newer one.
 ///
-/// Entries lie in one array. A dictionary leads from slots to places in it; the entries that are over in the same second
-/// are linked into a list, whose head is in a second dictionary.
+/// A removed notification keeps its entry until the removal is durable, but only ``stored(_:)`` returns it. So the index
+/// knows the position of every live notification on disk.
+///
+/// Entries are in one array. A dictionary maps slots to array indexes. Entries that expire in the same second form a linked
+/// list, whose head is in a second dictionary.
 struct SlotIndex {
-    /// What is known of a stored notification without reading it.
+    /// The facts about a stored notification that need no read.
     struct Entry: Hashable, Sendable {
         let slot: Slot
-        /// Whether it was taken out, which is not on disk yet.
+        /// Whether it was removed, and the removal is not durable yet.
         fileprivate(set) var isRemoved = false
         let sequence: UInt64
-        fileprivate(set) var place: Place
-        /// Milliseconds of wall time; `Int64.max` if it is never over.
+        fileprivate(set) var position: SegmentPosition
+        /// Milliseconds of wall time; `Int64.max` if it never expires.
         let expires: Int64
         let id: NotificationID
         let uniqueID: NotificationID
@@ -31,89 +33,87 @@ struct SlotIndex {
     }
 
     private static let none: Int32 = -1
-    /// How many seconds without a list are walked through without a second thought.
+    /// Empty seconds that ``expired(at:limit:)`` walks through before it sorts the lists instead.
     private static let shortWalk: Int64 = 64
 
     private var nodes: [Node] = []
-    private var places: [Slot: Int32] = [:]
+    private var indexes: [Slot: Int32] = [:]
     private var lists: [Int64: Int32] = [:]
     private var free: Int32 = SlotIndex.none
-    /// No list is of an earlier second.
+    /// The earliest second that may have a list.
     private var earliest: Int64 = .max
     private var removedCount = 0
 
-    /// How many slots hold something.
-    var count: Int { places.count - removedCount }
+    /// The number of slots with a notification that is not removed.
+    var count: Int { indexes.count - removedCount }
 
-    /// The greatest sequence of all entries, by looking at each.
+    /// The greatest sequence of all entries; scans all of them.
     var newestSequence: UInt64? { nodes.lazy.map(\.entry.sequence).max() }
 
-    /// What the slot holds.
+    /// The notification of a slot.
     func entry(_ slot: Slot) -> Entry? {
         stored(slot).flatMap { $0.isRemoved ? nil : $0 }
     }
 
-    /// What is on disk for the slot, also if it was taken out.
+    /// The notification on disk of a slot, also if it is removed.
     func stored(_ slot: Slot) -> Entry? {
-        places[slot].map { nodes[Int($0)].entry }
+        indexes[slot].map { nodes[Int($0)].entry }
     }
 
-    /// Notes what a slot holds, in place of what it held.
-    /// - Returns: What it held.
+    /// Sets the notification of a slot.
+    /// - Returns: The previous one.
     @discardableResult
     mutating func set(_ entry: Entry) -> Entry? {
-        guard let place = places[entry.slot] else {
-            let place = newPlace(entry)
-            places[entry.slot] = place
-            link(place)
+        guard let index = indexes[entry.slot] else {
+            let index = newIndex(entry)
+            indexes[entry.slot] = index
+            link(index)
             return nil
         }
-        let old = nodes[Int(place)].entry
+        let old = nodes[Int(index)].entry
         if old.isRemoved { removedCount -= 1 }
         if SlotIndex.second(old.expires) == SlotIndex.second(entry.expires) {
-            nodes[Int(place)].entry = entry
+            nodes[Int(index)].entry = entry
         } else {
-            unlink(place)
-            nodes[Int(place)].entry = entry
-            link(place)
+            unlink(index)
+            nodes[Int(index)].entry = entry
+            link(index)
         }
         return old
     }
 
-    /// Takes out what the slot holds, if it is of this sequence.
-    /// - Returns: Whether it was.
+    /// Marks the notification of a slot as removed, if it has this sequence.
+    /// - Returns: Whether it had, and was not removed before.
     mutating func remove(_ slot: Slot, sequence: UInt64) -> Bool {
-        guard let place = places[slot] else { return false }
-        guard nodes[Int(place)].entry.sequence == sequence, !nodes[Int(place)].entry.isRemoved else { return false }
-        nodes[Int(place)].entry.isRemoved = true
+        guard let index = indexes[slot] else { return false }
+        guard nodes[Int(index)].entry.sequence == sequence, !nodes[Int(index)].entry.isRemoved else { return false }
+        nodes[Int(index)].entry.isRemoved = true
         removedCount += 1
         return true
     }
 
-    /// Notes that what is stored for the slot lies elsewhere, if it is of this sequence.
-    mutating func move(_ slot: Slot, sequence: UInt64, to new: Place) {
-        guard let place = places[slot], nodes[Int(place)].entry.sequence == sequence else { return }
-        nodes[Int(place)].entry.place = new
+    /// Sets the position of a slot's notification, if it has this sequence.
+    mutating func move(_ slot: Slot, sequence: UInt64, to new: SegmentPosition) {
+        guard let index = indexes[slot], nodes[Int(index)].entry.sequence == sequence else { return }
+        nodes[Int(index)].entry.position = new
     }
 
-    /// Forgets what is stored for the slot, if it is of this sequence.
+    /// Deletes the entry of a slot, if it has this sequence.
     mutating func forget(_ slot: Slot, sequence: UInt64) {
-        guard let place = places[slot], nodes[Int(place)].entry.sequence == sequence else { return }
-        if nodes[Int(place)].entry.isRemoved { removedCount -= 1 }
-        unlink(place)
-        places[slot] = nil
-        nodes[Int(place)].next = free
-        free = place
+        guard let index = indexes[slot], nodes[Int(index)].entry.sequence == sequence else { return }
+        if nodes[Int(index)].entry.isRemoved { removedCount -= 1 }
+        unlink(index)
+        indexes[slot] = nil
+        nodes[Int(index)].next = free
+        free = index
     }
 
-    /// Up to `limit` entries whose time was over at `moment`, those of the earliest seconds first.
-    ///
-    /// They stay.
+    /// Up to `limit` entries that have expired at `moment`, earliest seconds first; they stay in the index.
     mutating func expired(at moment: WallTime, limit: Int) -> [Entry] {
         var found: [Entry] = []
         let last = SlotIndex.second(moment.milliseconds)
         guard limit > 0, earliest <= last, !lists.isEmpty else { return found }
-        // After a long pause, or a clock that was set forward, most of the seconds in between have no list.
+        // After a long pause, or when the clock was set forward, most seconds in between have no list.
         guard last - earliest <= Int64(lists.count) + SlotIndex.shortWalk else {
             let seconds = lists.keys.filter { $0 <= last }.sorted()
             earliest = seconds.first ?? last
@@ -131,45 +131,45 @@ struct SlotIndex {
 
     mutating func reserve(_ count: Int) {
         nodes.reserveCapacity(count)
-        places.reserveCapacity(count)
+        indexes.reserveCapacity(count)
     }
 
     private func collect(_ second: Int64, at moment: WallTime, limit: Int, into found: inout [Entry]) {
-        var place = lists[second] ?? SlotIndex.none
-        while place != SlotIndex.none, found.count < limit {
-            let node = nodes[Int(place)]
+        var index = lists[second] ?? SlotIndex.none
+        while index != SlotIndex.none, found.count < limit {
+            let node = nodes[Int(index)]
             if node.entry.expires <= moment.milliseconds, !node.entry.isRemoved { found.append(node.entry) }
-            place = node.next
+            index = node.next
         }
     }
 
-    private mutating func newPlace(_ entry: Entry) -> Int32 {
+    private mutating func newIndex(_ entry: Entry) -> Int32 {
         guard free != SlotIndex.none else {
             nodes.append(Node(entry: entry))
             return Int32(truncatingIfNeeded: nodes.count - 1)
         }
-        let place = free
-        free = nodes[Int(place)].next
-        nodes[Int(place)] = Node(entry: entry)
-        return place
+        let index = free
+        free = nodes[Int(index)].next
+        nodes[Int(index)] = Node(entry: entry)
+        return index
     }
 
-    private mutating func link(_ place: Int32) {
-        let expires = nodes[Int(place)].entry.expires
-        nodes[Int(place)].previous = SlotIndex.none
-        nodes[Int(place)].next = SlotIndex.none
+    private mutating func link(_ index: Int32) {
+        let expires = nodes[Int(index)].entry.expires
+        nodes[Int(index)].previous = SlotIndex.none
+        nodes[Int(index)].next = SlotIndex.none
         guard expires != .max else { return }
         let second = SlotIndex.second(expires)
         if let head = lists[second] {
-            nodes[Int(place)].next = head
-            nodes[Int(head)].previous = place
+            nodes[Int(index)].next = head
+            nodes[Int(head)].previous = index
         }
-        lists[second] = place
+        lists[second] = index
         earliest = min(earliest, second)
     }
 
-    private mutating func unlink(_ place: Int32) {
-        let node = nodes[Int(place)]
+    private mutating func unlink(_ index: Int32) {
+        let node = nodes[Int(index)]
         guard node.entry.expires != .max else { return }
         if node.next != SlotIndex.none { nodes[Int(node.next)].previous = node.previous }
         if node.previous != SlotIndex.none {

@@ -1,7 +1,7 @@
 import GRDB
 
 extension StoreError {
-    /// Why the store's file cannot be opened.
+    /// Maps an error of opening the store's file.
     init(opening error: any Error, path: String) {
         switch error {
         case let error as StoreError:
@@ -14,12 +14,12 @@ extension StoreError {
             case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_CANTOPEN:
                 self.init(
                     .notWritable,
-                    "cannot open the store \(path) (\(reason)); give its owner the right to write to it and to its folder"
+                    "cannot open the store \(path) (\(reason)); give its owner write permission for it and its folder"
                 )
             case .SQLITE_BUSY, .SQLITE_LOCKED:
                 self.init(.cannotOpen, "another process uses the store \(path); stop it first")
             case .SQLITE_FULL:
-                self.init(.cannotWrite, "the disk of the store \(path) is full; make room on it")
+                self.init(.cannotWrite, "the disk of the store \(path) is full; free some space")
             default:
                 self.init(.cannotOpen, "cannot open the store \(path): \(reason)")
             }
@@ -28,10 +28,10 @@ extension StoreError {
         }
     }
 
-    /// Why a write failed, and with it whether a later one may be believed.
+    /// Maps an error of a write.
     ///
-    /// After a failed sync the kernel may have dropped the pages and call the next sync a success; what was committed
-    /// before is uncertain, and only a restart reads what is really there.
+    /// After a failed sync, the kernel may drop the pages and report success for the next sync. Earlier commits are then
+    /// uncertain, and only a restart reads the disk's real content.
     init(writing error: any Error, path: String) {
         switch error {
         case let error as StoreError:
@@ -42,8 +42,7 @@ extension StoreError {
             case .SQLITE_IOERR_FSYNC, .SQLITE_IOERR_DIR_FSYNC:
                 self.init(
                     .syncFailed,
-                    "the disk of the store \(path) failed to sync (\(reason)); nothing more is stored: check the disk, "
-                        + "then start again"
+                    "the disk of the store \(path) failed to sync (\(reason)); check the disk, then start Herald again"
                 )
             case let code where code.primaryResultCode == .SQLITE_CORRUPT || code.primaryResultCode == .SQLITE_NOTADB:
                 self = .damaged(path: path, reason)
@@ -55,7 +54,7 @@ extension StoreError {
         }
     }
 
-    /// Why a read failed.
+    /// Maps an error of a read.
     init(reading error: any Error, path: String) {
         switch error {
         case let error as StoreError:
@@ -70,18 +69,18 @@ extension StoreError {
         }
     }
 
-    /// Whether nothing that the store says about writes can be believed from now on.
+    /// Whether no later success of a write can be trusted.
     var isFinal: Bool { code == .syncFailed || code == .damaged }
 
     private static func damaged(path: String, _ reason: String) -> StoreError {
         StoreError(
             .damaged,
-            "the store \(path) is damaged (\(reason)); restore it from a backup, or move it away: the next start says how "
-                + "to begin with an empty one"
+            "the store \(path) is damaged (\(reason)); restore it from a backup, or move it away and start Herald, "
+                + "which then says how to begin with an empty store"
         )
     }
 
-    /// SQLite's own words and number; never the statement or its arguments.
+    /// SQLite's message and code, without the statement and its arguments.
     private static func reason(_ error: DatabaseError) -> String {
         "\(error.message ?? "no reason given"), SQLite error \(error.extendedResultCode.rawValue)"
     }

@@ -1,21 +1,23 @@
 import Synchronization
 
-/// Whether the store takes more: a few reasons not to, each set and cleared by those who know, read without a lock.
+/// Whether the store accepts puts: a set of reasons against it, read without a lock.
 final class StoreGate: Sendable {
-    /// A reason to take no more.
+    /// A reason to refuse puts.
     struct Reason: OptionSet, Sendable {
         let rawValue: UInt8
 
-        /// Too much waits for a commit.
+        /// Too many puts wait for a commit.
         static let overloaded = Reason(rawValue: 1)
-        /// The disk has less free space than the mark.
+        /// The disk has less free space than the configured minimum.
         static let lowOnSpace = Reason(rawValue: 2)
         /// The last write failed.
         static let stalled = Reason(rawValue: 4)
-        /// Nothing more can be stored until the process starts again.
+        /// The store has failed until the process starts again.
         static let failed = Reason(rawValue: 8)
-        /// The store is closed, or about to be.
+        /// The store is closed or closing.
         static let closed = Reason(rawValue: 16)
+        /// The files at the store's path are no longer those that are open.
+        static let displaced = Reason(rawValue: 32)
     }
 
     private let reasons = Atomic<UInt8>(0)

@@ -1,18 +1,18 @@
 import GRDB
 
-/// What the store remembers of itself in the table `setting`, on the writer's connection.
+/// The store's own state in the table `setting`, on the writer's connection.
 struct StoreSettings {
-    /// How many sequences are set aside at once, so that not every commit has to write how many there were.
+    /// Sequences reserved at once, so that few commits have to write the ceiling.
     private static let reserve: UInt64 = 1_000_000
 
-    /// The first sequence of this run: above all that may ever have been used.
+    /// The first sequence of this run, above all sequences that may have been used.
     let firstSequence: UInt64
     private var ceiling: UInt64
     private var pendingCeiling: UInt64?
 
     /// - Parameters:
     ///   - database: The writer's connection.
-    ///   - newestSequence: The greatest of those that wait.
+    ///   - newestSequence: The greatest sequence of a stored notification.
     /// - Throws: `DatabaseError`.
     init(_ database: Database, newestSequence: UInt64?) throws {
         let stored = try StoreSettings.value("sequence_ceiling", database)
@@ -21,18 +21,20 @@ struct StoreSettings {
         ceiling = firstSequence
     }
 
-    /// Whether the store was closed, and not opened since.
+    /// Whether the store was closed cleanly.
     static func isClean(_ database: Database) throws -> Bool {
         try value("is_clean", database) != 0
     }
 
-    /// Notes that the store is open, so that the next start knows if it was not closed.
+    /// Marks the store as open, so that the next start recognizes an unclean stop.
     /// - Throws: `DatabaseError`.
     static func open(_ database: Database) throws {
         try set("is_clean", 0, database)
     }
 
-    /// Makes sure, in the transaction that uses them, that sequences below `next` are never used again.
+    /// Raises the ceiling, if necessary, so that sequences below `next` are never used again.
+    ///
+    /// Called in the transaction that uses them.
     /// - Throws: `DatabaseError`.
     mutating func cover(_ next: UInt64, _ database: Database) throws {
         pendingCeiling = nil
@@ -42,29 +44,30 @@ struct StoreSettings {
         pendingCeiling = ceiling
     }
 
-    /// The transaction of ``cover(_:_:)`` is durable.
+    /// Records that the transaction of ``cover(_:_:)`` is durable.
     mutating func committed() {
         if let pendingCeiling { ceiling = pendingCeiling }
         pendingCeiling = nil
     }
 
-    /// Writes something.
+    /// Writes a counter, to test whether the disk can be written.
     /// - Throws: `DatabaseError`.
     func probe(_ database: Database) throws {
         try database.execute(sql: "UPDATE setting SET value = value + 1 WHERE name = 'probes'")
     }
 
+    /// Marks the store as closed cleanly.
     /// - Throws: `DatabaseError`.
     func close(_ database: Database, nextSequence: UInt64) throws {
         try StoreSettings.set("sequence_ceiling", Int64(clamping: nextSequence), database)
         try StoreSettings.set("is_clean", 1, database)
     }
 
-    private static func value(_ name: String, _ database: Database) throws -> Int64 {
+    static func value(_ name: String, _ database: Database) throws -> Int64 {
         try Int64.fetchOne(database, sql: "SELECT value FROM setting WHERE name = ?", arguments: [name]) ?? 0
     }
 
-    private static func set(_ name: String, _ value: Int64, _ database: Database) throws {
+    static func set(_ name: String, _ value: Int64, _ database: Database) throws {
         try database.execute(
             sql:
                 "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",

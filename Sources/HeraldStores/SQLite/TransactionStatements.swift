@@ -1,6 +1,6 @@
 import GRDB
 
-/// The statements around every change, prepared once.
+/// The prepared statements that begin and end transactions.
 struct TransactionStatements {
     let begin: HotStatement
     let commit: HotStatement

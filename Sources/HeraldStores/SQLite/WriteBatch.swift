@@ -2,33 +2,34 @@ import GRDB
 import HeraldMailbox
 import HeraldModel
 
-/// What one commit is to change in mailbox and journal, gathered in memory first: a notification that is replaced within
-/// the batch is never written, only its lines are.
+/// The changes of one commit to mailbox and journal, collected in memory.
+///
+/// A notification that is replaced within the batch is never written; only its journal events are.
 struct WriteBatch {
     private struct Staged {
-        let letter: Letter
+        let envelope: Envelope
         let sequence: UInt64
         let tag: PutTag?
-        /// Replaced or taken away by something later in the batch.
+        /// Whether a later change of the batch replaced or removed it.
         var isOver = false
     }
 
-    /// What a slot will hold, as far as the batch changes it.
+    /// The batch's last change to a slot.
     private enum Change {
         case put(Int)
-        case nothing
+        case removal
     }
 
     private let index: SharedIndex
     private var staged: [Staged] = []
     private var changes: [Slot: Change] = [:]
-    /// What the index is to forget once the batch is durable.
+    /// Entries that the index forgets once the batch is durable.
     private var forgotten: [SlotIndex.Entry] = []
-    private var deaths: [Place] = []
-    /// Who is left in bundles that go, in the order in which they are written again.
+    private var deleted: [SegmentPosition] = []
+    /// Live notifications of compacted segments, in the order of their copying.
     private var moved: [(slot: Slot, sequence: UInt64)] = []
     private(set) var journal: [JournalRow] = []
-    /// When this batch is; the time of its `stored` and `replaced` lines.
+    /// The time of this batch, and of its `stored` and `replaced` events.
     private(set) var now = WallTime(milliseconds: 0)
     /// The next put's sequence.
     private(set) var nextSequence: UInt64
@@ -44,20 +45,21 @@ struct WriteBatch {
         clear()
     }
 
-    /// Lets go of all that was in it: notifications are counted as long as somebody holds them.
+    /// Empties the batch, because the memory of a notification counts as in use while the batch holds it.
     mutating func clear() {
         staged.removeAll(keepingCapacity: true)
         changes.removeAll(keepingCapacity: true)
         forgotten.removeAll(keepingCapacity: true)
-        deaths.removeAll(keepingCapacity: true)
+        deleted.removeAll(keepingCapacity: true)
         moved.removeAll(keepingCapacity: true)
         journal.removeAll()
     }
 
-    // What goes in.
+    // MARK: - Changes
 
-    mutating func put(_ letter: Letter, reason: StoreReason, tag: PutTag?, isNew: Bool) {
-        let notification = letter.notification
+    /// Adds a notification, which replaces the slot's older one: staged in this batch, or stored.
+    mutating func put(_ envelope: Envelope, reason: StoreReason, tag: PutTag?, isNew: Bool) {
+        let notification = envelope.notification
         let slot = notification.slot
         let sequence = nextSequence
         nextSequence += 1
@@ -65,71 +67,72 @@ struct WriteBatch {
         record(JournalEvent(JournalState(stored: reason), notification, at: now))
         switch changes.updateValue(.put(staged.count), forKey: slot) {
         case .put(let older):
-            let replaced = staged[older].letter.notification
+            let replaced = staged[older].envelope.notification
             staged[older].isOver = true
             record(JournalEvent(.replaced, replaced, at: now, replacement: notification.id))
-        case .nothing:
+        case .removal:
             break
         case nil:
             if let held = index.stored(slot) {
-                deaths.append(held.place)
-                // Who was taken out was not replaced, but has a line of its own.
+                deleted.append(held.position)
+                // A removed notification was not replaced; its removal has its own event.
                 if !held.isRemoved {
                     record(WriteBatch.event(.replaced, held, at: now, replacement: notification.id))
                 }
             }
         }
-        staged.append(Staged(letter: letter, sequence: sequence, tag: tag))
+        staged.append(Staged(envelope: envelope, sequence: sequence, tag: tag))
     }
 
-    /// Takes away what was taken out of the index, unless something of the batch or of an earlier one did already.
+    /// Deletes a notification that is removed from the index, unless this batch or an earlier one did already.
     mutating func remove(_ slot: Slot, sequence: UInt64, event: JournalEvent?) {
         if let event { record(event) }
         guard changes[slot] == nil, let held = index.stored(slot), held.sequence == sequence else { return }
         forgotten.append(held)
-        deaths.append(held.place)
-        changes[slot] = .nothing
+        deleted.append(held.position)
+        changes[slot] = .removal
     }
 
-    /// Adds a line to the journal.
+    /// Adds an event to the journal.
     mutating func record(_ event: JournalEvent) {
         if journal.isEmpty || journal[journal.count - 1].isFull { journal.append(JournalRow()) }
         journal[journal.count - 1].append(event)
     }
 
-    /// How many lines the journal gets.
-    var lineCount: Int { journal.reduce(0) { $0 + $1.count } }
+    /// The number of journal events.
+    var eventCount: Int { journal.reduce(0) { $0 + $1.count } }
 
-    /// Takes away what a slot holds, whatever it is, with a line in the journal; and what was taken out of it, which has a
-    /// line of its own, in an order that may still be on its way.
+    /// Deletes the notification of a slot, with a journal event.
+    ///
+    /// A notification that is removed already gets no event, because the request of its removal has one.
     mutating func discard(_ slot: Slot, _ state: JournalState, at moment: WallTime) {
         switch changes[slot] {
-        case .put(let place):
-            staged[place].isOver = true
-            record(JournalEvent(state, staged[place].letter.notification, at: moment))
-            // What the first put of the batch killed, if anything.
-            if let held = index.stored(slot) { forgotten.append(held) }
-        case .nothing:
+        case .put(let index):
+            staged[index].isOver = true
+            record(JournalEvent(state, staged[index].envelope.notification, at: moment))
+            // The first put of the batch deleted it on disk.
+            if let held = self.index.stored(slot) { forgotten.append(held) }
+        case .removal:
             return
         case nil:
             guard let held = index.stored(slot) else { return }
             if held.isRemoved {
                 forgotten.append(held)
-                deaths.append(held.place)
+                deleted.append(held.position)
             } else {
                 forget(held, state, at: moment)
             }
         }
-        changes[slot] = .nothing
+        changes[slot] = .removal
     }
 
-    /// Takes away up to `limit` notifications whose time was over at a moment, each with a line in the journal.
-    /// - Returns: How many.
+    /// Deletes up to `limit` notifications that have expired at a moment, each with a journal event.
+    /// - Returns: The number of deleted notifications.
     mutating func discardExpired(at moment: WallTime, limit: Int) -> Int {
         var count = 0
         for held in index.expired(at: moment, limit: limit) where changes[held.slot] == nil {
             forget(held, .discardedExpiredFromStorage, at: moment)
-            changes[held.slot] = .nothing
+            changes[held.slot] = .removal
             count += 1
         }
         return count
@@ -137,7 +140,7 @@ struct WriteBatch {
 
     private mutating func forget(_ held: SlotIndex.Entry, _ state: JournalState, at moment: WallTime) {
         forgotten.append(held)
-        deaths.append(held.place)
+        deleted.append(held.position)
         record(WriteBatch.event(state, held, at: moment))
     }
 
@@ -157,41 +160,40 @@ struct WriteBatch {
         )
     }
 
-    // What comes out.
+    // MARK: - Results
 
-    /// Writes what is changed.
+    /// Writes the mailbox's changes.
     /// - Throws: `DatabaseError`.
-    mutating func write(to table: inout BundleTable) throws {
+    mutating func write(to table: inout SegmentTable) throws {
         table.begin()
-        deaths.sort()
-        try table.bury(deaths) { living in
-            for (head, place) in living {
-                guard let held = index.stored(head.slot), held.sequence == head.sequence, held.place == place else {
-                    return false
-                }
+        deleted.sort()
+        try table.delete(deleted) { live in
+            for (header, position) in live {
+                guard let held = index.stored(header.slot), held.sequence == header.sequence, held.position == position
+                else { return false }
             }
-            moved += living.map { ($0.head.slot, $0.head.sequence) }
+            moved += live.map { ($0.header.slot, $0.header.sequence) }
             return true
         }
         for one in staged where !one.isOver {
-            try table.append(one.letter.notification, sequence: one.sequence)
+            try table.append(one.envelope.notification, sequence: one.sequence)
         }
         try table.flush()
     }
 
-    /// Tells the index what is durable now.
-    /// - Parameter places: Where the table says that it wrote.
-    func updateIndex(_ places: [Place]) {
+    /// Updates the index after the commit.
+    /// - Parameter positions: The positions of all notifications that the table has written.
+    func updateIndex(_ positions: [SegmentPosition]) {
         guard !staged.isEmpty || !forgotten.isEmpty else { return }
         index.commit(
             forgotten: forgotten,
-            moved: zip(moved, places).lazy.map { ($0.slot, $0.sequence, $1) },
-            stored: zip(staged.lazy.filter { !$0.isOver }, places[moved.count...]).lazy.map { one, place in
-                let notification = one.letter.notification
+            moved: zip(moved, positions).lazy.map { ($0.slot, $0.sequence, $1) },
+            stored: zip(staged.lazy.filter { !$0.isOver }, positions[moved.count...]).lazy.map { one, position in
+                let notification = one.envelope.notification
                 return SlotIndex.Entry(
                     slot: notification.slot,
                     sequence: one.sequence,
-                    place: place,
+                    position: position,
                     expires: notification.storedUntil?.milliseconds ?? .max,
                     id: notification.id,
                     uniqueID: notification.uniqueID
@@ -200,8 +202,8 @@ struct WriteBatch {
         )
     }
 
-    /// Every put of the batch, also those that are replaced already: each was accepted in its time.
+    /// Every put of the batch, also the replaced ones: each was accepted.
     var puts: [StoredPut] {
-        staged.map { StoredPut(letter: $0.letter, sequence: $0.sequence, tag: $0.tag, isReplaced: $0.isOver) }
+        staged.map { StoredPut(envelope: $0.envelope, sequence: $0.sequence, tag: $0.tag, isReplaced: $0.isOver) }
     }
 }

@@ -1,27 +1,27 @@
 import Dispatch
 import Synchronization
 
-/// Where everybody leaves orders for the writer, and where the writer sleeps.
+/// The queue of requests for the writer, which sleeps on it.
 ///
-/// An order costs the one who leaves it a lock and an append. The bell is rung only if the writer sleeps and what it
-/// waits for is there.
+/// A request costs its caller a lock and an append. It signals the writer only if the writer sleeps and its wake-up
+/// condition holds.
 final class WriteQueue: Sendable {
-    /// What the writer waits for.
-    struct Alarm: Sendable {
-        /// So many orders for which somebody waits.
+    /// The condition under which the writer wakes up.
+    struct WakeUp: Sendable {
+        /// This many urgent requests.
         let urgent: Int
-        /// Or any order at all.
+        /// Or any request.
         let isForAny: Bool
     }
 
     private struct State {
-        var orders: [WriteOrder] = []
-        /// How many orders in `orders` somebody waits for.
+        var requests: [WriteRequest] = []
+        /// Urgent requests in `requests`.
         var urgent = 0
-        /// How many, and how many bytes, were left and are not done: also those that the writer has taken.
+        /// Requests and bytes that are not finished, with those that the writer has taken.
         var pendingCount = 0
         var pendingBytes = 0
-        var alarm: Alarm?
+        var wakeUp: WakeUp?
         var isClosing = false
         /// Whether the writer has ended.
         var isClosed = false
@@ -29,7 +29,7 @@ final class WriteQueue: Sendable {
     }
 
     private let state = Mutex(State())
-    private let bell = DispatchSemaphore(value: 0)
+    private let signal = DispatchSemaphore(value: 0)
     private let gate: StoreGate
     private let countLimit: Int
     private let byteLimit: Int
@@ -40,99 +40,98 @@ final class WriteQueue: Sendable {
         self.byteLimit = byteLimit
     }
 
-    /// Leaves an order.
-    /// - Returns: false if the store is closed; the order is not taken then.
-    func append(_ order: WriteOrder) -> Bool {
-        let bytes = order.payloadBytes
-        let isUrgent = order.isUrgent
-        let (isTaken, rings) = state.withLock { state in
+    /// Adds a request.
+    /// - Returns: false if the store is closed; the request is then not accepted.
+    func append(_ request: WriteRequest) -> Bool {
+        let bytes = request.payloadBytes
+        let isUrgent = request.isUrgent
+        let (isTaken, wakes) = state.withLock { state in
             guard !state.isClosing else { return (false, false) }
-            state.orders.append(order)
+            state.requests.append(request)
             if isUrgent { state.urgent += 1 }
             state.pendingCount += 1
             state.pendingBytes += bytes
             if state.pendingCount >= countLimit || state.pendingBytes >= byteLimit { gate.set(.overloaded) }
-            return (true, WriteQueue.silenceAlarm(&state))
+            return (true, WriteQueue.takeWakeUp(&state))
         }
-        if rings { bell.signal() }
+        if wakes { signal.signal() }
         return isTaken
     }
 
-    /// Whether the alarm goes off; it goes off once.
-    private static func silenceAlarm(_ state: inout State) -> Bool {
-        guard let alarm = state.alarm else { return false }
-        guard state.isClosing || state.urgent >= alarm.urgent || (alarm.isForAny && !state.orders.isEmpty) else {
+    /// Whether the writer is to wake up; true only once for each sleep.
+    private static func takeWakeUp(_ state: inout State) -> Bool {
+        guard let wakeUp = state.wakeUp else { return false }
+        guard state.isClosing || state.urgent >= wakeUp.urgent || (wakeUp.isForAny && !state.requests.isEmpty) else {
             return false
         }
-        state.alarm = nil
+        state.wakeUp = nil
         return true
     }
 
-    // For the writer.
+    // MARK: - The writer's side
 
-    /// What was left since the writer last took: how many orders that somebody waits for, whether there are any, and
-    /// whether the store is to close.
+    /// Urgent requests in the queue, whether the queue is empty, and whether the store is closing.
     var facts: (urgent: Int, isEmpty: Bool, isClosing: Bool) {
-        state.withLock { ($0.urgent, $0.orders.isEmpty, $0.isClosing) }
+        state.withLock { ($0.urgent, $0.requests.isEmpty, $0.isClosing) }
     }
 
-    /// Sleeps until the alarm goes off, or for so long; for ever if nil.
-    func sleep(for duration: Duration?, alarm: Alarm) {
+    /// Sleeps until the condition holds, or for a duration if there is one.
+    func sleep(for duration: Duration?, wakeUp: WakeUp) {
         let sleeps = state.withLock { state in
-            state.alarm = alarm
-            return !WriteQueue.silenceAlarm(&state)
+            state.wakeUp = wakeUp
+            return !WriteQueue.takeWakeUp(&state)
         }
         guard sleeps else { return }
         if let duration {
-            // A bell that rings just after the time is out ends the next sleep at once, which does no harm.
-            _ = bell.wait(timeout: .now() + .nanoseconds(duration.wholeNanoseconds))
-            state.withLock { $0.alarm = nil }
+            // A signal just after the timeout ends the next sleep at once, which is harmless.
+            _ = signal.wait(timeout: .now() + .nanoseconds(duration.wholeNanoseconds))
+            state.withLock { $0.wakeUp = nil }
         } else {
-            bell.wait()
+            signal.wait()
         }
     }
 
-    /// Hands over all orders, in the order in which they were left, behind those in `orders`.
-    /// - Returns: How many of them somebody waits for.
-    func take(into orders: inout [WriteOrder]) -> Int {
+    /// Moves all requests, oldest first, to the end of `requests`.
+    /// - Returns: The number of urgent ones.
+    func take(into requests: inout [WriteRequest]) -> Int {
         state.withLock { state in
             defer { state.urgent = 0 }
-            if orders.isEmpty {
-                swap(&orders, &state.orders)
+            if requests.isEmpty {
+                swap(&requests, &state.requests)
             } else {
-                orders.append(contentsOf: state.orders)
-                state.orders.removeAll(keepingCapacity: true)
+                requests.append(contentsOf: state.requests)
+                state.requests.removeAll(keepingCapacity: true)
             }
             return state.urgent
         }
     }
 
-    /// Notes that orders are done, or have failed.
+    /// Records that requests are done, or have failed.
     func finished(count: Int, bytes: Int) {
         state.withLock { state in
             state.pendingCount -= count
             state.pendingBytes -= bytes
-            // Some way below the limit, so that the store does not close and open with every commit.
+            // Hysteresis: the gate opens below the limit, so that it does not change with every commit.
             if state.pendingCount <= countLimit / 4 * 3, state.pendingBytes <= byteLimit / 4 * 3 {
                 gate.clear(.overloaded)
             }
         }
     }
 
-    /// Takes no more, lets the writer do what was left and end; then calls `done`.
+    /// Refuses further requests, lets the writer finish the queue and end, then calls `done`.
     func close(_ done: (@Sendable () -> Void)? = nil) {
         gate.set(.closed)
-        let (isClosed, rings) = state.withLock { state in
+        let (isClosed, wakes) = state.withLock { state in
             state.isClosing = true
             guard !state.isClosed else { return (true, false) }
             if let done { state.whenClosed.append(done) }
-            return (false, WriteQueue.silenceAlarm(&state))
+            return (false, WriteQueue.takeWakeUp(&state))
         }
-        if rings { bell.signal() }
+        if wakes { signal.signal() }
         if isClosed { done?() }
     }
 
-    /// The writer has ended.
+    /// Records that the writer has ended.
     func closed() {
         let waiting = state.withLock { state in
             state.isClosed = true
@@ -145,7 +144,7 @@ final class WriteQueue: Sendable {
 }
 
 extension Duration {
-    /// The duration in nanoseconds, at most what an `Int` holds; 0 if it is negative.
+    /// The duration in nanoseconds, clamped to `Int`; 0 if it is negative.
     var wholeNanoseconds: Int {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

@@ -5,87 +5,82 @@ import HeraldMailbox
 import HeraldModel
 import Logging
 
-/// The one thread that writes: takes what was ordered, commits it together, and tells.
+/// The one thread that writes: takes requests, commits them together, and reports.
 ///
-/// 1. Gathers orders into a batch and commits it (group commit: what comes while one commit is on its way to the disk is
-///    in the next).
-/// 2. Copies the write-ahead log into the file, between commits.
-/// 3. When the disk fails: rolls back, tells those who waited, keeps the journal's lines and removals, and tries again
-///    from time to time. When a sync fails: refuses all that comes, and has the process ended.
+/// 1. Collects requests into a batch and commits it. Requests that come during a commit are in the next one (group commit).
+/// 2. Copies the write-ahead log into the file, between commits (checkpoint).
+/// 3. When the disk fails: rolls back, reports the failure, keeps journal events and removals, and tries again
+///    periodically. When a sync fails: refuses everything and has the process ended.
 ///
-/// It blocks, on the disk and on ``WriteQueue``; that is what the thread is for. Nothing in it leaves the thread.
+/// The thread blocks on the disk and on ``WriteQueue``. Nothing in this type leaves the thread.
 final class Writer {
-    /// What the writer shares with the rest of the store.
-    struct Surroundings: Sendable {
+    /// The parts of the store that the writer uses.
+    struct Dependencies: Sendable {
         let file: DatabaseFile
         let configuration: SQLiteStoreConfiguration
         let queue: WriteQueue
         let index: SharedIndex
         let readers: ReaderPool
         let gate: StoreGate
-        let reporter: ReporterSlot
-        let statistics: StatisticsBox
+        let reporter: WeakReporter
+        let statistics: StatisticsCounters
         let clock: any WallClock
         let logger: Logger
         let onFatal: @Sendable (StoreError) -> Void
     }
 
-    /// What one commit took from the orders, and whom it is to tell.
-    struct Stage {
-        /// How many orders.
+    /// The requests in one commit, and the callers to notify.
+    private struct Commit {
+        /// The number of requests, and of those with a waiting caller.
         var count = 0
         var urgent = 0
         var changes = 0
         var bytes = 0
-        var receipts: [Receipt] = []
+        var completions: [Completion] = []
         var afterwards: [@Sendable () -> Void] = []
-        /// The places of jobs that failed by themselves and were told so.
+        /// Indexes of jobs that failed by themselves and have been answered.
         var answered: Set<Int> = []
     }
 
-    let surroundings: Surroundings
-    let database: Database
-    let log: LogCounter
-    var settings: StoreSettings
-    var schedule: WriterSchedule
-    /// Orders that were taken from the queue and are not done.
-    var orders: [WriteOrder] = []
-    /// How many of them somebody waits for.
-    var urgent = 0
-    /// Why nothing can be written, as long as that is so.
-    var trouble: StoreError?
-    var spaceCheckedAt: Duration?
+    private let store: Dependencies
+    private let database: Database
+    private let log: WriteAheadLogSize
+    private var settings: StoreSettings
+    private var schedule: WriterSchedule
+    private var backlog: WriteBacklog
+    /// The error of the last write; nil while writes succeed.
+    private var failure: StoreError?
+    private var spaceCheckedAt: Duration?
     private let start = ContinuousClock.now
     private let transaction: TransactionStatements
-    private var bundles: BundleTable
+    private var segments: SegmentTable
     private var journal: JournalTable
     private var batch: WriteBatch
 
-    init(_ database: Database, _ surroundings: Surroundings) throws {
-        self.surroundings = surroundings
+    init(_ database: Database, _ store: Dependencies) throws {
+        self.store = store
         self.database = database
-        log = LogCounter(database)
-        settings = try StoreSettings(database, newestSequence: surroundings.index.newestSequence)
-        schedule = WriterSchedule(surroundings.configuration)
+        log = WriteAheadLogSize(database)
+        settings = try StoreSettings(database, newestSequence: store.index.newestSequence)
+        schedule = WriterSchedule(store.configuration)
+        backlog = WriteBacklog(queue: store.queue, reporter: store.reporter)
         transaction = try TransactionStatements(database)
-        bundles = try BundleTable(database)
+        segments = try SegmentTable(database)
         journal = try JournalTable(database)
-        batch = WriteBatch(index: surroundings.index, nextSequence: settings.firstSequence)
+        batch = WriteBatch(index: store.index, nextSequence: settings.firstSequence)
     }
 
-    /// The time since the writer's start.
-    var now: Duration { start.duration(to: .now) }
+    /// Time since the writer's start.
+    private var now: Duration { start.duration(to: .now) }
 
-    var nextSequence: UInt64 { batch.nextSequence }
-
-    /// Works until the store is closed.
+    /// Runs until the store is closed.
     func run() {
         while true {
-            let waiting = surroundings.queue.facts
+            let waiting = store.queue.facts
             let facts = WriterSchedule.Facts(
                 now: now,
-                urgent: waiting.urgent + urgent,
-                hasWork: !waiting.isEmpty || !orders.isEmpty,
+                urgent: waiting.urgent + backlog.urgent,
+                hasWork: !waiting.isEmpty || !backlog.requests.isEmpty,
                 isClosing: waiting.isClosing
             )
             switch schedule.next(facts) {
@@ -94,9 +89,9 @@ final class Writer {
             case .probe: probe()
             case .refuse: refuse()
             case .sleep(let until, let urgent, let any):
-                surroundings.queue.sleep(
+                store.queue.sleep(
                     for: until.map { $0 - now },
-                    alarm: WriteQueue.Alarm(urgent: urgent, isForAny: any)
+                    wakeUp: WriteQueue.WakeUp(urgent: urgent, isForAny: any)
                 )
             case .finish:
                 finish()
@@ -105,96 +100,98 @@ final class Writer {
         }
     }
 
-    /// Takes over what was left in the queue.
-    func take() {
-        urgent += surroundings.queue.take(into: &orders)
-    }
+    // MARK: - Commits
 
     private func commit() {
+        guard !store.gate.has(.displaced) else {
+            // A commit would succeed, in files that no start finds.
+            failure = .displaced(path: store.file.path)
+            schedule.became(.stalled, now: now)
+            return refuse()
+        }
         checkSpace()
-        take()
-        batch.begin(at: surroundings.clock.now())
+        backlog.take()
+        batch.begin(at: store.clock.now())
         defer { batch.clear() }
-        var stage = Stage()
+        var commit = Commit()
         do {
             let journalEnd = try transact {
-                try stageOrders(&stage)
-                try batch.write(to: &bundles)
+                try fillBatch(&commit)
+                try batch.write(to: &segments)
                 try settings.cover(batch.nextSequence, database)
                 return try journal.append(batch.journal)
             }
             journal.moved(to: journalEnd)
         } catch {
-            failed(stage, error)
+            failed(commit, error)
             return
         }
         settings.committed()
-        batch.updateIndex(bundles.places)
-        schedule.committed(urgent: stage.urgent, pagesInLog: log.pages, now: now)
-        surroundings.statistics.committed(changes: stage.changes)
-        orders.removeFirst(stage.count)
-        urgent -= stage.urgent
-        surroundings.queue.finished(count: stage.count, bytes: stage.bytes)
-        tell(stage)
+        batch.updateIndex(segments.positions)
+        schedule.committed(urgent: commit.urgent, pagesInLog: log.pages, now: now)
+        store.statistics.committed(changes: commit.changes)
+        backlog.finish(count: commit.count, urgent: commit.urgent, bytes: commit.bytes)
+        report(commit)
     }
 
-    private func tell(_ stage: Stage) {
+    private func report(_ commit: Commit) {
         let puts = batch.puts
-        if !puts.isEmpty { surroundings.reporter.current?.stored(puts) }
-        for receipt in stage.receipts { receipt.settle(.accepted) }
-        for afterwards in stage.afterwards { afterwards() }
+        if !puts.isEmpty { store.reporter.current?.stored(puts) }
+        for completion in commit.completions { completion.settle(.accepted) }
+        for afterwards in commit.afterwards { afterwards() }
     }
 
-    /// Moves orders into the batch, up to the limits of one commit.
-    private func stageOrders(_ stage: inout Stage) throws {
-        let limits = surroundings.configuration
-        while stage.count < orders.count, stage.changes < limits.changesPerCommit,
-            batch.lineCount < limits.linesPerCommit
+    /// Moves requests into the batch, up to the limits of one commit.
+    private func fillBatch(_ commit: inout Commit) throws {
+        let limits = store.configuration
+        while commit.count < backlog.requests.count, commit.changes < limits.changesPerCommit,
+            batch.eventCount < limits.eventsPerCommit
         {
-            let place = stage.count
-            stage.count += 1
-            stage.bytes += orders[place].payloadBytes
-            if orders[place].isUrgent { stage.urgent += 1 }
-            switch orders[place] {
-            case .put(let letter, let reason, let tag, let isNew):
-                batch.put(letter, reason: reason, tag: tag, isNew: isNew)
-                stage.changes += 1
+            let index = commit.count
+            let request = backlog.requests[index]
+            commit.count += 1
+            commit.bytes += request.payloadBytes
+            if request.isUrgent { commit.urgent += 1 }
+            switch request {
+            case .put(let envelope, let reason, let tag, let isNew):
+                batch.put(envelope, reason: reason, tag: tag, isNew: isNew)
+                commit.changes += 1
             case .remove(let slot, let sequence, let event):
                 batch.remove(slot, sequence: sequence, event: event)
-                stage.changes += 1
-            case .record(let event, let receipt):
+                commit.changes += 1
+            case .record(let event, let completion):
                 batch.record(event)
-                if let receipt { stage.receipts.append(receipt) }
+                if let completion { commit.completions.append(completion) }
             case .job(let job):
-                try perform(job, at: place, &stage)
-                stage.changes += 1
+                try perform(job, at: index, &commit)
+                commit.changes += 1
             }
         }
     }
 
-    /// A job that fails by itself does not take the rest of the commit with it.
-    private func perform(_ job: WriteJob, at place: Int, _ stage: inout Stage) throws {
+    /// Runs a job under a savepoint, so that a job that fails by itself does not fail the commit.
+    private func perform(_ job: WriteJob, at index: Int, _ commit: inout Commit) throws {
         let afterwards: @Sendable () -> Void
         try transaction.savepoint.run()
         do {
             afterwards = try job.run(database, &batch)
         } catch {
-            let failure = StoreError(writing: error, path: surroundings.file.path)
-            // A full disk or a failing one may have rolled everything back: then the whole commit has failed.
+            let failure = StoreError(writing: error, path: store.file.path)
+            // A full or failing disk may have rolled back the whole transaction; then the commit has failed.
             guard sqlite3_get_autocommit(database.sqliteConnection) == 0, !failure.isFinal else { throw error }
             try transaction.rollbackToSavepoint.run()
             try transaction.release.run()
-            stage.answered.insert(place)
+            commit.answered.insert(index)
             job.fail(failure)
             return
         }
         try transaction.release.run()
-        stage.afterwards.append(afterwards)
+        commit.afterwards.append(afterwards)
     }
 
     /// Makes changes in one transaction, durable when this returns.
-    /// - Throws: `DatabaseError`, and what `body` throws; nothing has changed then.
-    func transact<Result>(_ body: () throws -> Result) throws -> Result {
+    /// - Throws: `DatabaseError`, and errors of `body`; nothing has changed then.
+    private func transact<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             try transaction.begin.run()
             let result = try body()
@@ -207,9 +204,159 @@ final class Writer {
         }
     }
 
-    /// For benchmarks: makes the disk slower than it is.
+    /// Simulates a slower disk, for benchmarks.
     private func delayCommit() {
-        let delay = surroundings.configuration.commitDelay
+        let delay = store.configuration.commitDelay
         if delay > .zero { usleep(UInt32(clamping: delay.wholeNanoseconds / 1000)) }
+    }
+
+    // MARK: - Failures
+
+    /// Handles a failed commit: refuses its requests, except journal events and removals.
+    private func failed(_ commit: Commit, _ error: any Error) {
+        let error = StoreError(writing: error, path: store.file.path)
+        enterFailure(error)
+        refuse(first: commit.count, except: commit.answered, error)
+    }
+
+    /// Refuses all requests.
+    private func refuse() {
+        backlog.take()
+        refuse(first: backlog.requests.count, except: [], failure ?? .closed)
+    }
+
+    private func refuse(first count: Int, except answered: Set<Int>, _ error: StoreError) {
+        backlog.refuse(first: count, except: answered, keepsEvents: schedule.health != .failed, error)
+        dropOldEvents()
+    }
+
+    private func dropOldEvents() {
+        let dropped = backlog.dropEvents(beyond: store.configuration.retainedEvents)
+        guard dropped > 0 else { return }
+        store.logger.error(
+            "the store cannot be written; journal events are lost",
+            metadata: ["events": "\(dropped)"]
+        )
+    }
+
+    /// Records that the store cannot write, for now or permanently.
+    private func enterFailure(_ error: StoreError) {
+        let isNew = failure == nil
+        failure = error
+        guard error.isFinal else {
+            store.gate.set(.stalled)
+            schedule.became(.stalled, now: now)
+            if isNew {
+                store.logger.error(
+                    "the store cannot be written; refusing notifications until it can",
+                    metadata: ["error": "\(error)"]
+                )
+            }
+            return
+        }
+        store.gate.set(.failed)
+        schedule.became(.failed, now: now)
+        store.logger.critical("the store has failed", metadata: ["error": "\(error)"])
+        store.onFatal(error)
+    }
+
+    /// Tests whether the disk can be written and has free space.
+    private func probe() {
+        backlog.take()
+        dropOldEvents()
+        guard !store.gate.has(.displaced) else {
+            failure = failure ?? .displaced(path: store.file.path)
+            return schedule.became(.stalled, now: now)
+        }
+        if failure != nil {
+            do {
+                try copyLog()
+                try transact { try settings.probe(database) }
+            } catch {
+                enterFailure(StoreError(writing: error, path: store.file.path))
+                return
+            }
+            schedule.probed(pagesInLog: log.pages)
+            failure = nil
+            store.gate.clear(.stalled)
+            store.logger.notice("the store can be written again")
+            schedule.became(.healthy, now: now)
+        }
+        spaceCheckedAt = nil
+        checkSpace()
+    }
+
+    /// Copies the log into the file, so that the log can start over.
+    ///
+    /// On a full disk the log cannot grow. If the file has free pages, the log then has room for removals, which free more.
+    private func copyLog() throws {
+        do {
+            let result = try database.checkpoint(.passive)
+            schedule.checkpointed((result.walFrameCount, result.checkpointedFrameCount))
+        } catch {
+            if StoreError(writing: error, path: store.file.path).isFinal { throw error }
+        }
+    }
+
+    /// Stops accepting puts before the disk is so full that SQLite fails.
+    private func checkSpace() {
+        let now = now
+        if let spaceCheckedAt, now < spaceCheckedAt + store.configuration.freeSpaceInterval { return }
+        spaceCheckedAt = now
+        guard let free = store.file.freeSpace() else {
+            // Unknown: the next probe asks again.
+            if store.gate.has(.lowOnSpace) { schedule.became(.lowOnSpace, now: now) }
+            return
+        }
+        let isShort = free < store.configuration.minimumFreeSpace
+        let wasShort = store.gate.has(.lowOnSpace)
+        if isShort {
+            store.gate.set(.lowOnSpace)
+            schedule.became(.lowOnSpace, now: now)
+        } else {
+            store.gate.clear(.lowOnSpace)
+            schedule.became(.healthy, now: now)
+        }
+        guard isShort != wasShort else { return }
+        if isShort {
+            store.logger.error(
+                "the disk of the store is nearly full; refusing notifications until it has free space",
+                metadata: ["free": "\(free)", "minimum": "\(store.configuration.minimumFreeSpace)"]
+            )
+        } else {
+            store.logger.notice("the disk of the store has free space again")
+        }
+    }
+
+    // MARK: - Checkpoints
+
+    /// Copies the write-ahead log into the file.
+    private func checkpoint(_ mode: CheckpointPolicy.Mode) {
+        let begin = now
+        do {
+            let result = try database.checkpoint(mode == .passive ? .passive : .restart)
+            schedule.checkpointed((result.walFrameCount, result.checkpointedFrameCount))
+        } catch {
+            schedule.checkpointed(nil)
+            // A reader that does not end in time is harmless: the next checkpoint copies the rest.
+            if let error = error as? DatabaseError, error.resultCode == .SQLITE_BUSY { return }
+            failed(Commit(), error)
+        }
+        store.statistics.checkpointed(in: now - begin)
+    }
+
+    /// Leaves a file without a log, marked as closed cleanly.
+    private func finish() {
+        store.readers.close()
+        guard schedule.health != .failed else { return }
+        do {
+            try transact { try settings.close(database, nextSequence: batch.nextSequence) }
+            try database.checkpoint(.truncate)
+        } catch {
+            store.logger.warning(
+                "the store was not closed cleanly; the next start will check it",
+                metadata: ["error": "\(StoreError(writing: error, path: store.file.path))"]
+            )
+        }
     }
 }

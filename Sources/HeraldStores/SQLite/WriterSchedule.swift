@@ -1,40 +1,43 @@
-/// Decides what the writer does next: a value without clock or database.
+/// Decides the writer's next step: a value without clock or database.
 ///
-/// Times are measured from the writer's start.
+/// Times are measured from the writer's start. The priorities are:
 ///
-/// In order of importance: an overfull log is copied before anything else, since it only grows; then come those who
-/// wait; then a log that has grown by a little, while nobody does; then journal lines and removals that have waited long enough; then, in quiet times, the rest of the log.
+/// 1. An overfull log is checkpointed, because it only grows.
+/// 2. Requests with waiting callers are committed.
+/// 3. In a gap, a slice of the log is checkpointed.
+/// 4. Journal events and removals are committed after a delay.
+/// 5. In quiet times, the rest of the log is checkpointed.
 struct WriterSchedule {
-    /// How the store can write.
+    /// Whether the store can write.
     enum Health: Hashable {
-        case well
-        /// It can, but space is short: what is there is delivered and forgotten, and nothing new comes.
+        case healthy
+        /// Writes succeed, but the disk is nearly full: puts are refused, deliveries and removals go on.
         case lowOnSpace
         /// The last write failed.
         case stalled
-        /// Never again.
+        /// Writes have failed permanently.
         case failed
     }
 
-    /// What the decision rests on.
+    /// The input of a decision.
     struct Facts {
         var now: Duration
-        /// How many orders somebody waits for.
+        /// Requests whose callers wait.
         var urgent: Int
-        /// Whether anything at all is to be written.
+        /// Whether there is any request.
         var hasWork: Bool
         var isClosing: Bool
     }
 
-    /// What to do.
+    /// The writer's next action.
     enum Step: Hashable {
         case commit
-        case checkpoint(CheckpointPace.Mode)
-        /// Try whether the disk can be written again, and has room.
+        case checkpoint(CheckpointPolicy.Mode)
+        /// Test whether the disk can be written and has free space.
         case probe
-        /// Tell those who wait that nothing can be written.
+        /// Answer all requests with a failure.
         case refuse
-        /// Wait for so many urgent orders, for any order if `any`, or until a moment.
+        /// Wait for this many urgent requests, for any request if `any`, or until a moment.
         case sleep(until: Duration?, urgent: Int, any: Bool)
         case finish
     }
@@ -44,12 +47,12 @@ struct WriterSchedule {
     private let journalDelay: Duration
     private let retryInterval: Duration
 
-    private(set) var health = Health.well
-    private(set) var checkpoints: CheckpointPace
-    /// Since when something waits that nobody waits for.
+    private(set) var health = Health.healthy
+    private(set) var checkpoints: CheckpointPolicy
+    /// Since when a request without a waiting caller is pending.
     private var waitingSince: Duration?
     private var lastCommit: Duration?
-    /// How many waited for the last commit.
+    /// Urgent requests in the last commit.
     private var lastUrgent = 0
     private var probeAt = Duration.zero
 
@@ -58,7 +61,7 @@ struct WriterSchedule {
         gatherLimit = configuration.gatherLimit
         journalDelay = configuration.journalDelay
         retryInterval = configuration.retryInterval
-        checkpoints = CheckpointPace(configuration)
+        checkpoints = CheckpointPolicy(configuration)
     }
 
     mutating func next(_ facts: Facts) -> Step {
@@ -72,7 +75,7 @@ struct WriterSchedule {
             return nextWhileUnable(facts)
         case .lowOnSpace where facts.now >= probeAt && !facts.isClosing:
             return .probe
-        case .lowOnSpace, .well:
+        case .lowOnSpace, .healthy:
             break
         }
         if let mode = checkpoints.due(facts.urgent > 0 ? .busy : .gap) { return .checkpoint(mode) }
@@ -86,13 +89,13 @@ struct WriterSchedule {
             if facts.hasWork { return .refuse }
             return facts.isClosing ? .finish : .sleep(until: nil, urgent: 1, any: true)
         }
-        // First the probe: those who wait are worth it, and they may never stop coming.
+        // The probe comes first, because urgent requests may never stop coming.
         if facts.now >= probeAt, !facts.isClosing { return .probe }
         if facts.urgent > 0 { return .refuse }
         return facts.isClosing ? .finish : .sleep(until: probeAt, urgent: 1, any: false)
     }
 
-    /// Many came with the last commit: more are on their way, and worth a moment.
+    /// Waits a moment for more requests if the last commit had many.
     private func nextForUrgent(_ facts: Facts) -> Step {
         let wanted = min(gatherLimit, lastUrgent / 2)
         guard let lastCommit, facts.urgent < wanted, !facts.isClosing, facts.now < lastCommit + gatherWindow else {
@@ -115,9 +118,9 @@ struct WriterSchedule {
         return .sleep(until: wakeAt, urgent: 1, any: waitingSince == nil)
     }
 
-    // What the writer tells.
+    // MARK: - Results
 
-    /// A commit ended well.
+    /// Records a successful commit.
     mutating func committed(urgent: Int, pagesInLog: Int, now: Duration) {
         lastCommit = now
         lastUrgent = urgent
@@ -125,17 +128,17 @@ struct WriterSchedule {
         checkpoints.committed(pagesInLog: pagesInLog)
     }
 
-    /// A probe was written.
+    /// Records a successful probe.
     mutating func probed(pagesInLog: Int) {
         checkpoints.committed(pagesInLog: pagesInLog)
     }
 
-    /// A checkpoint ended, well or not.
+    /// Records the end of a checkpoint; nil if it failed.
     mutating func checkpointed(_ result: (pagesInLog: Int, copied: Int)?) {
         checkpoints.checkpointed(result)
     }
 
-    /// A write failed, or space is short, or all is well again.
+    /// Records a change of health, or that it was confirmed.
     mutating func became(_ health: Health, now: Duration) {
         self.health = health
         probeAt = now + retryInterval

@@ -2,10 +2,10 @@ import HeraldModel
 import SwiftASN1
 import X509
 
-/// The extensions with which Apple's push certificates say what they are good for.
+/// The extensions of Apple's push certificates.
 ///
-/// The two environments are marks without content (DER NULL). The topics are a sequence in which each topic, a UTF8String,
-/// is followed by a sequence of labels ("Establishing a certificate-based connection to APNs").
+/// The two environments are extensions without content (DER NULL). The topics are a sequence in which a sequence of labels
+/// follows each topic, a UTF8String ("Establishing a certificate-based connection to APNs").
 enum AppleExtensions {
     static let sandbox: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 6, 3, 1]
     static let production: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 6, 3, 2]
@@ -34,8 +34,8 @@ enum AppleExtensions {
         return Certificate.Extension(oid: topics, critical: false, value: serializer.serializedBytes[...])
     }
 
-    /// Reads a list of topics; the labels mean nothing to us.
-    /// - Returns: nil if it is not such a list, or one of its topics is none.
+    /// Reads a list of topics, without the labels.
+    /// - Returns: nil if the list or one of its topics is invalid.
     static func topicList(_ value: ArraySlice<UInt8>) -> Set<Topic>? {
         guard let node = try? DER.parse(value) else { return nil }
         return try? DER.sequence(node, identifier: .sequence) { nodes in

@@ -4,29 +4,28 @@ package import HeraldModel
 import SwiftASN1
 package import X509
 
-/// An authority of the service: signs certificates, and the list of those that are revoked.
+/// An authority of the service: signs certificates and revocation lists.
 package struct CertificateAuthority: Sendable {
-    /// Its self-signed certificate, which is the one trust root of a door.
+    /// The self-signed certificate, which is the only trust root of a listener.
     package let certificate: Certificate
-    /// Nil where users brought an authority of their own and keep its key elsewhere.
+    /// Nil if users provided their own authority and keep its key elsewhere.
     private let key: Certificate.PrivateKey?
 
     private static let lifetime = Duration.seconds(20 * 365 * 86_400)
-    /// Certificates begin some time before they are made, for peers whose clocks are behind.
+    /// Certificates are valid some time before they are issued, for peers whose clocks are behind.
     static let backdating = Duration.seconds(3600)
 
-    /// From when on a certificate is good.
+    /// Start of a certificate's validity.
     ///
-    /// Peers and TLS libraries judge it by the clocks of their machines, whatever the service's own says: one that is made
-    /// while that clock is ahead must not seem to begin in the future.
+    /// Peers and TLS libraries use their machines' clocks. If the service's clock is ahead, the machine's time counts, so that
+    /// the certificate is not of the future.
     private static func begin(at now: WallTime) -> WallTime {
         min(now, WallTime(Date())) - backdating
     }
 
     /// Makes an authority with a new P-256 key.
     ///
-    /// Authorities of different services have different names, because peers are told apart by the issuer that their
-    /// certificates name.
+    /// Authorities of different services have different names, because a certificate names its issuer.
     static func make(name: String, now: WallTime) throws -> CertificateAuthority {
         let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
         let subject = try DistinguishedName([
@@ -35,14 +34,14 @@ package struct CertificateAuthority: Sendable {
         ])
         let keyID = SubjectKeyIdentifier(hash: key.publicKey)
         let extensions = try Certificate.Extensions {
-            // No authority below it: what it signs is a leaf.
+            // It signs leaf certificates only.
             Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
             Critical(KeyUsage(keyCertSign: true, cRLSign: true))
             keyID
         }
         let certificate = try Certificate(
             version: .v3,
-            serialNumber: SerialText.newSerial(),
+            serialNumber: SerialNumberText.newSerial(),
             publicKey: key.publicKey,
             notValidBefore: Date(begin(at: now)),
             notValidAfter: Date(now + lifetime),
@@ -59,22 +58,25 @@ package struct CertificateAuthority: Sendable {
         self.key = key
     }
 
-    /// Reads an authority from its PEM file: the certificate, and its key if it is there.
+    /// Reads an authority from its PEM file: the certificate, and its key if present.
     /// - Throws: ``TrustError/Code/damaged``.
     init(bundle: PEMBundle, path: String) throws {
         guard let certificate = bundle.certificates.first, bundle.certificates.count == 1 else {
-            throw TrustError(.damaged, "\(path) should hold one certificate: restore it from a backup")
+            throw TrustError(.damaged, "\(path) must have exactly one certificate: restore it from a backup")
         }
         guard case .isCertificateAuthority = try? certificate.extensions.basicConstraints else {
-            throw TrustError(.damaged, "the certificate in \(path) is not an authority's")
+            throw TrustError(.damaged, "the certificate in \(path) is not a certificate authority")
         }
         if let key = bundle.key, key.publicKey != certificate.publicKey {
-            throw TrustError(.damaged, "the key in \(path) is not that of its certificate: restore it from a backup")
+            throw TrustError(
+                .damaged,
+                "the key in \(path) does not belong to its certificate: restore it from a backup"
+            )
         }
         self.init(certificate: certificate, key: bundle.key)
     }
 
-    /// Certificate and key, as they are kept.
+    /// Certificate and key, as in the file.
     func bundle() -> PEMBundle {
         PEMBundle(certificates: [certificate], key: key)
     }
@@ -91,15 +93,15 @@ package struct CertificateAuthority: Sendable {
         WallTime(certificate.notValidAfter)
     }
 
-    /// The identifier of its key (RFC 5280 §4.2.1.2), where its certificate says it.
+    /// The identifier of its key (RFC 5280 §4.2.1.2), if its certificate has one.
     var keyIdentifier: ArraySlice<UInt8>? {
         (try? certificate.extensions.subjectKeyIdentifier)?.keyIdentifier
     }
 
     /// Signs a certificate for a peer or a server.
     ///
-    /// It ends with the authority at the latest. `extensions` are those beside what every certificate of ours has.
-    /// - Throws: ``TrustError/Code/noSigningKey``, or what the library throws.
+    /// It expires with the authority at the latest. `extensions` are added to those of every certificate.
+    /// - Throws: ``TrustError/Code/noSigningKey``, or an error of the library.
     func issue(
         subject: DistinguishedName,
         publicKey: Certificate.PublicKey,
@@ -121,7 +123,7 @@ package struct CertificateAuthority: Sendable {
         for one in extra { try extensions.append(one) }
         return try Certificate(
             version: .v3,
-            serialNumber: SerialText.newSerial(),
+            serialNumber: SerialNumberText.newSerial(),
             publicKey: publicKey,
             notValidBefore: Date(CertificateAuthority.begin(at: now)),
             notValidAfter: min(Date(now + lifetime), certificate.notValidAfter),
@@ -132,12 +134,15 @@ package struct CertificateAuthority: Sendable {
         )
     }
 
-    /// Signs other things than certificates: revocation lists.
-    /// - Returns: The signature, and the algorithm that made it.
+    /// Signs a revocation list.
+    /// - Returns: The signature and its algorithm.
     func sign(_ bytes: [UInt8]) throws -> (Certificate.Signature, Certificate.SignatureAlgorithm) {
         let key = try signingKey()
-        guard let algorithm = SignatureNames.best(of: key.supportedSignatureAlgorithms) else {
-            throw TrustError(.noSigningKey, "the key of \(certificate.subject) makes no signature that Herald reads")
+        guard let algorithm = SignatureAlgorithms.best(of: key.supportedSignatureAlgorithms) else {
+            throw TrustError(
+                .noSigningKey,
+                "the key of \(certificate.subject) supports no signature algorithm that Herald reads"
+            )
         }
         return (try key.sign(bytes: bytes, signatureAlgorithm: algorithm), algorithm)
     }
@@ -146,7 +151,7 @@ package struct CertificateAuthority: Sendable {
         guard let key else {
             throw TrustError(
                 .noSigningKey,
-                "the key of the authority \(certificate.subject) is not here: issue and revoke where it is kept"
+                "the key of the authority \(certificate.subject) is not in this folder: issue and revoke where the key is"
             )
         }
         return key
@@ -154,14 +159,14 @@ package struct CertificateAuthority: Sendable {
 }
 
 extension Date {
-    /// A moment, to the second, as certificates have it.
+    /// A time of a certificate, to the second.
     init(_ moment: WallTime) {
         self.init(timeIntervalSince1970: Double(moment.seconds))
     }
 }
 
 extension WallTime {
-    /// The moment of a date of a certificate.
+    /// The time of a certificate's date.
     init(_ date: Date) {
         self.init(seconds: Int64(date.timeIntervalSince1970.rounded()))
     }

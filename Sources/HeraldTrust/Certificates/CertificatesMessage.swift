@@ -1,17 +1,18 @@
 import SwiftASN1
 package import X509
 
-/// Certificates as PKCS #7 carries them: a `SignedData` that nobody signed (RFC 2315 §9.1, RFC 5652 §5.1), which is how
-/// Enrollment over Secure Transport hands them out (RFC 7030 §4.1.3, §4.2.3).
+/// PKCS #7 message of certificates: a `SignedData` without signatures (RFC 2315 §9.1, RFC 5652 §5.1).
+///
+/// Enrollment over Secure Transport uses it (RFC 7030 §4.1.3, §4.2.3).
 package enum CertificatesMessage {
-    /// The most certificates of a message that is read.
+    /// The most certificates of one message.
     package static let maximumCount = 16
 
     private static let signedData: ASN1ObjectIdentifier = [1, 2, 840, 113549, 1, 7, 2]
     private static let data: ASN1ObjectIdentifier = [1, 2, 840, 113549, 1, 7, 1]
     private static let zero = ASN1Identifier(tagWithNumber: 0, tagClass: .contextSpecific)
 
-    /// Writes certificates (each DER) as a message, DER.
+    /// Encodes certificates (each DER) as a message, DER.
     package static func encode(_ certificates: [[UInt8]]) throws -> [UInt8] {
         var message = DER.Serializer()
         try message.appendConstructedNode(identifier: .sequence) { message in
@@ -23,7 +24,7 @@ package enum CertificatesMessage {
                     signed.appendConstructedNode(identifier: .set) { _ in }
                     try signed.appendConstructedNode(identifier: .sequence) { try $0.serialize(data) }
                     signed.appendConstructedNode(identifier: zero) { set in
-                        // A set's members stand in the order of their bytes (X.690 §11.6).
+                        // The members of a set are ordered by their bytes (X.690 §11.6).
                         for one in certificates.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
                             set.serializeRawBytes(one)
                         }
@@ -35,7 +36,7 @@ package enum CertificatesMessage {
         return message.serializedBytes
     }
 
-    /// Reads the certificates of a message (DER, or what of BER the library reads); signatures in it say nothing here.
+    /// Reads the certificates of a message (DER or BER); signatures are ignored.
     /// - Throws: ``TrustError/Code/damaged``.
     package static func decode(_ message: [UInt8]) throws -> [Certificate] {
         do {
@@ -59,7 +60,7 @@ package enum CertificatesMessage {
         for _ in 0..<3 where signed.next() == nil { throw malformed }
         var found: [Certificate] = []
         while let node = signed.next() {
-            // Certificates; revocation lists and signers are passed over.
+            // Certificates; revocation lists and signers are ignored.
             guard node.identifier == zero, case .constructed(let nodes) = node.content else { continue }
             for node in nodes {
                 found.append(try Certificate(derEncoded: node))

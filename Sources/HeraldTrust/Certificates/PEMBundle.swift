@@ -4,7 +4,7 @@ package import X509
 
 /// A PEM file of certificates and at most one private key.
 ///
-/// One made by Herald holds the certificate, its chain, and the private key, in that order; any order is read.
+/// Herald writes the certificate, its chain, and the private key, in that order, and reads any order.
 package struct PEMBundle: Sendable {
     package var certificates: [Certificate]
     package var key: Certificate.PrivateKey?
@@ -16,8 +16,8 @@ package struct PEMBundle: Sendable {
 
     /// Reads a bundle.
     ///
-    /// Blocks of other kinds (parameters, requests) are passed over.
-    /// - Throws: ``TrustError/Code/damaged`` for what is no PEM, an unreadable block, or a second key.
+    /// Blocks of other kinds (parameters, requests) are ignored.
+    /// - Throws: ``TrustError/Code/damaged`` if the text is not PEM, for an unreadable block, and for a second key.
     package init(pem: [UInt8], path: String) throws {
         guard let text = String(validating: pem, as: UTF8.self),
             let documents = try? PEMDocument.parseMultiple(pemString: text)
@@ -28,19 +28,19 @@ package struct PEMBundle: Sendable {
                 if document.discriminator == Certificate.defaultPEMDiscriminator {
                     certificates.append(try Certificate(pemDocument: document))
                 } else if document.discriminator.hasSuffix("PRIVATE KEY") {
-                    guard key == nil else { throw TrustError(.damaged, "\(path) holds two private keys") }
+                    guard key == nil else { throw TrustError(.damaged, "\(path) has two private keys") }
                     key = try Certificate.PrivateKey(pemDocument: document)
                 }
             } catch let error as TrustError {
                 throw error
             } catch {
-                // What the library says of a key might quote it.
+                // Without the library's message, which might quote a key.
                 throw TrustError(.damaged, "the \(document.discriminator) in \(path) cannot be read")
             }
         }
     }
 
-    /// The bundle as text, every block ending in a line feed.
+    /// The bundle as PEM text.
     package func pem() throws -> String {
         var blocks = try certificates.map { try $0.serializeAsPEM().pemString }
         if let key { blocks.append(try key.serializeAsPEM().pemString) }
@@ -53,7 +53,7 @@ package struct PEMBundle: Sendable {
         do {
             try serializer.serialize(certificate)
         } catch {
-            // A certificate is written from the bytes that it was read from, or was signed as.
+            // Cannot happen: a certificate keeps its encoded bytes.
             return []
         }
         return serializer.serializedBytes

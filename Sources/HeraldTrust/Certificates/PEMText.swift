@@ -2,12 +2,12 @@ import SwiftASN1
 
 /// PEM blocks of one kind.
 enum PEMText {
-    /// The DER of a text's only block.
-    /// - Throws: ``TrustError/Code/damaged`` if there is another number of blocks, or it is of another kind.
+    /// The DER of the only block of a text.
+    /// - Throws: ``TrustError/Code/damaged`` for several blocks, or another kind.
     static func only(_ kind: String, in text: [UInt8]) throws -> [UInt8] {
         guard let text = String(validating: text, as: UTF8.self), let document = try? PEMDocument(pemString: text),
             document.discriminator == kind
-        else { throw TrustError(.damaged, "not one PEM block of the kind \(kind)") }
+        else { throw TrustError(.damaged, "expected exactly one PEM block of the kind \(kind)") }
         return document.derBytes
     }
 

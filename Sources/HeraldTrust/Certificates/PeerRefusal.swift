@@ -1,35 +1,34 @@
 package import HeraldModel
 
-/// Why a peer's certificate is not accepted, though TLS took its chain.
+/// The reason for refusing a peer's certificate whose chain TLS accepted.
 package struct PeerRefusal: Error, Sendable {
     /// The kind of refusal.
     ///
     /// Refusals are equal when their codes are.
     package enum Code: String, Hashable, Sendable, CaseIterable {
-        /// Not the DER of a certificate that we can read.
+        /// Not the DER of a readable certificate.
         case malformed
-        /// Signed by another authority than this door's.
+        /// Signed by another authority than the listener's.
         case wrongAuthority
-        /// Its time has not come.
+        /// Not valid yet.
         case notYetValid
-        /// Its time is over.
         case expired
-        /// An authority's own certificate.
+        /// The certificate of an authority.
         case isAuthority
         /// Not for TLS clients (no extended key usage clientAuth, or no digital signatures).
         case wrongPurpose
-        /// A key too short to be relied on.
+        /// A key that is too short.
         case weakKey
         /// On the revocation list.
         case revoked
-        /// There is no current revocation list, so nothing is known.
+        /// Without a current revocation list, revocation is unknown.
         case revocationUnknown
-        /// It names no peer, more than one, or one that cannot be.
+        /// No identity, several, or an invalid one.
         case noIdentity
     }
 
     package let code: Code
-    /// What is wrong, in one line; names no secret, and nothing that the peer chose.
+    /// The problem in one line, without secrets and without anything that the peer chose.
     package let message: String
 
     init(_ code: Code, _ message: String) {
@@ -37,11 +36,10 @@ package struct PeerRefusal: Error, Sendable {
         self.message = message
     }
 
-    /// What a provider is told.
+    /// The answer to a provider.
     ///
-    /// Apple's servers refuse most of these during the handshake; where the connection stands already, this is the
-    /// reason in GOAWAY.
-    package var rejection: Rejection {
+    /// Apple's servers refuse most of these during the handshake. Herald sends this reason in GOAWAY.
+    package var refusalReason: RefusalReason {
         code == .revocationUnknown ? .serviceUnavailable : .badCertificate
     }
 }

@@ -11,8 +11,8 @@ package enum ServerName: Hashable, Sendable {
     case address([UInt8])
 
     /// Reads a name as an operator types it.
-    /// - Returns: nil if it is neither an address nor a host name (RFC 1123 §2.1; underscores are let through, since
-    ///   container networks have them).
+    /// - Returns: nil if it is neither an address nor a host name (RFC 1123 §2.1, and underscores, which container networks
+    ///   use).
     package init?(_ text: String) {
         if let bytes = ServerName.addressBytes(text) {
             self = .address(bytes)
@@ -45,7 +45,7 @@ package enum ServerName: Hashable, Sendable {
         }
     }
 
-    /// The names that every service has: the local ones, a local one that asks for sandbox, and the machine's.
+    /// The names that every service has: the local ones, a local one for the sandbox, and the machine's.
     static func local() -> [ServerName] {
         let machine = ServerName(ProcessInfo.processInfo.hostName)
         let names = [
@@ -54,7 +54,7 @@ package enum ServerName: Hashable, Sendable {
         return names.compactMap { $0 } + [machine].compactMap { $0 }
     }
 
-    /// The names of Apple's push services, for clients that cannot be told another address.
+    /// The names of Apple's push services, for clients with a fixed address.
     package static let apple: [ServerName] = [
         "api.push.apple.com", "api.sandbox.push.apple.com", "api.development.push.apple.com",
         "api-broadcast.push.apple.com", "api-broadcast.sandbox.push.apple.com",

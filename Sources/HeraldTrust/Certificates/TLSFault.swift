@@ -1,24 +1,24 @@
-/// What went wrong in TLS, for people.
+/// The reason of a TLS failure, for people.
 ///
-/// The TLS library (BoringSSL, under swift-nio-ssl) tells most reasons apart only in the text of its errors, beside files
-/// and lines of the machine that built it. This reads the reason from that text; nothing else of it is to be shown.
+/// The TLS library (BoringSSL, in swift-nio-ssl) distinguishes most reasons only in the text of its errors, beside source
+/// files and lines. This type extracts the reason from that text.
 package enum TLSFault: Hashable, Sendable {
     /// The peer ended the connection with an alert.
     case alert(TLSAlert)
-    /// The peer's certificate did not stand the checks of this side.
+    /// This side refused the peer's certificate.
     case untrusted
-    /// The peer showed no certificate, and one is required.
+    /// The peer showed no certificate, although one is required.
     case noCertificate
-    /// The peer speaks no version of TLS that is spoken here.
+    /// The peer supports no common TLS version.
     case version
-    /// What the peer says is not TLS.
+    /// The peer does not speak TLS.
     case notTLS
-    /// The connection ended before TLS did.
+    /// The connection ended without a TLS close.
     case ended
-    /// Something rarer, by the library's name for it: `BAD_DECRYPT`.
+    /// Another reason, by the library's name: `BAD_DECRYPT`.
     case other(String)
 
-    /// - Parameter error: Any error; nil comes of one that is not of TLS.
+    /// - Parameter error: Any error; the result is nil if TLS is not its cause.
     package init?(_ error: any Error) {
         self.init(text: "\(error)")
     }
@@ -32,7 +32,7 @@ package enum TLSFault: Hashable, Sendable {
         if let alert = reasons.lazy.compactMap({ TLSAlert(reason: $0) }).first {
             self = .alert(alert)
         } else if let fault = reasons.lazy.compactMap({ TLSFault(known: $0) }).first {
-            // What led to it, as a wrong signature leads to a certificate that is not accepted, may stand before it.
+            // A more detailed cause, for example a wrong signature, may come before it.
             self = fault
         } else if let reason = reasons.first(where: { !$0.isEmpty }) {
             self = .other(reason)
@@ -55,7 +55,7 @@ package enum TLSFault: Hashable, Sendable {
         }
     }
 
-    /// An error in words: those of a fault of TLS, or else the error's own.
+    /// The text of an error: that of its TLS fault, or otherwise its own.
     package static func words(for error: any Error) -> String {
         TLSFault(error)?.description ?? "\(error)"
     }
@@ -67,9 +67,9 @@ extension TLSFault: CustomStringConvertible {
         case .alert(let alert): "the peer ended TLS with the alert \(alert)"
         case .untrusted: "the peer's certificate is not accepted"
         case .noCertificate: "the peer showed no certificate"
-        case .version: "the peer speaks no version of TLS that is spoken here (1.2, 1.3)"
-        case .notTLS: "what the peer says is not TLS"
-        case .ended: "the connection ended without TLS's good-bye"
+        case .version: "the peer supports neither TLS 1.2 nor TLS 1.3"
+        case .notTLS: "the peer does not speak TLS"
+        case .ended: "the connection ended without a TLS close"
         case .other(let reason): "TLS failed: \(reason.lowercased().replacing("_", with: " "))"
         }
     }
@@ -83,25 +83,42 @@ package struct TLSAlert: Hashable, Sendable, CustomStringConvertible {
         self.name = name
     }
 
-    /// Reads the library's name for an alert that the peer sent: `TLSV1_ALERT_UNKNOWN_CA`; nil if it is none.
+    /// Parses the library's name of an alert from the peer: `TLSV1_ALERT_UNKNOWN_CA`; nil if it is not an alert.
     init?(reason: String) {
         guard reason.hasPrefix("TLSV1_") || reason.hasPrefix("SSLV3_"), let range = reason.firstRange(of: "_ALERT_")
         else { return nil }
         name = reason[range.upperBound...].lowercased()
     }
 
+    /// Reads the description of an unencrypted alert record (RFC 8446 §5.1, §6); nil if the bytes are another record.
+    package init?(record: some Collection<UInt8>) {
+        let bytes = record.prefix(8)
+        guard bytes.count == 7, bytes.starts(with: [21, 3]), bytes.dropFirst(3).starts(with: [0, 2]),
+            let code = Array(bytes).last
+        else { return nil }
+        switch code {
+        case 42: name = "bad_certificate"
+        case 43: name = "unsupported_certificate"
+        case 44: name = "certificate_revoked"
+        case 45: name = "certificate_expired"
+        case 46: name = "certificate_unknown"
+        case 48: name = "unknown_ca"
+        default: name = "\(code)"
+        }
+    }
+
     package var description: String { name }
 
-    /// What the peer has against the certificate that it was shown; nil if the alert is about something else.
+    /// The peer's problem with this side's certificate; nil if the alert has another cause.
     package var certificateFault: String? {
         switch name {
-        case "unknown_ca": "it is of no authority that is trusted there"
+        case "unknown_ca": "the peer does not trust its authority"
         case "certificate_revoked": "it was revoked"
         case "certificate_expired": "it has expired"
-        case "certificate_required": "one is wanted, and there is none"
-        case "bad_certificate", "certificate_unknown": "it is not valid there"
-        case "unsupported_certificate": "it is of a kind that is not taken there"
-        case "access_denied": "it is not let in"
+        case "certificate_required": "the peer requires one"
+        case "bad_certificate", "certificate_unknown": "the peer considers it invalid"
+        case "unsupported_certificate": "the peer does not support its kind"
+        case "access_denied": "the peer denies it access"
         default: nil
         }
     }

@@ -2,28 +2,28 @@ package import Crypto
 import Foundation
 package import HeraldModel
 
-/// One key under which device tokens are sealed.
+/// A key that encrypts device tokens.
 package struct TokenKey: Sendable {
-    /// Its number in the ring, from 1; never reused.
+    /// Number in the ring, from 1; never reused.
     package let id: UInt32
     package let created: WallTime
-    /// 256 bits; nil once the key is retired, so that it cannot come back.
+    /// 256 bits; nil once the key is retired.
     package fileprivate(set) var secret: SymmetricKey?
-    /// When it was retired; from then on the tokens under it do not open.
+    /// Time of its retirement, from which its tokens are invalid.
     package fileprivate(set) var retired: WallTime?
 }
 
-/// The keys of device tokens: the newest mints, all that are not retired open.
+/// The keys of device tokens: the newest encrypts, and every key that is not retired decrypts.
 ///
-/// A rotation adds a key; devices are given tokens of the new one as they connect, and the old one is retired when its
-/// use count (``TokenSeal/usage``) stays at rest. The ring is a file, `token.keys`, in JSON.
+/// A rotation adds a key. Devices get tokens of the new key as they connect. The operator retires the old key when its use
+/// count (``TokenSeal/usage``) no longer rises. The ring is the JSON file `token.keys`.
 package struct TokenKeyRing: Sendable {
-    /// How many keys may open tokens at once.
+    /// The most keys that decrypt.
     ///
-    /// A forged token is tried against each of them, at some 4 µs a key.
+    /// A forged token is tried with each of them, at some 4 µs a key.
     package static let maximumOpenKeys = 8
 
-    /// In order of age, the oldest first; the last one mints and is never retired.
+    /// Oldest first; the last one encrypts and is never retired.
     package private(set) var keys: [TokenKey]
 
     /// A ring with one new key.
@@ -31,12 +31,12 @@ package struct TokenKeyRing: Sendable {
         keys = [TokenKey(id: 1, created: now, secret: SymmetricKey(size: .bits256))]
     }
 
-    /// The keys that open tokens, the newest first.
+    /// The keys that decrypt, newest first.
     package var openKeys: [TokenKey] {
         keys.reversed().filter { $0.secret != nil }
     }
 
-    /// Adds a key, which mints from now on.
+    /// Adds a key, which encrypts from now on.
     /// - Throws: ``TrustError/Code/invalidArgument`` if ``maximumOpenKeys`` are in use.
     package mutating func rotate(now: WallTime) throws {
         guard openKeys.count < Self.maximumOpenKeys, let last = keys.last, last.id < .max else {
@@ -48,17 +48,17 @@ package struct TokenKeyRing: Sendable {
         keys.append(TokenKey(id: last.id + 1, created: now, secret: SymmetricKey(size: .bits256)))
     }
 
-    /// Ends a key: its secret is forgotten, and tokens under it open no more.
-    /// - Throws: ``TrustError/Code/invalidArgument`` for the newest key, ``TrustError/Code/unknownID`` for none,
-    ///   ``TrustError/Code/alreadyRevoked`` for one that is retired.
+    /// Retires a key: deletes its secret, which makes its tokens invalid.
+    /// - Throws: ``TrustError/Code/invalidArgument`` for the newest key, ``TrustError/Code/unknownID``, or
+    ///   ``TrustError/Code/alreadyRevoked``.
     package mutating func retire(_ id: UInt32, now: WallTime) throws {
         guard let index = keys.firstIndex(where: { $0.id == id }) else {
-            throw TrustError(.unknownID, "there is no token key \(id): `herald token keys` shows them")
+            throw TrustError(.unknownID, "there is no token key \(id): `herald token keys` lists them")
         }
         guard index != keys.count - 1 else {
             throw TrustError(
                 .invalidArgument,
-                "token key \(id) mints new tokens: add another with `herald token rotate`"
+                "token key \(id) makes new tokens: add another with `herald token rotate` first"
             )
         }
         if let since = keys[index].retired {
@@ -85,17 +85,17 @@ extension TokenKeyRing {
     /// - Throws: ``TrustError/Code/damaged``.
     package init(json: [UInt8]) throws {
         guard let document = try? JSONDecoder().decode(Document.self, from: Data(json)), !document.keys.isEmpty else {
-            throw TokenKeyRing.damaged("it is no list of keys")
+            throw TokenKeyRing.damaged("it is not a list of keys")
         }
         keys = []
         for record in document.keys {
             guard let created = WallTime(rfc3339: record.created), record.id > keys.last?.id ?? 0 else {
-                throw TokenKeyRing.damaged("key \(record.id) has no place or no date")
+                throw TokenKeyRing.damaged("key \(record.id) is out of order or has no date")
             }
             let retired = record.retired.flatMap(WallTime.init(rfc3339:))
             let secret = record.secret.flatMap { Data(base64Encoded: $0) }.map { SymmetricKey(data: $0) }
             guard (secret == nil) == (retired != nil), secret.map({ $0.bitCount == 256 }) ?? true else {
-                throw TokenKeyRing.damaged("key \(record.id) has not 256 bits")
+                throw TokenKeyRing.damaged("key \(record.id) does not have 256 bits")
             }
             keys.append(TokenKey(id: record.id, created: created, secret: secret, retired: retired))
         }
@@ -104,7 +104,7 @@ extension TokenKeyRing {
         }
     }
 
-    /// The content of the ring's file; holds the secrets.
+    /// The content of the ring's file, with the secrets.
     package func json() throws -> [UInt8] {
         let document = Document(
             keys: keys.map { key in
@@ -121,7 +121,7 @@ extension TokenKeyRing {
         return Array(try encoder.encode(document)) + [UInt8(ascii: "\n")]
     }
 
-    private static func damaged(_ what: String) -> TrustError {
-        TrustError(.damaged, "the file of token keys is damaged (\(what)): restore it from a backup")
+    private static func damaged(_ reason: String) -> TrustError {
+        TrustError(.damaged, "the file of token keys is damaged (\(reason)): restore it from a backup")
     }
 }

@@ -4,22 +4,22 @@ import Foundation
 package import HeraldModel
 import Synchronization
 
-/// Makes device tokens and opens them.
+/// Encrypts and decrypts device tokens.
 ///
 /// A token is AES-256-GCM-SIV (RFC 8452) over 16 bytes: device number, app number and generation, big-endian; the result
-/// is 16 bytes of ciphertext and the 16 of the tag. The nonce never changes, so one registration always has one token.
-/// That is what the SIV construction permits: under a repeated nonce it tells an onlooker which plaintexts are equal and
-/// nothing else (RFC 8452 §9), and equal plaintexts are here the same registration.
+/// is 16 bytes of ciphertext and 16 bytes of tag. The nonce is constant, so a registration always has the same token. The
+/// SIV construction permits this: a repeated nonce reveals only which plaintexts are equal (RFC 8452 §9), and equal
+/// plaintexts are the same registration.
 ///
-/// 1. Seals, under the newest key.
-/// 2. Opens, under every key that is not retired, the newest first. Opening costs some 4 µs, more than most of a request,
-///    so opened tokens are remembered in a bounded table. Only what opened gets in, and all goes when the keys change.
-/// 3. Counts per key how many tokens were opened under it.
+/// 1. Encrypts with the newest key.
+/// 2. Decrypts with every key that is not retired, newest first. This costs some 4 µs, more than most of a request, so valid
+///    tokens are cached. A change of the keys empties the cache.
+/// 3. Counts the tokens decrypted with each key.
 package final class TokenSeal: Sendable {
-    /// How many opened tokens are remembered unless the caller wants otherwise: some 4 MiB.
+    /// The default number of cached tokens: some 4 MiB.
     package static let defaultCacheCapacity = 65_536
 
-    /// How often a key was used since the service started.
+    /// The number of tokens decrypted with a key since the service started.
     package struct Usage: Hashable, Sendable {
         package let key: UInt32
         package let opened: UInt64
@@ -28,7 +28,7 @@ package final class TokenSeal: Sendable {
     private struct Keys {
         var generation: UInt64 = 0
         var open: [OpenKey]
-        /// What the counters of earlier generations came to.
+        /// Counts of earlier generations.
         var counted: [UInt32: UInt64] = [:]
     }
 
@@ -43,7 +43,7 @@ package final class TokenSeal: Sendable {
         let keyIndex: Int
     }
 
-    /// A part of the table with its own lock, so that event loops seldom meet at one.
+    /// A part of the cache with its own lock, which reduces contention between event loops.
     private final class Shard: Sendable {
         struct State {
             var generation: UInt64 = 0
@@ -72,14 +72,14 @@ package final class TokenSeal: Sendable {
         }
     }
 
-    /// The token of a registration; the same one each time, until a key is added.
+    /// The token of a registration, the same until a key is added.
     package func seal(_ contents: TokenContents) -> DeviceToken {
         TokenSeal.seal(contents, keys.withLock { $0.open[0].secret })
     }
 
-    /// Every token that may be held for a registration: one for each key that is not retired, the newest first.
+    /// All valid tokens of a registration: one for each key that is not retired, newest first.
     ///
-    /// Somebody who has not heard of a rotation still holds that of an older key.
+    /// A provider that has not heard of a rotation still has the token of an older key.
     package func sealings(of contents: TokenContents) -> [DeviceToken] {
         keys.withLock { $0.open }.map { TokenSeal.seal(contents, $0.secret) }
     }
@@ -91,39 +91,39 @@ package final class TokenSeal: Sendable {
             let box = try AES.GCM._SIV.seal(plaintext, using: secret, nonce: nonce)
             if let token = DeviceToken(bytes: box.combined.dropFirst(TokenSeal.nonce.count)) { return token }
         } catch {}
-        // The cipher refuses only keys and nonces of a wrong length; the ring admits no such key, and the nonce is ours.
+        // The cipher refuses only keys and nonces of a wrong length, which the ring and this type exclude.
         preconditionFailure("AES-GCM-SIV failed with a key of 256 bits")
     }
 
-    /// The number of the key under which tokens are sealed now.
+    /// The number of the key that encrypts.
     package var newestKey: UInt32 {
         keys.withLock { $0.open[0].id }
     }
 
-    /// What a token holds.
-    /// - Returns: nil if it opens under no key that is not retired: forged, of another service, or of a retired key.
+    /// Decrypts a token.
+    /// - Returns: nil for a token that is forged, of another service, or of a retired key.
     package func open(_ token: DeviceToken) -> TokenContents? {
-        // A genuine token's first word is as good as random, and only genuine ones are kept.
+        // The first word of a valid token is as good as random, and only valid tokens are cached.
         let hash = token.words.0
         let shard = shards[Int(truncatingIfNeeded: hash >> 60)]
-        let remembered = shard.state.withLock { state -> TokenContents? in
+        let cached = shard.state.withLock { state -> TokenContents? in
             guard let entry = state.cache.first(hash: hash, where: { $0.token == token }) else { return nil }
             state.opened[entry.keyIndex] &+= 1
             return entry.contents
         }
-        return remembered ?? openAndRemember(token, hash: hash, shard: shard)
+        return cached ?? openAndCache(token, hash: hash, shard: shard)
     }
 
-    /// Which key a token was sealed under; nil if it opens under none.
+    /// The number of the key of a token; nil for an invalid token.
     ///
-    /// For people who ask, not for requests.
+    /// For operators, not for requests.
     package func keyNumber(of token: DeviceToken) -> UInt32? {
         guard let box = try? AES.GCM._SIV.SealedBox(combined: TokenSeal.nonce + token.bytes) else { return nil }
         let open = keys.withLock { $0.open }
         return open.first { (try? AES.GCM._SIV.open(box, using: $0.secret)) != nil }?.id
     }
 
-    /// Exchanges the keys; what was opened under the former ones is forgotten.
+    /// Replaces the keys and empties the cache.
     package func replaceKeys(_ ring: TokenKeyRing) {
         let open = TokenSeal.openKeys(ring)
         keys.withLock { keys in
@@ -144,7 +144,7 @@ package final class TokenSeal: Sendable {
         }
     }
 
-    /// How many tokens were opened under each key since the service started, the newest key first.
+    /// The use of each key since the service started, newest key first.
     package var usage: [Usage] {
         keys.withLock { keys in
             var totals = keys.open.map { keys.counted[$0.id] ?? 0 }
@@ -157,7 +157,7 @@ package final class TokenSeal: Sendable {
         }
     }
 
-    private func openAndRemember(_ token: DeviceToken, hash: UInt64, shard: Shard) -> TokenContents? {
+    private func openAndCache(_ token: DeviceToken, hash: UInt64, shard: Shard) -> TokenContents? {
         let (generation, open) = keys.withLock { ($0.generation, $0.open) }
         let combined = TokenSeal.nonce + token.bytes
         guard let box = try? AES.GCM._SIV.SealedBox(combined: combined) else { return nil }
@@ -166,7 +166,7 @@ package final class TokenSeal: Sendable {
                 let contents = TokenSeal.contents(plaintext)
             else { continue }
             shard.state.withLock { state in
-                // The keys changed meanwhile: what the former ones opened is not kept.
+                // Not cached if the keys have changed meanwhile.
                 guard state.generation == generation else { return }
                 state.opened[index] &+= 1
                 state.cache.insert(Entry(token: token, contents: contents, keyIndex: index), hash: hash)

@@ -1,6 +1,6 @@
 package import HeraldModel
 
-/// What a provider proves itself with, as operators see it: a certificate, or a key for provider tokens.
+/// The operator's view of a provider's certificate, or of its key for provider tokens.
 package struct Credential: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable, Codable {
         case certificate
@@ -12,58 +12,88 @@ package struct Credential: Hashable, Sendable {
     /// Lower-case hex; nil for keys.
     package let serial: String?
     package let team: String?
-    /// Empty for a key that is good for its whole team.
+    /// Empty for a key of the whole team.
     package let topics: [Topic]
     package let environments: Set<PushEnvironment>
     package let created: WallTime
-    /// Nil for keys, which live until they are revoked.
+    /// Nil for keys, which are valid until they are revoked.
     package let expires: WallTime?
     package var revoked: WallTime?
+
+    package init(
+        id: String,
+        kind: Kind,
+        serial: String?,
+        team: String?,
+        topics: [Topic],
+        environments: Set<PushEnvironment>,
+        created: WallTime,
+        expires: WallTime?,
+        revoked: WallTime? = nil
+    ) {
+        self.id = id
+        self.kind = kind
+        self.serial = serial
+        self.team = team
+        self.topics = topics
+        self.environments = environments
+        self.created = created
+        self.expires = expires
+        self.revoked = revoked
+    }
 }
 
-/// A device that was given a certificate, as operators see it.
+/// The operator's view of a device that has a certificate.
 package struct EnrolledDevice: Hashable, Sendable {
     package let id: DeviceID
     package let name: String?
-    /// Of its newest certificate; lower-case hex.
-    package private(set) var serial: String
     package let created: WallTime
-    /// When its newest certificate ends.
-    package private(set) var expires: WallTime
     package var revoked: WallTime?
-    /// The certificates before the newest, each of which is good until its own end.
-    package private(set) var earlier: [Earlier] = []
+    /// The earlier certificates, each valid until it expires.
+    private(set) var earlier: [Certificate] = []
+    /// The newest certificate.
+    private var newest: Certificate
 
-    /// A certificate that another has taken the place of.
-    package struct Earlier: Hashable, Sendable {
+    package struct Certificate: Hashable, Sendable {
+        /// Lower-case hex.
         package let serial: String
         package let expires: WallTime
+
+        package init(serial: String, expires: WallTime) {
+            self.serial = serial
+            self.expires = expires
+        }
     }
 
-    package init(id: DeviceID, name: String?, serial: String, created: WallTime, expires: WallTime) {
+    package init(id: DeviceID, name: String?, certificate: Certificate, created: WallTime, revoked: WallTime? = nil) {
         self.id = id
         self.name = name
-        self.serial = serial
         self.created = created
-        self.expires = expires
+        self.revoked = revoked
+        newest = certificate
     }
 
-    /// The serial numbers of all its certificates.
-    var serials: [String] { earlier.map(\.serial) + [serial] }
+    /// Serial number of the newest certificate.
+    package var serial: String { newest.serial }
 
-    /// How many certificates are good at a moment, if it is not revoked.
-    func certificatesInForce(at now: WallTime) -> Int {
-        earlier.count { $0.expires >= now } + (expires >= now ? 1 : 0)
+    /// Expiry of the newest certificate.
+    package var expires: WallTime { newest.expires }
+
+    /// All certificates, oldest first.
+    package var certificates: [Certificate] { earlier + [newest] }
+
+    /// The number of certificates that have not expired.
+    package func validCertificates(at now: WallTime) -> Int {
+        certificates.count { $0.expires >= now }
     }
 
-    mutating func renew(serial: String, expires: WallTime) {
-        earlier.append(Earlier(serial: self.serial, expires: self.expires))
-        self.serial = serial
-        self.expires = expires
+    package mutating func renew(with certificate: Certificate) {
+        earlier.append(newest)
+        newest = certificate
     }
 }
 
-// Every member is always there, as null where there is nothing to say; times are RFC 3339 in UTC.
+// Every member is always present, if necessary as null; times are RFC 3339 in UTC.
 
 extension Credential: Encodable {
     private enum CodingKeys: String, CodingKey {

@@ -2,22 +2,20 @@ package import HeraldModel
 import SwiftASN1
 import X509
 
-/// What the service's doors show to clients.
+/// The certificate that the listeners show to clients.
 package struct ServerCertificate: Sendable {
-    /// DER, the server's own first; what a door sends.
+    /// DER, the server's own certificate first.
     package let chain: [[UInt8]]
     /// PKCS#8, SEC 1 or PKCS#1, in PEM; a secret.
     package let keyPEM: String
     package let names: Set<ServerName>
     package let expires: WallTime
-    /// Whether our root signed it.
-    ///
-    /// One that users brought is never exchanged.
+    /// Whether Herald's own root signed it; Herald never replaces a certificate of the user.
     package let isOurs: Bool
 
-    /// Whether another is to take its place.
+    /// Whether it expires soon.
     package func isDue(at now: WallTime) -> Bool {
-        expires - now <= TrustFolder.serverRenewal
+        expires - now <= ServerCertificateIssuer.renewal
     }
 
     /// Whether it names Apple's hosts (`herald init --as-apple`).
@@ -28,10 +26,10 @@ package struct ServerCertificate: Sendable {
     /// - Throws: ``TrustError/Code/damaged``.
     init(bundle: PEMBundle, path: String, root: CertificateAuthority) throws {
         guard let own = bundle.certificates.first, let key = bundle.key else {
-            throw TrustError(.damaged, "\(path) should hold a certificate, its chain, and its private key")
+            throw TrustError(.damaged, "\(path) must have a certificate, its chain, and its private key")
         }
         guard key.publicKey == own.publicKey else {
-            throw TrustError(.damaged, "the key in \(path) is not that of its first certificate")
+            throw TrustError(.damaged, "the key in \(path) does not belong to its first certificate")
         }
         chain = bundle.certificates.map(PEMBundle.der)
         keyPEM = try key.serializeAsPEM().pemString + "\n"

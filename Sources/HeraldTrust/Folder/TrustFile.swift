@@ -1,4 +1,4 @@
-// `stat` is a declaration of whichever of these modules the compiler has read first.
+// `stat` comes from the module that the compiler reads first.
 import CoreFoundation
 import Foundation
 
@@ -6,27 +6,40 @@ import Foundation
 import CDispatch
 #endif
 
-/// Files of the trust folder: read only if nobody else can have read or written them, and written so that a reader sees
-/// the old content or the new, never half of one, also after loss of power.
+/// Reads and writes the files of the trust folder.
+///
+/// A file is read only if its owner and mode keep others out. Writes are atomic, also when the power fails.
 package enum TrustFile {
-    /// Who may see a file.
+    /// The users who may read a file.
     package enum Secrecy: Sendable {
-        /// Its owner alone: mode 0600.
+        /// The owner only: mode 0600.
         case secret
-        /// Everybody may read it; its owner alone may write it: mode 0644.
+        /// Everyone; only the owner may write: mode 0644.
         case open
 
         fileprivate var mode: mode_t { self == .secret ? 0o600 : 0o644 }
         fileprivate var forbiddenBits: mode_t { self == .secret ? 0o077 : 0o022 }
     }
 
-    /// What changes when a file is replaced or written to.
+    /// A file's identity, size and times.
+    ///
+    /// They change when the file is written or replaced, or its owner or mode changes.
     struct Stamp: Hashable, Sendable {
-        var device: UInt64
-        var inode: UInt64
-        var size: Int64
-        var seconds: Int64
-        var nanoseconds: Int64
+        struct Time: Hashable, Sendable {
+            let seconds: Int
+            let nanoseconds: Int
+
+            init(_ time: timespec) {
+                seconds = time.tv_sec
+                nanoseconds = time.tv_nsec
+            }
+        }
+
+        let device: UInt64
+        let inode: UInt64
+        let size: Int64
+        let modified: Time
+        let changed: Time
     }
 
     /// The longest file that is read, in bytes.
@@ -38,32 +51,62 @@ package enum TrustFile {
     }
 
     /// - Returns: nil if there is no such file.
-    static func stamp(_ path: String) -> Stamp? {
+    /// - Throws: ``TrustError/Code/unreadable``.
+    static func stamp(_ path: String) throws -> Stamp? {
         var status = stat()
-        guard lstat(path, &status) == 0 else { return nil }
+        guard lstat(path, &status) == 0 else {
+            guard errno == ENOENT else { throw failure(.unreadable, "cannot read \(path)") }
+            return nil
+        }
         #if canImport(Darwin)
-        let changed = status.st_mtimespec
+        let (modified, changed) = (status.st_mtimespec, status.st_ctimespec)
         #else
-        let changed = status.st_mtim
+        let (modified, changed) = (status.st_mtim, status.st_ctim)
         #endif
         return Stamp(
             device: UInt64(truncatingIfNeeded: status.st_dev),
             inode: UInt64(truncatingIfNeeded: status.st_ino),
             size: Int64(status.st_size),
-            seconds: Int64(changed.tv_sec),
-            nanoseconds: Int64(changed.tv_nsec)
+            modified: Stamp.Time(modified),
+            changed: Stamp.Time(changed)
         )
     }
 
-    /// Makes a folder of mode 0700, or checks that one is such.
-    /// - Throws: ``TrustError`` whose message says how to mend it.
+    /// Checks owner and mode of a secret file without opening it.
+    ///
+    /// SQLite's locks end when its process closes any descriptor of the file.
+    /// - Returns: The file's size.
+    package static func checkSecret(_ path: String) throws -> Int {
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOENT { throw missing(path) }
+            throw failure(.unreadable, "cannot read \(path)")
+        }
+        return try check(status, path, forbidden: Secrecy.secret.forbiddenBits, remedy: "chmod 600 \(path)")
+    }
+
+    /// Creates an empty secret file.
+    /// - Throws: ``TrustError/Code/unwritable``, also if the file exists.
+    package static func createSecret(_ path: String) throws {
+        let descriptor = Foundation.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure(.unwritable, "cannot write \(path)") }
+        close(descriptor)
+        try syncFolder(of: path)
+    }
+
+    private static func missing(_ path: String) -> TrustError {
+        TrustError(.missing, "\(path) is missing: restore it from a backup")
+    }
+
+    /// Creates a folder of mode 0700, or checks the mode of an existing one.
+    /// - Throws: ``TrustError`` with the remedy.
     package static func makePrivateFolder(_ path: String) throws {
         if mkdir(path, 0o700) == 0 { return }
-        guard errno == EEXIST else { throw failure(.unwritable, "cannot make the folder \(path)") }
+        guard errno == EEXIST else { throw failure(.unwritable, "cannot create the folder \(path)") }
         try checkPrivateFolder(path)
     }
 
-    /// Checks that a folder can be entered by its owner alone, and that the owner is us.
+    /// Checks that only the owner can enter a folder, and that the owner is this process's user.
     package static func checkPrivateFolder(_ path: String) throws {
         let descriptor = Foundation.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -71,33 +114,31 @@ package enum TrustFile {
             throw failure(code, "cannot open the folder \(path)")
         }
         defer { close(descriptor) }
-        try check(descriptor, path, forbidden: 0o077, mend: "chmod 700 \(path)")
+        try check(descriptor, path, forbidden: 0o077, remedy: "chmod 700 \(path)")
     }
 
-    /// Reads a whole file.
-    ///
-    /// A link is not followed.
+    /// Reads a whole file, without following a link.
     /// - Throws: ``TrustError/Code/missing``, ``TrustError/Code/exposed``, ``TrustError/Code/foreignOwner``,
     ///   ``TrustError/Code/unreadable``.
     package static func read(_ path: String, _ secrecy: Secrecy) throws -> [UInt8] {
-        // Not blocking: what stands there might be a pipe.
+        // Not blocking, because the path may be a pipe.
         let descriptor = Foundation.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
             switch errno {
-            case ENOENT: throw TrustError(.missing, "\(path) is missing: restore it from a backup")
-            case ELOOP: throw TrustError(.unreadable, "\(path) is a link: put the file itself in its place")
+            case ENOENT: throw missing(path)
+            case ELOOP: throw TrustError(.unreadable, "\(path) is a link: replace it by the file itself")
             default: throw failure(.unreadable, "cannot read \(path)")
             }
         }
         defer { close(descriptor) }
         let mode = secrecy == .secret ? "600" : "644"
-        let size = try check(descriptor, path, forbidden: secrecy.forbiddenBits, mend: "chmod \(mode) \(path)")
+        let size = try check(descriptor, path, forbidden: secrecy.forbiddenBits, remedy: "chmod \(mode) \(path)")
         guard size <= maximumBytes else { throw TrustError(.damaged, "\(path) is larger than \(maximumBytes) bytes") }
         return try readAll(descriptor, path)
     }
 
-    /// Writes a whole file: a new one beside it, made durable, takes its name, and the folder is made durable.
-    /// - Throws: ``TrustError/Code/unwritable``; the file is then as it was.
+    /// Writes a whole file: writes and syncs a new file, renames it, and syncs the folder.
+    /// - Throws: ``TrustError/Code/unwritable``; the file is then unchanged.
     package static func write(_ bytes: [UInt8], to path: String, _ secrecy: Secrecy) throws {
         let draft = "\(path).\(getpid()).new"
         unlink(draft)
@@ -105,7 +146,7 @@ package enum TrustFile {
         guard descriptor >= 0 else { throw failure(.unwritable, "cannot write \(path)") }
         do {
             defer { close(descriptor) }
-            // The umask may have taken bits away.
+            // The umask may have cleared bits.
             guard fchmod(descriptor, secrecy.mode) == 0 else { throw failure(.unwritable, "cannot write \(path)") }
             try writeAll(bytes, to: descriptor, path)
             guard fsync(descriptor) == 0 else { throw failure(.unwritable, "cannot write \(path)") }
@@ -117,33 +158,22 @@ package enum TrustFile {
         try syncFolder(of: path)
     }
 
-    /// Adds bytes to the end of a file, which is made if it is not there, and makes them durable.
-    ///
-    /// With `keep`, what is beyond that many bytes is cut off first.
-    static func append(_ bytes: [UInt8], to path: String, keep: Int?) throws {
-        let isNew = !exists(path)
-        let descriptor = Foundation.open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure(.unwritable, "cannot write \(path)") }
-        defer { close(descriptor) }
-        try check(descriptor, path, forbidden: 0o077, mend: "chmod 600 \(path)")
-        if let keep, ftruncate(descriptor, off_t(keep)) != 0 { throw failure(.unwritable, "cannot write \(path)") }
-        try writeAll(bytes, to: descriptor, path)
-        guard fsync(descriptor) == 0 else { throw failure(.unwritable, "cannot write \(path)") }
-        if isNew { try syncFolder(of: path) }
+    static func failure(_ code: TrustError.Code, _ action: String) -> TrustError {
+        TrustError(code, "\(action): \(String(cString: strerror(errno)))")
     }
 
-    static func failure(_ code: TrustError.Code, _ what: String) -> TrustError {
-        TrustError(code, "\(what): \(String(cString: strerror(errno)))")
-    }
-
-    /// Checks kind, owner and mode of what is open, so that it is the thing that is then read.
+    /// Checks kind, owner and mode of the open file, so that the checked file is the one that is read.
     @discardableResult
-    private static func check(_ descriptor: CInt, _ path: String, forbidden: mode_t, mend: String) throws -> Int {
+    private static func check(_ descriptor: CInt, _ path: String, forbidden: mode_t, remedy: String) throws -> Int {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure(.unreadable, "cannot read \(path)") }
+        return try check(status, path, forbidden: forbidden, remedy: remedy)
+    }
+
+    private static func check(_ status: stat, _ path: String, forbidden: mode_t, remedy: String) throws -> Int {
         let kind = status.st_mode & S_IFMT
         guard kind == S_IFREG || kind == S_IFDIR else {
-            throw TrustError(.unreadable, "\(path) is not a file: put the file itself in its place")
+            throw TrustError(.unreadable, "\(path) is not a regular file: replace it by one")
         }
         guard status.st_uid == geteuid() || status.st_uid == 0 else {
             throw TrustError(
@@ -154,7 +184,7 @@ package enum TrustFile {
         }
         guard status.st_mode & forbidden == 0 else {
             let mode = String(status.st_mode & 0o777, radix: 8)
-            throw TrustError(.exposed, "\(path) is open to others (mode 0\(mode)): run `\(mend)`")
+            throw TrustError(.exposed, "\(path) is open to others (mode 0\(mode)): run `\(remedy)`")
         }
         return Int(status.st_size)
     }
@@ -187,7 +217,7 @@ package enum TrustFile {
         }
     }
 
-    /// A rename is durable only when the folder that holds the name is.
+    /// Syncs the folder of a path, which makes a rename durable.
     private static func syncFolder(of path: String) throws {
         let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let descriptor = Foundation.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -2,59 +2,60 @@ import Foundation
 package import HeraldModel
 import X509
 
-/// The folder in which a service keeps what trust rests on.
+/// The folder with the authorities, keys, credentials and revocation lists of a service.
 ///
-/// Made by the first start, or `herald init`. Users who bring a server certificate of their own put it in the place of
-/// `server.pem` (certificate, chain, key) and its authority in that of `ca.pem`; it is then left as it is. An authority
-/// for providers or devices of their own takes the place of that one's file, without its key if it is kept elsewhere.
+/// The first start, or `herald init`, creates it. Users can replace `server.pem` (certificate, chain, key) and `ca.pem` by
+/// their own server certificate and its authority, which Herald then leaves unchanged. Their own authority for providers or
+/// devices replaces that authority's file; its key may be kept elsewhere.
 package struct TrustFolder: Sendable {
-    /// Short of the 825 days after which Apple's platforms refuse a certificate of a private authority.
-    static let serverLifetime = Duration.seconds(820 * 86_400)
-    /// A server certificate that ends sooner than this is exchanged, at a start and while the service runs.
-    static let serverRenewal = Duration.seconds(90 * 86_400)
+    /// Opens the store of a folder; the flag allows it to create a missing one.
+    package typealias StoreOpener = @Sendable (TrustLayout, Bool) throws -> any TrustStore
 
     package let layout: TrustLayout
+    /// The ledger.
+    package let store: any TrustStore
     package let root: CertificateAuthority
     package let providerAuthority: CertificateAuthority
     package let deviceAuthority: CertificateAuthority
 
-    /// Opens the folder, and makes what a first start has to make.
+    /// Opens the folder, or creates it.
     ///
-    /// To be called at each start: it also finishes a first start that was cut short, adds names to the server
-    /// certificate, exchanges one that is near its end, and writes a revocation list that does not yet say what the
-    /// ledger says.
+    /// Called at each start. It also finishes an interrupted first start, adds names to the server certificate, renews one
+    /// that expires soon, and updates revocation lists from the ledger.
     /// - Parameters:
-    ///   - data: The data folder; made if it is not there.
-    ///   - hostnames: Names and addresses that the server certificate is to have from now on.
-    ///   - asApple: Whether it is to have the names of Apple's services too.
+    ///   - data: The data folder; created if it is missing.
+    ///   - hostnames: Names and addresses to add to the server certificate.
+    ///   - asApple: Whether to add the names of Apple's services.
+    ///   - store: Opens the ledger, or creates it.
     ///   - now: The present moment.
     /// - Returns: The folder, complete.
-    /// - Throws: ``TrustError``; what it says is missing, damaged or open to others is left as it is.
+    /// - Throws: ``TrustError``; the files that it names stay unchanged.
     package static func create(
         at data: String,
         hostnames: [String] = [],
         asApple: Bool = false,
+        store: StoreOpener,
         now: WallTime
-    ) throws -> TrustFolder {
+    ) async throws -> TrustFolder {
         let layout = TrustLayout(data: data)
         let names = try hostnames.map { text in
             guard let name = ServerName(text) else {
-                throw TrustError(.invalidArgument, "\(text.debugDescription) is not a host name, nor an address")
+                throw TrustError(.invalidArgument, "\(text.debugDescription) is neither a host name nor an address")
             }
             return name
         }
         if mkdir(layout.data, 0o755) != 0, errno != EEXIST {
-            throw TrustFile.failure(.unwritable, "cannot make the folder \(layout.data)")
+            throw TrustFile.failure(.unwritable, "cannot create the folder \(layout.data)")
         }
         try TrustFile.makePrivateFolder(layout.folder)
-        return try TrustLock.with(layout) {
-            // Written last, so that a first start is over when it is there.
+        return try await TrustLock.with(layout) {
+            // The first start writes this file last.
             let isComplete = TrustFile.exists(layout.authority)
             if isComplete { try checkAuthority(layout) }
-            let folder = try TrustFolder(layout: layout, makingMissing: !isComplete, now: now)
+            let folder = try TrustFolder(layout: layout, makingMissing: !isComplete, store: store, now: now)
             if !isComplete { try folder.makeRecords(now: now) }
-            try folder.publishRevocations(now: now)
-            try folder.updateServerCertificate(adding: names + (asApple ? ServerName.apple : []), now: now)
+            try await folder.revocations.publish(now: now)
+            try folder.server.update(adding: names + (asApple ? ServerName.apple : []), now: now)
             if !isComplete {
                 let pem = try PEMBundle(certificates: [folder.root.certificate]).pem()
                 try TrustFile.write(Array(pem.utf8), to: layout.authority, .open)
@@ -63,39 +64,39 @@ package struct TrustFolder: Sendable {
         }
     }
 
-    /// Users may have put an authority of their own there; what is none, nobody could trust.
+    /// Checks the file that clients trust, which users may have replaced.
     private static func checkAuthority(_ layout: TrustLayout) throws {
         let pem = try TrustFile.read(layout.authority, .open)
         guard let bundle = try? PEMBundle(pem: pem, path: layout.authority), !bundle.certificates.isEmpty else {
             throw TrustError(
                 .damaged,
-                "\(layout.authority) holds no certificate: restore it from a backup, or remove it to have it made again"
+                "\(layout.authority) has no certificate: restore it from a backup, or remove it to have Herald write it again"
             )
         }
     }
 
     /// Opens the folder without writing to it.
-    /// - Throws: ``TrustError/Code/folderMissing`` if there is none yet, or what is wrong with it.
-    package static func load(at data: String) throws -> TrustFolder {
+    /// - Throws: ``TrustError/Code/folderMissing``, or a problem of the folder.
+    package static func load(at data: String, store: StoreOpener) throws -> TrustFolder {
         let layout = TrustLayout(data: data)
         guard TrustFile.exists(layout.folder), TrustFile.exists(layout.authority) else {
             throw TrustError(
                 .folderMissing,
-                "there is no service in \(layout.data) yet: make one with `herald init` or `herald serve`, "
+                "there is no service in \(layout.data) yet: create one with `herald init` or `herald serve`, "
                     + "or name another folder with --data"
             )
         }
         try TrustFile.checkPrivateFolder(layout.folder)
-        return try TrustFolder(layout: layout, makingMissing: false, now: WallTime(seconds: 0))
+        return try TrustFolder(layout: layout, makingMissing: false, store: store, now: WallTime(seconds: 0))
     }
 
-    private init(layout: TrustLayout, makingMissing: Bool, now: WallTime) throws {
+    private init(layout: TrustLayout, makingMissing: Bool, store: StoreOpener, now: WallTime) throws {
         self.layout = layout
-        // Tells services apart whose authorities have otherwise the same names.
-        let mark = String(UInt32.random(in: .min ... .max), radix: 16)
+        // Distinguishes the authorities of different services.
+        let suffix = String(UInt32.random(in: .min ... .max), radix: 16)
         func authority(_ path: String, _ name: String) throws -> CertificateAuthority {
             if makingMissing, !TrustFile.exists(path) {
-                let authority = try CertificateAuthority.make(name: "\(name) \(mark)", now: now)
+                let authority = try CertificateAuthority.make(name: "\(name) \(suffix)", now: now)
                 try TrustFile.write(Array(try authority.bundle().pem().utf8), to: path, .secret)
                 return authority
             }
@@ -105,19 +106,40 @@ package struct TrustFolder: Sendable {
         root = try authority(layout.root, "Herald Root")
         providerAuthority = try authority(layout.providerAuthority, "Herald Providers")
         deviceAuthority = try authority(layout.deviceAuthority, "Herald Devices")
+        self.store = try store(layout, makingMissing)
     }
 
-    /// The authority that signs one kind of peers.
+    /// The authority of one kind of peers.
     package func authority(of kind: PeerKind) -> CertificateAuthority {
         kind == .provider ? providerAuthority : deviceAuthority
     }
 
-    /// What was issued and revoked.
-    package var ledger: CredentialLedger {
-        CredentialLedger(path: layout.ledger)
+    package var devices: DeviceCertificates { DeviceCertificates(folder: self) }
+    package var providers: ProviderCredentials { ProviderCredentials(folder: self) }
+    package var topics: TopicOwners { TopicOwners(folder: self) }
+    package var invitations: Invitations { Invitations(folder: self) }
+    package var server: ServerCertificateIssuer { ServerCertificateIssuer(folder: self) }
+    var revocations: RevocationPublisher { RevocationPublisher(folder: self) }
+
+    /// Publishes a revocation that is in the ledger.
+    func publishRevocation(of id: String, now: WallTime) async throws {
+        do {
+            try await TrustLock.with(layout) { try await revocations.publish(now: now) }
+        } catch let error as TrustError {
+            throw TrustError(
+                error.code,
+                "\(id) is revoked in the ledger, but not in the revocation list; repeat the command: \(error.message)"
+            )
+        }
     }
 
-    /// What the doors show.
+    /// The certificates (DER) that clients trust; the first is the one that invitations name.
+    package func publicAuthorities() throws -> [[UInt8]] {
+        let bundle = try PEMBundle(pem: try TrustFile.read(layout.authority, .open), path: layout.authority)
+        return bundle.certificates.map(PEMBundle.der)
+    }
+
+    /// The certificate of the listeners.
     package func serverCertificate() throws -> ServerCertificate {
         let bundle = try PEMBundle(pem: try TrustFile.read(layout.server, .secret), path: layout.server)
         return try ServerCertificate(bundle: bundle, path: layout.server, root: root)
@@ -129,39 +151,33 @@ package struct TrustFolder: Sendable {
     }
 
     /// Changes the keys of device tokens.
-    package func updateTokenKeys(_ change: (inout TokenKeyRing) throws -> Void) throws {
-        try TrustLock.with(layout) {
+    package func updateTokenKeys(_ change: (inout TokenKeyRing) throws -> Void) async throws {
+        try await TrustLock.with(layout) {
             var ring = try tokenKeys()
             try change(&ring)
             try TrustFile.write(try ring.json(), to: layout.tokenKeys, .secret)
         }
     }
 
-    /// The keys of provider tokens, revoked ones too.
+    /// The keys of provider tokens, with the revoked ones.
     package func providerKeys() throws -> [ProviderKey] {
         try ProviderKeyFile.keys(json: try TrustFile.read(layout.providerKeys, .secret))
     }
 
-    /// The topics that provider certificates name for a team, and that are not revoked.
-    func certificateClaims() throws -> Set<CredentialBook.Claim> {
-        let certificates = try ledger.read().credentials.filter { $0.kind == .certificate && $0.revoked == nil }
-        return certificates.reduce(into: []) { claims, certificate in
-            guard let team = certificate.team else { return }
-            for topic in certificate.topics { claims.insert(CredentialBook.Claim(topic: topic, team: team)) }
-        }
+    /// The credentials that decide what a provider token may do.
+    package func credentialTable() async throws -> CredentialTable {
+        let claims = try await store.topicClaims(after: nil) ?? TopicClaims(version: .min, [])
+        return CredentialTable(keys: try providerKeys(), claims: claims)
     }
 
-    /// All that decides what a provider token may do.
-    package func credentialBook() throws -> CredentialBook {
-        CredentialBook(keys: try providerKeys(), certificateClaims: try certificateClaims())
+    /// The revocation lists, empty until their first ``RevocationLists/reload()``.
+    package func revocationLists(policy: RevocationPolicy = RevocationPolicy()) -> RevocationLists {
+        let sources = PeerKind.allCases.map { ($0, revocationSource(of: $0)) }
+        return RevocationLists(sources: Dictionary(uniqueKeysWithValues: sources), policy: policy)
     }
 
-    /// A book of the revocation lists, read for the first time by its ``RevocationBook/reload()``.
-    package func revocationBook(policy: RevocationPolicy = RevocationPolicy()) -> RevocationBook {
-        let sources = PeerKind.allCases.map { kind in
-            (kind, RevocationBook.Source(path: layout.revocationList(kind), authority: authority(of: kind)))
-        }
-        return RevocationBook(sources: Dictionary(uniqueKeysWithValues: sources), policy: policy)
+    func revocationSource(of kind: PeerKind) -> RevocationLists.Source {
+        RevocationLists.Source(path: layout.revocationList(kind), authority: authority(of: kind))
     }
 
     private func makeRecords(now: WallTime) throws {
@@ -170,9 +186,6 @@ package struct TrustFolder: Sendable {
         }
         if !TrustFile.exists(layout.providerKeys) {
             try TrustFile.write(try ProviderKeyFile([]).json(), to: layout.providerKeys, .secret)
-        }
-        if !TrustFile.exists(layout.ledger) {
-            try ledger.begin(at: now)
         }
     }
 }

@@ -1,17 +1,17 @@
-/// Where the parts of the trust folder are.
+/// The paths of the trust folder's files.
 ///
-///     <data>/ca.pem                       the authority that everybody trusts
+///     <data>/ca.pem                       the authority that clients trust
 ///     <data>/trust/                0700
 ///       root.pem                   0600   that authority's certificate and key
 ///       provider-authority.pem     0600   signs provider certificates
 ///       device-authority.pem       0600   signs device certificates
-///       server.pem                 0600   what the doors show: certificate, chain, key
-///       server.names               0600   the names that were asked for, one on a line
-///       provider.crl, device.crl   0644   the revoked ones
-///       token.keys                 0600   seals device tokens
-///       provider-keys.json         0600   verifies provider tokens
-///       ledger.jsonl               0600   what was issued and revoked
-///       lock                       0600   held while one of these is written
+///       server.pem                 0600   the listeners' certificate, chain, key
+///       server.names               0600   the configured names, one a line
+///       provider.crl, device.crl   0644   revoked certificates
+///       token.keys                 0600   keys that encrypt device tokens
+///       provider-keys.json         0600   public keys of provider tokens
+///       ledger.db                  0600   everything issued and revoked (a database)
+///       lock                       0600   locked during each change of a file
 package struct TrustLayout: Hashable, Sendable {
     /// The data folder.
     package let data: String
@@ -20,7 +20,7 @@ package struct TrustLayout: Hashable, Sendable {
         self.data = data.count > 1 && data.hasSuffix("/") ? String(data.dropLast()) : data
     }
 
-    /// The certificate that clients are given to trust.
+    /// The certificate that clients trust.
     package var authority: String { data + "/ca.pem" }
     package var folder: String { data + "/trust" }
     var root: String { folder + "/root.pem" }
@@ -30,7 +30,9 @@ package struct TrustLayout: Hashable, Sendable {
     var serverNames: String { folder + "/server.names" }
     var tokenKeys: String { folder + "/token.keys" }
     var providerKeys: String { folder + "/provider-keys.json" }
-    var ledger: String { folder + "/ledger.jsonl" }
+    package var ledger: String { folder + "/ledger.db" }
+    /// The ledger of builds from before the first release.
+    package var unreleasedLedger: String { folder + "/ledger.jsonl" }
     var lock: String { folder + "/lock" }
 
     package func revocationList(_ kind: PeerKind) -> String {

@@ -1,13 +1,20 @@
+import Dispatch
 import Foundation
 
-/// The right to write to the trust folder.
+/// The lock of the trust folder's files.
 ///
-/// Held for moments: a service at its start, and each command that issues or revokes, take it in turn.
+/// A service at its start and each command that changes a file hold it briefly.
 final class TrustLock: Sendable {
     private let descriptor: CInt
 
-    /// Waits until nobody else writes.
-    init(_ layout: TrustLayout) throws {
+    /// Waits for the lock, on a thread that may block.
+    private static func take(_ layout: TrustLayout) async throws -> TrustLock {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(with: Result { try TrustLock(layout) }) }
+        }
+    }
+
+    private init(_ layout: TrustLayout) throws {
         descriptor = Foundation.open(layout.lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw TrustFile.failure(.unwritable, "cannot open \(layout.lock)") }
         while flock(descriptor, LOCK_EX) != 0 {
@@ -19,9 +26,9 @@ final class TrustLock: Sendable {
         close(descriptor)
     }
 
-    static func with<Result>(_ layout: TrustLayout, _ body: () throws -> Result) throws -> Result {
-        let lock = try TrustLock(layout)
+    static func with<Result>(_ layout: TrustLayout, _ body: () async throws -> Result) async throws -> Result {
+        let lock = try await take(layout)
         defer { withExtendedLifetime(lock) {} }
-        return try body()
+        return try await body()
     }
 }

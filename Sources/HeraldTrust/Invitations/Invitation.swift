@@ -1,8 +1,7 @@
 package import HeraldModel
 
-/// A code that was given out, as operators see it; what makes it valid is not in it.
+/// The operator's view of an invitation, without its code.
 package struct Invitation: Hashable, Sendable {
-    /// What has become of it.
     package enum State: String, Hashable, Sendable {
         case open
         case used
@@ -11,19 +10,42 @@ package struct Invitation: Hashable, Sendable {
     }
 
     package let id: String
-    /// What people will call the device; nil if whoever uses the code says.
+    /// The name of the device; nil to take it from the device's request.
     package let name: String?
     /// SHA-256 of the code's secret (``InvitationCode/digest``).
-    let digest: [UInt8]
+    package let digest: [UInt8]
     package let created: WallTime
     package let expires: WallTime
-    /// Which device it made, and when.
+    /// The device that used it.
     package var used: Use?
     package var withdrawn: WallTime?
 
     package struct Use: Hashable, Sendable {
         package let device: DeviceID
         package let at: WallTime
+
+        package init(device: DeviceID, at: WallTime) {
+            self.device = device
+            self.at = at
+        }
+    }
+
+    package init(
+        id: String,
+        name: String?,
+        digest: [UInt8],
+        created: WallTime,
+        expires: WallTime,
+        used: Use? = nil,
+        withdrawn: WallTime? = nil
+    ) {
+        self.id = id
+        self.name = name
+        self.digest = digest
+        self.created = created
+        self.expires = expires
+        self.used = used
+        self.withdrawn = withdrawn
     }
 
     package func state(at now: WallTime) -> State {
@@ -33,7 +55,26 @@ package struct Invitation: Hashable, Sendable {
     }
 }
 
-/// An invitation with its code, as it is handed out, once.
+extension Invitation {
+    /// The first eight bytes of a digest, by which a store finds an invitation without comparing the rest.
+    package static func lookupKey(_ digest: [UInt8]) -> Int64 {
+        digest.prefix(8).reduce(0) { $0 << 8 | Int64($1) }
+    }
+
+    /// Finds an invitation in constant time: compares all bytes of all digests.
+    static func find(_ digest: [UInt8], in invitations: [Invitation]) -> Invitation? {
+        var found: Int?
+        for (index, invitation) in invitations.enumerated() {
+            guard invitation.digest.count == digest.count else { continue }
+            var difference: UInt8 = 0
+            for byte in digest.indices { difference |= digest[byte] ^ invitation.digest[byte] }
+            if difference == 0 { found = index }
+        }
+        return found.map { invitations[$0] }
+    }
+}
+
+/// An invitation with its code, which is handed out once.
 package struct IssuedInvitation: Sendable {
     package let invitation: Invitation
     package let code: InvitationCode
@@ -44,7 +85,7 @@ extension Invitation: Encodable {
         case id, name, created, expires, used, withdrawn, device
     }
 
-    // Every member is always there, as null where there is nothing to say; times are RFC 3339 in UTC.
+    // Every member is always present, if necessary as null; times are RFC 3339 in UTC.
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(id, forKey: .id)

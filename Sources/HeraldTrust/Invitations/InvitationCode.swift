@@ -1,72 +1,74 @@
 import Crypto
 
-/// What a new device is given to become one of a service: a secret that works once, and by what it knows the service.
+/// The code of an invitation: a secret that works once, and a fingerprint by which the device recognizes the service.
 ///
-/// 45 characters in groups of five: 26 for the first 128 bits of the SHA-256 of the service's authority (as much as its
-/// P-256 key is worth), 17 for a secret of 85 bits, and two that catch mistakes. The characters are Crockford's base 32:
-/// digits and capital letters without I, L, O and U. Read are small letters too, O for 0, I and L for 1, and blanks or
-/// hyphens anywhere.
+/// It has 45 characters in groups of five. 26 are the first 128 bits of the SHA-256 of the service's authority, which match
+/// the strength of its P-256 key. 17 are a secret of 85 bits, and two are a checksum. The alphabet is Crockford's base 32:
+/// digits and upper-case characters without I, L, O and U. The parser ignores case, blanks and hyphens, and reads O as 0, I
+/// and L as 1.
 package struct InvitationCode: Hashable, Sendable {
-    /// Why a text is no code.
-    package enum Flaw: Error, Hashable, Sendable {
-        /// It has another number of characters than ``length``.
+    /// The reason why a text is not a code.
+    package enum ParseError: Error, Hashable, Sendable {
+        /// The number of characters is not ``length``.
         case length(Int)
-        /// A character that no code has, and its place, counted from one.
+        /// An invalid character, at a position counted from one.
         case character(Int)
-        /// The last two characters do not fit the rest: something was mistyped.
-        case check
-        /// It was made by a newer version of Herald.
+        /// The checksum is wrong: a character is mistyped.
+        case checksum
+        /// A newer version of Herald made the code.
         case version
     }
 
-    /// How much of the fingerprint a code carries, in bytes.
+    /// Length of the fingerprint in a code, in bytes.
     package static let fingerprintBytes = 16
-    /// How many characters a code has, hyphens not counted.
+    /// Number of characters of a code, without hyphens.
     package static let length = fingerprintLength + secretLength + checkLength
-    /// The longest text that is looked at, in bytes.
+    /// The longest text that the parser reads, in bytes.
     package static let maximumBytes = 128
-    /// 128 bits and two that are zero; others are for other kinds of codes.
+    /// 128 bits, and two zero bits that are reserved for other kinds of codes.
     private static let fingerprintLength = 26
     private static let secretLength = 17
     private static let checkLength = 2
     private static let groupLength = 5
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
 
-    /// The beginning of the SHA-256 of the authority's certificate (DER).
+    /// The first bytes of the SHA-256 of the authority's certificate (DER).
     package let fingerprint: [UInt8]
     /// Each from 0 to 31.
     private let secret: [UInt8]
 
-    /// A new code.
-    /// - Parameter authority: The certificate (DER) that vouches for the service.
+    /// Makes a new code.
+    /// - Parameter authority: The certificate (DER) that clients of the service trust.
     package init(authority: [UInt8]) {
         fingerprint = InvitationCode.fingerprint(of: authority)
         secret = (0..<InvitationCode.secretLength).map { _ in UInt8.random(in: 0..<32) }
     }
 
-    /// Reads a code as people copy and type it.
-    package init(_ text: some StringProtocol) throws(Flaw) {
+    /// Parses a code as people copy and type it.
+    package init(_ text: some StringProtocol) throws(ParseError) {
         guard text.utf8.count <= InvitationCode.maximumBytes else { throw .length(text.utf8.count) }
         var symbols: [UInt8] = []
-        for (place, character) in text.utf8.enumerated() {
+        for (index, character) in text.utf8.enumerated() {
             switch character {
             case UInt8(ascii: "-"), UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n"):
                 continue
             default:
-                guard let symbol = InvitationCode.symbol(character) else { throw .character(place + 1) }
+                guard let symbol = InvitationCode.symbol(character) else { throw .character(index + 1) }
                 symbols.append(symbol)
             }
         }
         guard symbols.count == InvitationCode.length else { throw .length(symbols.count) }
         let content = symbols.dropLast(InvitationCode.checkLength)
-        guard InvitationCode.check(content) == Array(symbols.suffix(InvitationCode.checkLength)) else { throw .check }
+        guard InvitationCode.check(content) == Array(symbols.suffix(InvitationCode.checkLength)) else {
+            throw .checksum
+        }
         let (bytes, rest) = InvitationCode.bytes(content.prefix(InvitationCode.fingerprintLength))
         guard rest == 0 else { throw .version }
         fingerprint = bytes
         secret = Array(content.dropFirst(InvitationCode.fingerprintLength))
     }
 
-    /// The code as it is handed out, in groups of five.
+    /// The code in groups of five.
     package var text: String {
         let content = InvitationCode.symbols(fingerprint) + secret
         let characters = (content + InvitationCode.check(content[...])).map { InvitationCode.alphabet[Int($0)] }
@@ -77,14 +79,14 @@ package struct InvitationCode: Hashable, Sendable {
             .joined(separator: "-")
     }
 
-    /// What the service keeps of the secret: its SHA-256.
+    /// SHA-256 of the secret, which the service keeps.
     ///
-    /// A secret of 85 random bits cannot be found from it by trying, so the hash need not be a slow one.
+    /// A secret of 85 random bits resists brute force, so the hash need not be slow.
     package var digest: [UInt8] {
         Array(SHA256.hash(data: Array("herald invitation\n".utf8) + secret))
     }
 
-    /// Whether a certificate (DER) is the authority that the code names.
+    /// Whether the code's fingerprint is that of a certificate (DER).
     package func names(_ certificate: [UInt8]) -> Bool {
         InvitationCode.fingerprint(of: certificate) == fingerprint
     }
@@ -102,8 +104,7 @@ package struct InvitationCode: Hashable, Sendable {
         }
     }
 
-    /// The remainder of the code, taken as one number, by a prime: every change of one character and every exchange of two
-    /// neighbours shows.
+    /// The code as one number, modulo a prime, which detects every changed character and every swap of two neighbours.
     private static func check(_ symbols: ArraySlice<UInt8>) -> [UInt8] {
         let remainder = symbols.reduce(0) { ($0 * 32 + Int($1)) % 1021 }
         return [UInt8(remainder / 32), UInt8(remainder % 32)]
@@ -126,7 +127,7 @@ package struct InvitationCode: Hashable, Sendable {
         return symbols
     }
 
-    /// Whole bytes, and what is left over.
+    /// Whole bytes, and the remaining bits.
     private static func bytes(_ symbols: ArraySlice<UInt8>) -> ([UInt8], rest: Int) {
         var bytes: [UInt8] = []
         var pending = 0
@@ -145,20 +146,20 @@ package struct InvitationCode: Hashable, Sendable {
 }
 
 extension InvitationCode: CustomStringConvertible {
-    /// Says nothing of the secret, so that a code never stands in a log by mistake.
+    /// A text without the secret, so that no log has a code by mistake.
     package var description: String { "an invitation code" }
 }
 
-extension InvitationCode.Flaw {
-    /// What is wrong, and how to mend it.
+extension InvitationCode.ParseError {
+    /// The problem and its remedy.
     package var words: String {
         switch self {
         case .length(let found):
-            "an invitation code has \(InvitationCode.length) letters and digits, and this has \(found): copy all of it"
-        case .character(let place):
-            "character \(place) of the invitation code is not one that codes have: copy it again"
-        case .check: "the invitation code is mistyped: compare it with the one that was given out"
-        case .version: "the invitation code is of a newer version of Herald: use that one here too"
+            "an invitation code has \(InvitationCode.length) characters without hyphens, and this has \(found): copy all of it"
+        case .character(let position):
+            "character \(position) of the invitation code is invalid: copy the code again"
+        case .checksum: "the invitation code has a typing error: compare it with the original"
+        case .version: "a newer version of Herald made the invitation code: use that version here too"
         }
     }
 }

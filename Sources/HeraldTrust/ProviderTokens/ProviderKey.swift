@@ -1,18 +1,18 @@
 package import Crypto
 package import HeraldModel
 
-/// A key with which a team signs its provider tokens; the private half never stays with the service.
+/// The public key of a team's provider tokens; the service never keeps the private key.
 package struct ProviderKey: Sendable {
     /// Ten of `A`-`Z` and `0`-`9`: the `kid` of tokens.
     package let id: String
     /// Ten of `A`-`Z` and `0`-`9`: the `iss` of tokens.
     package let team: String
-    /// The topics as they were given; none means the whole team's.
+    /// The key's topics; empty means all topics of the team.
     package let topics: [Topic]
     package let environments: Set<PushEnvironment>
     package let publicKey: P256.Signing.PublicKey
     package let created: WallTime
-    /// When it was revoked, which is for ever.
+    /// Time of its revocation, which is permanent.
     package var revoked: WallTime?
 
     package init(
@@ -33,7 +33,7 @@ package struct ProviderKey: Sendable {
         self.revoked = revoked
     }
 
-    /// Whether a text has the form of a key identifier, and of a team's: ten of `A`-`Z` and `0`-`9`.
+    /// Whether a text has the form of a key or team identifier: ten of `A`-`Z` and `0`-`9`.
     package static func isIdentifier(_ text: String) -> Bool {
         text.utf8.count == 10
             && text.utf8.allSatisfy {

@@ -2,7 +2,7 @@ import Crypto
 import Foundation
 import HeraldModel
 
-/// The content of `provider-keys.json`: every provider key that was ever made, revoked ones too.
+/// The content of `provider-keys.json`: every provider key, with the revoked ones.
 struct ProviderKeyFile: Codable {
     private struct Record: Codable {
         var id: String
@@ -32,10 +32,10 @@ struct ProviderKeyFile: Codable {
     }
 
     /// Reads the file's content.
-    /// - Throws: ``TrustError/Code/damaged``; one bad record is enough, since a scope that reads wrong opens doors.
+    /// - Throws: ``TrustError/Code/damaged`` for any invalid record, because a wrong scope could give access.
     static func keys(json: [UInt8]) throws -> [ProviderKey] {
         guard let file = try? JSONDecoder().decode(ProviderKeyFile.self, from: Data(json)) else {
-            throw damaged("it is no list of keys")
+            throw damaged("it is not a list of keys")
         }
         var seen: Set<String> = []
         return try file.keys.map { record in
@@ -47,7 +47,7 @@ struct ProviderKeyFile: Codable {
                 environments.count == record.environments.count, !environments.isEmpty,
                 let publicKey = try? P256.Signing.PublicKey(pemRepresentation: record.publicKey),
                 let created = WallTime(rfc3339: record.created), (revoked == nil) == (record.revoked == nil)
-            else { throw damaged("the key \(record.id.prefix(16)) cannot be read") }
+            else { throw damaged("the key \(record.id.prefix(16)) is invalid") }
             return ProviderKey(
                 id: record.id,
                 team: record.team,
@@ -66,7 +66,7 @@ struct ProviderKeyFile: Codable {
         return Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
     }
 
-    private static func damaged(_ what: String) -> TrustError {
-        TrustError(.damaged, "the file of provider keys is damaged (\(what)): restore it from a backup")
+    private static func damaged(_ reason: String) -> TrustError {
+        TrustError(.damaged, "the file of provider keys is damaged (\(reason)): restore it from a backup")
     }
 }

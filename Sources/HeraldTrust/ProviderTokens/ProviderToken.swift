@@ -4,13 +4,13 @@ package import HeraldModel
 /// A provider token: a JSON Web Token (RFC 7519) signed with ES256 that names a key and its team ("Establishing a
 /// token-based connection to APNs").
 package enum ProviderToken {
-    /// The longest token that is looked at, in bytes.
+    /// The longest token, in bytes.
     ///
-    /// One as Apple's guide makes it has some 210.
+    /// A token as in Apple's guide has some 210.
     package static let maximumBytes = 2048
-    /// How long a token may be used after it was issued.
+    /// Lifetime of a token after `iat`.
     package static let lifetime = Duration.seconds(3600)
-    /// How far ahead of ours the clock of its maker may be.
+    /// The most time that the provider's clock may be ahead.
     package static let clockSkew = Duration.seconds(60)
 
     /// Makes a token.
@@ -18,9 +18,9 @@ package enum ProviderToken {
     ///   - key: The private key of the file `AuthKey_<key id>.p8`.
     ///   - keyID: The key's identifier, `kid`.
     ///   - team: The key's team, `iss`.
-    ///   - issued: Its whole seconds become `iat`.
-    /// - Returns: What follows `bearer ` in the field `authorization`.
-    /// - Throws: What the signing library throws; it has no reason to.
+    ///   - issued: The time `iat`, in whole seconds.
+    /// - Returns: The value after `bearer ` in the field `authorization`.
+    /// - Throws: An error of the signing library.
     package static func sign(
         key: P256.Signing.PrivateKey,
         keyID: String,

@@ -1,8 +1,8 @@
-/// Base 64 as provider tokens have it.
+/// Base 64 of provider tokens.
 ///
-/// RFC 7515 wants the URL-safe alphabet without padding. Clients of APNs in wide use send the standard alphabet, or
-/// padding, or both, and APNs takes them; so both alphabets are read, and padding where it is complete. Nothing else is:
-/// no white space, no stray bits after the last byte.
+/// RFC 7515 requires the URL-safe alphabet without padding. Widely used clients of APNs send the standard alphabet,
+/// padding, or both, and APNs accepts them. So the decoder accepts both alphabets and complete padding, but neither white
+/// space nor surplus bits.
 enum TokenBase64 {
     static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
         var digits = text[...]
@@ -25,7 +25,7 @@ enum TokenBase64 {
         return pending == 0 ? bytes : nil
     }
 
-    /// Encodes as RFC 7515 wants it.
+    /// Encodes as RFC 7515 requires.
     static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         var pending: UInt32 = 0

@@ -3,16 +3,15 @@ package import HeraldModel
 import SwiftASN1
 package import X509
 
-/// A certificate revocation list (RFC 5280 §5) of one authority: complete, of version 1 or 2, its signature checked.
+/// A complete certificate revocation list (RFC 5280 §5) of one authority, version 1 or 2, with a checked signature.
 ///
-/// What it covers must be all that its authority ever signed. A list that is indirect, a delta, or limited to a part is
-/// refused, because a reader that takes it for the whole lets revoked peers in.
+/// An indirect, delta or partial list is refused, because revoked peers may be missing from it.
 package struct RevocationList: Sendable {
-    /// Why a list cannot be used.
-    package enum Flaw: Error, Hashable, Sendable {
+    /// The reason why a list cannot be used.
+    package enum ParseError: Error, Hashable, Sendable {
         /// Not the DER of a list.
         case malformed
-        /// Signed with an algorithm that we do not read, or one name for it inside and another outside.
+        /// An unsupported signature algorithm, or different ones inside and outside of the signed part.
         case algorithm
         /// The issuer is not the expected authority.
         case issuer
@@ -20,16 +19,16 @@ package struct RevocationList: Sendable {
         case signature
         /// A delta, an indirect list, or one limited to some certificates.
         case partial
-        /// A critical extension that we do not know.
+        /// An unknown critical extension.
         case criticalExtension
     }
 
     package let thisUpdate: WallTime
-    /// When a newer one is due at the latest; nil if the list does not say.
+    /// Time at which a newer list is due; nil if the list has none.
     package let nextUpdate: WallTime?
-    /// Grows with each list of an authority; nil if the list has none.
+    /// The list number, which rises with each list of an authority; nil if the list has none.
     package let number: RevocationListNumber?
-    /// Revoked serial numbers, without leading zeros, and since when.
+    /// Revoked serial numbers, without leading zeros, with the time of revocation.
     private let entries: [ArraySlice<UInt8>: WallTime]
 
     init(
@@ -44,40 +43,47 @@ package struct RevocationList: Sendable {
         self.entries = entries
     }
 
+    /// Parses a list (DER) and checks that the authority signed it.
+    package init(der: [UInt8], authority: CertificateAuthority) throws(ParseError) {
+        self = try RevocationListParser.parse(der: der, authority: authority)
+    }
+
     package var count: Int { entries.count }
 
-    /// Since when a certificate of the list's authority is revoked; nil if it is not.
+    /// Time of a certificate's revocation; nil if it is not revoked.
     package func revoked(_ serial: Certificate.SerialNumber) -> WallTime? {
-        entries[SerialText.normal(serial.bytes)]
+        entries[SerialNumberText.normal(serial.bytes)]
     }
 
-    /// Since when a serial number (lower-case hex, as ``DeviceIdentity/serial`` has it) is revoked; nil if it is not.
+    /// Time of revocation of a serial number in lower-case hex; nil if it is not revoked.
     package func revoked(serial: String) -> WallTime? {
-        Hex.bytes(serial).flatMap { entries[SerialText.normal($0[...])] }
+        Hex.bytes(serial).flatMap { entries[SerialNumberText.normal($0[...])] }
     }
 
-    /// Whether the list may take another one's place: an older list must never undo a revocation.
+    /// Whether the list may replace another one: an older list must never undo a revocation.
     func mayFollow(_ former: RevocationList) -> Bool {
         if let number, let earlier = former.number, number != earlier { return number > earlier }
         return thisUpdate >= former.thisUpdate && (number != nil || former.number == nil)
     }
 }
 
-/// The number of a revocation list: a whole number of up to 20 bytes (RFC 5280 §5.2.3).
+/// The number of a revocation list: an integer of up to 20 bytes (RFC 5280 §5.2.3).
 package struct RevocationListNumber: Hashable, Sendable, Comparable {
     static let maximumBytes = 20
 
     /// Big-endian, without leading zeros; empty is zero.
     let bytes: [UInt8]
 
-    /// From big-endian bytes, the library having refused negative numbers; nil for more than ``maximumBytes``.
+    /// Makes a number from big-endian bytes; nil if it is too long.
+    ///
+    /// The library refuses negative numbers.
     init?(magnitude: ArraySlice<UInt8>) {
-        bytes = Array(SerialText.normal(magnitude))
+        bytes = Array(SerialNumberText.normal(magnitude))
         guard bytes.count <= Self.maximumBytes else { return nil }
     }
 
     package init(_ number: UInt64) {
-        bytes = Array(SerialText.normal(withUnsafeBytes(of: number.bigEndian) { Array($0) }[...]))
+        bytes = Array(SerialNumberText.normal(withUnsafeBytes(of: number.bigEndian) { Array($0) }[...]))
     }
 
     /// The next number.

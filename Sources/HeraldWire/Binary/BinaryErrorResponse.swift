@@ -1,14 +1,14 @@
 package import HeraldModel
 package import NIOCore
 
-/// The only thing that the binary interface ever answers: six bytes, after which it closes.
+/// The only answer of the binary interface: six bytes, after which it closes the connection.
 package struct BinaryErrorResponse: Hashable, Sendable {
     /// The first byte.
     package static let command: UInt8 = 8
     package static let byteCount = 6
 
     package var status: BinaryStatus
-    /// The identifier of the notification that failed; with status 10 that of the last one that did not.
+    /// The identifier of the notification that failed; with status 10, of the last accepted one.
     package var identifier: UInt32
 
     package init(_ status: BinaryStatus, identifier: UInt32) {
@@ -23,8 +23,8 @@ extension ByteBuffer {
         writeMultipleIntegers(BinaryErrorResponse.command, response.status.rawValue, response.identifier)
     }
 
-    /// Takes an error response from the front.
-    /// - Returns: nil if there are fewer than six bytes, or if they are none; nothing is taken then.
+    /// Reads an error response from the front.
+    /// - Returns: nil, without reading, if there are fewer than six bytes or another command.
     package mutating func readErrorResponse() -> BinaryErrorResponse? {
         guard readableBytes >= BinaryErrorResponse.byteCount,
             getInteger(at: readerIndex, as: UInt8.self) == BinaryErrorResponse.command,

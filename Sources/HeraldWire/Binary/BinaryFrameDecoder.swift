@@ -1,18 +1,17 @@
 import HeraldModel
 package import NIOCore
 
-/// Reads notifications from the bytes of a provider's connection, of whatever size the pieces are in which they come.
+/// Decoder of the notifications in the byte stream of a provider's connection.
 ///
-/// A value without state of its own: what is not complete stays in the buffer. A fault is reported as soon as the bytes
-/// that show it are there, so that nobody waits for 65,535 bytes of a token that is too long at any rate.
+/// It has no state: incomplete frames stay in the buffer. It reports a fault as soon as the bytes show it, without
+/// waiting for the rest of a token that is too long.
 ///
-/// Of several faults in one frame the first of this order is reported: the frame's structure, the token, the payload.
-/// The identifier is reported wherever it stands in the frame. An item that the documents do not name is passed over
-/// (that is what its length is for); one that comes twice, or whose length is not its own, is a fault of structure.
+/// The order of faults in one frame: structure, token, payload. A fault has the frame's identifier, wherever that is in
+/// the frame. Unknown items are ignored. A duplicate item, or one with a wrong length, is a fault of structure.
 package struct BinaryFrameDecoder: Sendable {
-    /// The longest payload, in bytes.
+    /// Maximum payload in bytes.
     package let payloadBytes: Int
-    /// The longest frame that is waited for, in bytes.
+    /// Maximum frame in bytes.
     package let frameBytes: Int
 
     package init(payloadBytes: Int, frameBytes: Int) {
@@ -20,8 +19,8 @@ package struct BinaryFrameDecoder: Sendable {
         self.frameBytes = frameBytes
     }
 
-    /// Takes the next notification, or fault, from the front of a buffer.
-    /// - Returns: nil if more bytes are needed; the buffer is unchanged then.
+    /// Reads the next notification or fault from the front of a buffer.
+    /// - Returns: nil, with the buffer unchanged, if more bytes are needed.
     package func next(_ buffer: inout ByteBuffer) -> BinaryFrame? {
         guard let command = buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) else { return nil }
         switch BinaryNotification.Form(rawValue: command) {
@@ -58,12 +57,12 @@ package struct BinaryFrameDecoder: Sendable {
         }
     }
 
-    /// What the two older forms end with: token and payload, each after its length.
+    /// Reads token and payload, each after its length: the end of the two older forms.
     private func tokenAndPayload(
         _ buffer: inout ByteBuffer,
         headBytes: Int,
         fault: (BinaryStatus) -> BinaryFault,
-        make: (DeviceToken, [UInt8]) -> BinaryNotification
+        make: (PushToken, [UInt8]) -> BinaryNotification
     ) -> BinaryFrame? {
         let start = buffer.readerIndex + headBytes
         guard let tokenLength = buffer.getInteger(at: start, as: UInt16.self) else { return nil }
@@ -124,19 +123,18 @@ package struct BinaryFrameDecoder: Sendable {
         }
     }
 
-    private static func token(in buffer: ByteBuffer, at index: Int) -> DeviceToken? {
+    private static func token(in buffer: ByteBuffer, at index: Int) -> PushToken? {
         guard let first = buffer.getInteger(at: index, as: UInt64.self),
             let second = buffer.getInteger(at: index + 8, as: UInt64.self),
             let third = buffer.getInteger(at: index + 16, as: UInt64.self),
             let fourth = buffer.getInteger(at: index + 24, as: UInt64.self)
         else { return nil }
-        return DeviceToken(words: (first, second, third, fourth))
+        return PushToken(DeviceToken(words: (first, second, third, fourth)))
     }
 }
 
-/// The items of one frame, found and not copied.
+/// The positions of the items in one frame.
 private struct Items {
-    /// Where the token lies, and the payload.
     private(set) var token: Range<Int>?
     private(set) var payload: Range<Int>?
     private(set) var identifier: UInt32?
@@ -155,30 +153,30 @@ private struct Items {
                 return
             }
             position += 3
-            // What follows a fault is read all the same: the identifier may be in it.
+            // Reading goes on after a fault, because the identifier may follow.
             if !take(number, position..<position + length, buffer) { isWellFormed = false }
             position += length
         }
     }
 
-    /// - Returns: false if the item was there before, or is not as long as it is.
-    private mutating func take(_ number: UInt8, _ place: Range<Int>, _ buffer: ByteBuffer) -> Bool {
+    /// - Returns: false if the item is a duplicate or has a wrong length or value.
+    private mutating func take(_ number: UInt8, _ range: Range<Int>, _ buffer: ByteBuffer) -> Bool {
         switch number {
         case BinaryItem.token:
             guard token == nil else { return false }
-            token = place
+            token = range
         case BinaryItem.payload:
             guard payload == nil else { return false }
-            payload = place
+            payload = range
         case BinaryItem.identifier:
-            guard identifier == nil, place.count == 4 else { return false }
-            identifier = buffer.getInteger(at: place.lowerBound)
+            guard identifier == nil, range.count == 4 else { return false }
+            identifier = buffer.getInteger(at: range.lowerBound)
         case BinaryItem.expiration:
-            guard expiration == nil, place.count == 4 else { return false }
-            expiration = buffer.getInteger(at: place.lowerBound)
+            guard expiration == nil, range.count == 4 else { return false }
+            expiration = buffer.getInteger(at: range.lowerBound)
         case BinaryItem.priority:
-            guard priority == nil, place.count == 1,
-                let value = buffer.getInteger(at: place.lowerBound, as: UInt8.self),
+            guard priority == nil, range.count == 1,
+                let value = buffer.getInteger(at: range.lowerBound, as: UInt8.self),
                 let known = Priority(rawValue: value), known != .low
             else { return false }
             priority = known

@@ -2,8 +2,8 @@ import HeraldModel
 package import NIOCore
 
 extension ByteBuffer {
-    /// Appends a notification in its form; what the form has no place for is left out.
-    /// - Returns: false if its payload has more than 65,535 bytes, which no form can say; nothing is appended then.
+    /// Appends a notification in its form, without the items that the form does not have.
+    /// - Returns: false, without appending, if its payload has more than 65,535 bytes.
     @discardableResult
     package mutating func writeNotification(_ notification: BinaryNotification) -> Bool {
         guard let payloadLength = UInt16(exactly: notification.payload.count) else { return false }
@@ -14,7 +14,7 @@ extension ByteBuffer {
                 writeInteger(notification.identifier ?? 0)
                 writeInteger(notification.expiration ?? 0)
             }
-            writeInteger(UInt16(DeviceToken.byteCount))
+            writeInteger(UInt16(notification.token.byteCount))
             writeToken(notification.token)
             writeInteger(payloadLength)
             writeBytes(notification.payload)
@@ -24,9 +24,9 @@ extension ByteBuffer {
         return true
     }
 
-    /// Appends a frame that no service can take, with the least that is wrong: its token is empty.
+    /// Appends a frame with an empty token, which every service refuses.
     ///
-    /// Its error response says that everything before it was accepted.
+    /// Its error response confirms that everything before it was accepted.
     package mutating func writeCheckpoint(_ identifier: UInt32) {
         let payload: StaticString = "{}"
         writeInteger(BinaryNotification.Form.framed.rawValue)
@@ -42,7 +42,7 @@ extension ByteBuffer {
         let lengthIndex = writerIndex
         writeInteger(UInt32(0))
         let start = writerIndex
-        writeMultipleIntegers(BinaryItem.token, UInt16(DeviceToken.byteCount))
+        writeMultipleIntegers(BinaryItem.token, UInt16(notification.token.byteCount))
         writeToken(notification.token)
         writeMultipleIntegers(BinaryItem.payload, payloadLength)
         writeBytes(notification.payload)
@@ -58,7 +58,11 @@ extension ByteBuffer {
         setInteger(UInt32(truncatingIfNeeded: writerIndex - start), at: lengthIndex)
     }
 
-    mutating func writeToken(_ token: DeviceToken) {
-        writeMultipleIntegers(token.words.0, token.words.1, token.words.2, token.words.3)
+    private mutating func writeToken(_ token: PushToken) {
+        if let words = token.own?.words {
+            writeMultipleIntegers(words.0, words.1, words.2, words.3)
+        } else {
+            writeBytes(token.bytes)
+        }
     }
 }

@@ -1,11 +1,11 @@
 package import HeraldModel
 
-/// One notification as the binary provider interface carries it, from port 2195 of APNs' time before HTTP/2 ("Binary
-/// Provider API" and "Legacy Information" in the Local and Remote Notification Programming Guide).
+/// A notification of the binary provider interface, port 2195 of APNs before HTTP/2 ("Binary Provider API" and "Legacy
+/// Information" in the Local and Remote Notification Programming Guide).
 package struct BinaryNotification: Hashable, Sendable {
     /// The three forms, by the first byte of each.
     package enum Form: UInt8, Hashable, Sendable, CaseIterable {
-        /// Token and payload; has no identifier, so an error closes the connection without a word.
+        /// Token and payload; without identifier, so an error closes the connection without a response.
         case simple = 0
         /// With identifier and expiration.
         case enhanced = 1
@@ -14,17 +14,14 @@ package struct BinaryNotification: Hashable, Sendable {
     }
 
     package var form: Form
-    /// The provider's own; returned in an error response and otherwise without meaning.
-    ///
-    /// Never in the simple form, always in the enhanced one.
+    /// The provider's identifier, only used in error responses; never in the simple form, always in the enhanced one.
     package var identifier: UInt32?
-    /// UNIX seconds until which it may wait; 0 for one attempt.
-    ///
-    /// Never in the simple form, always in the enhanced one.
+    /// Expiration in UNIX seconds, 0 for one attempt; never in the simple form, always in the enhanced one.
     package var expiration: UInt32?
     /// 10 or 5; in the framed form only.
     package var priority: Priority?
-    package var token: DeviceToken
+    /// The device token; one that was decoded is of Herald's length.
+    package var token: PushToken
     package var payload: [UInt8]
 
     package init(
@@ -32,7 +29,7 @@ package struct BinaryNotification: Hashable, Sendable {
         identifier: UInt32? = nil,
         expiration: UInt32? = nil,
         priority: Priority? = nil,
-        token: DeviceToken,
+        token: PushToken,
         payload: [UInt8]
     ) {
         self.form = form
@@ -44,12 +41,12 @@ package struct BinaryNotification: Hashable, Sendable {
     }
 }
 
-/// Bytes that are no notification that can be taken, and what its sender is told.
+/// A frame that cannot be accepted, and the error response for it.
 package struct BinaryFault: Error, Hashable, Sendable {
     package let status: BinaryStatus
-    /// The notification's; nil if it had none, or none that could be read.
+    /// The notification's identifier; nil if it has none that can be read.
     package let identifier: UInt32?
-    /// Whether an error response is sent at all: the simple form knows none.
+    /// Whether to send an error response; the simple form has none.
     package let isAnswered: Bool
 
     package init(_ status: BinaryStatus, identifier: UInt32?, isAnswered: Bool = true) {
@@ -59,14 +56,14 @@ package struct BinaryFault: Error, Hashable, Sendable {
     }
 }
 
-/// What the bytes of a connection come to.
+/// The result of decoding one frame.
 package enum BinaryFrame: Hashable, Sendable {
     case notification(BinaryNotification)
-    /// After it nothing of the connection means anything.
+    /// An error after which the rest of the stream is meaningless.
     case fault(BinaryFault)
 }
 
-/// The numbers of the items in a frame.
+/// Item numbers of a frame.
 enum BinaryItem {
     static let token: UInt8 = 1
     static let payload: UInt8 = 2

@@ -1,15 +1,15 @@
 package import HeraldModel
 package import NIOCore
 
-/// One dead token, as the feedback service reports it ("The Feedback Service" in the Local and Remote Notification
+/// An invalid token, as the feedback service reports it ("The Feedback Service" in the Local and Remote Notification
 /// Programming Guide).
 package struct FeedbackTuple: Hashable, Sendable {
-    /// The longest token that a reader takes, in bytes.
-    package static let maximumTokenBytes = 100
+    /// Maximum length of a token that a reader accepts, in bytes.
+    package static let maximumTokenBytes = PushToken.maximumByteCount
 
-    /// UNIX seconds: when the app was found to be gone from the device.
+    /// UNIX seconds: when the app was found removed from the device.
     package var time: UInt32
-    /// The token's bytes, of whatever number the service has.
+    /// The token; its length depends on the service.
     package var token: [UInt8]
 
     package init(time: UInt32, token: [UInt8]) {
@@ -17,15 +17,15 @@ package struct FeedbackTuple: Hashable, Sendable {
         self.token = token
     }
 
-    /// A tuple for a token of Herald's; a moment before 1970 or after 2106 becomes the nearest that there is room for.
+    /// Makes the tuple of a Herald token; clamps the time to 1970 to 2106.
     package init(time: WallTime, token: DeviceToken) {
         self.init(time: UInt32(clamping: time.seconds), token: token.bytes)
     }
 }
 
-/// Bytes that are no feedback tuple.
+/// Malformed bytes of a feedback list.
 package struct FeedbackFault: Error, Hashable, Sendable {
-    /// What is wrong, for people.
+    /// The problem in words.
     package let message: String
 }
 
@@ -36,15 +36,17 @@ extension ByteBuffer {
         writeBytes(tuple.token)
     }
 
-    /// Takes a tuple from the front.
-    /// - Returns: nil if it is not complete; nothing is taken then.
-    /// - Throws: ``FeedbackFault`` if its token is empty or longer than any is.
+    /// Reads a tuple from the front.
+    /// - Returns: nil, without reading, if it is not complete.
+    /// - Throws: ``FeedbackFault`` if its token is empty or too long.
     package mutating func readFeedbackTuple() throws(FeedbackFault) -> FeedbackTuple? {
         guard let time = getInteger(at: readerIndex, as: UInt32.self),
             let length = getInteger(at: readerIndex + 4, as: UInt16.self).map(Int.init)
         else { return nil }
         guard (1...FeedbackTuple.maximumTokenBytes).contains(length) else {
-            throw FeedbackFault(message: "a token of \(length) bytes, which no token has")
+            throw FeedbackFault(
+                message: "a token of \(length) bytes: a token has 1 to \(FeedbackTuple.maximumTokenBytes)"
+            )
         }
         guard let token = getBytes(at: readerIndex + 6, length: length) else { return nil }
         moveReaderIndex(forwardBy: 6 + length)

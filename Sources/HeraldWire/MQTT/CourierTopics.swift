@@ -1,15 +1,15 @@
 package import HeraldModel
 
-/// The topics to which devices and the service publish: a closed set, spelled in one way only.
+/// The topics of the device contract: a closed set, each with one spelling.
 ///
-/// Compared byte for byte ([MQTT-4.7.3-4]); nothing is normalized, and every byte of a ``Topic`` is ASCII, so that no two
-/// spellings name the same app.
+/// Topics are compared byte for byte ([MQTT-4.7.3-4]). Nothing is normalized, and every byte of a ``Topic`` is ASCII, so
+/// that no two spellings name the same app.
 package enum CourierTopic: Hashable, Sendable {
     /// `apps/<topic>`: notifications.
     case notifications(Topic)
     /// `apps/<topic>/token`: the device token; from the device, the token that it holds.
     case token(Topic)
-    /// `apps/<topic>/settings`: what the user allows the app.
+    /// `apps/<topic>/settings`: whether the user wants notifications of the app.
     case settings(Topic)
     /// `device/power`: whether the device saves power.
     case power
@@ -100,13 +100,13 @@ package enum CourierFilter: Hashable, Sendable {
     }
 }
 
-/// Why a filter that is none of the device contract is refused.
+/// The reason to refuse a filter that is not of the device contract.
 package enum CourierFilterFault: Hashable, Sendable {
     /// Not a filter by the rules of MQTT: a `#` that is not the last level, a wildcard that shares its level with other
     /// characters ([MQTT-4.7.1-1], [MQTT-4.7.1-2]), or a shared subscription without a name or filter ([MQTT-4.8.2-1]).
     case malformed
     case shared
-    /// A right filter for topics that are not the device's.
+    /// A valid filter for topics that are not the device's.
     case foreign
 
     package init(_ filter: String) {
@@ -128,7 +128,7 @@ package enum CourierFilterFault: Hashable, Sendable {
     }
 }
 
-/// A topic name or filter, cut at its separators.
+/// The levels of a topic name or filter.
 private struct CourierLevels {
     enum Head { case apps, channels, power }
 
@@ -136,7 +136,7 @@ private struct CourierLevels {
     let topic: Topic?
     let tail: String?
 
-    /// Every text that is longer, or not ASCII, is no topic of the device contract.
+    /// Nil for a longer text, or one that is not ASCII: neither is a topic of the device contract.
     ///
     /// The check also makes it safe to compare strings below: Swift compares by canonical equivalence, which could take
     /// another character for an ASCII one (U+212A for K).

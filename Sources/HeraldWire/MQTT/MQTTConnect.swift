@@ -32,7 +32,7 @@ package struct MQTTConnect: Hashable, Sendable {
     }
 }
 
-/// What the server is asked to publish when the client is gone.
+/// The message that the client wants published when it is gone (MQTT 5 §3.1.2.5).
 package struct MQTTWill: Hashable, Sendable {
     package var topic: String
     package var payload: [UInt8]

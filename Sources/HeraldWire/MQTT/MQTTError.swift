@@ -1,9 +1,9 @@
-/// Bytes that are no MQTT packet, or a packet that cannot be written.
+/// Bytes that are not an MQTT packet, or a packet that cannot be written.
 ///
-/// Carries the reason code with which MQTT 5 tells the peer (§4.13); equality is the code.
+/// Carries the reason code for the peer (MQTT 5 §4.13). Errors with the same code are equal.
 package struct MQTTError: Error, Sendable {
     package let code: MQTTReasonCode
-    /// What is wrong, for people; holds nothing that the peer sent.
+    /// The fault, for people; holds nothing that the peer sent.
     package let message: String
 
     package init(_ code: MQTTReasonCode, _ message: String) {

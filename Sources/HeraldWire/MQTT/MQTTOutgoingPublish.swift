@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// A PUBLISH that is written straight from bytes, for those who send them by the thousand.
+/// A PUBLISH that is written straight from bytes, for hot paths.
 ///
 /// RETAIN is always 0. Reuse one ``MQTTPropertyBlock``, and keep the topics' bytes: writing then allocates nothing but
 /// room in the buffer.
@@ -17,13 +17,14 @@ package struct MQTTOutgoingPublish: Sendable {
         self.isDuplicate = isDuplicate
     }
 
-    /// Bytes of the whole packet, which the peer's maximum packet size is about; in 3.1.1 `properties` is nil.
+    /// Bytes of the whole packet, to compare with the peer's maximum packet size; in 3.1.1 `properties` is nil.
     package func size(_ properties: MQTTPropertyBlock?, payloadBytes: Int) -> Int {
         let remaining = remainingLength(properties?.bytes.readableBytes, payloadBytes)
         return 1 + ByteBuffer.variableByteIntegerSize(remaining) + remaining
     }
 
-    /// Appends the packet; false, with nothing written, if a field is longer than MQTT can carry.
+    /// Appends the packet.
+    /// - Returns: False, with nothing written, if a field is longer than MQTT can carry.
     package func write(
         _ properties: MQTTPropertyBlock?,
         payload: [UInt8],

@@ -38,7 +38,7 @@ package enum MQTTPacket: Hashable, Sendable {
     }
 }
 
-/// The end of a connection, in words (MQTT 5 §3.14); in 3.1.1 only clients send it, and it says nothing.
+/// The end of a connection (MQTT 5 §3.14); in 3.1.1 only clients send it, and it carries nothing.
 package struct MQTTDisconnect: Hashable, Sendable {
     package var reasonCode: MQTTReasonCode
     package var properties: MQTTProperties

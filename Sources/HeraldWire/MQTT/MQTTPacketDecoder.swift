@@ -2,28 +2,29 @@ package import NIOCore
 
 /// Cuts a stream of bytes into packets and reads them.
 ///
-/// 1. Bytes may come in any pieces. What is not yet a whole packet is kept in a buffer of the decoder's own, so that no
-///    receive buffer stays alive because of it; nothing is kept while nothing is pending.
-/// 2. It holds no more than the largest packet allowed and what came with one read: a longer packet is refused by its
-///    first bytes (0x95), before it has been sent.
+/// 1. Bytes may come in any pieces. An incomplete packet is copied to a buffer of the decoder's own, which keeps no receive
+///    buffer alive. Without an incomplete packet there is no buffer.
+/// 2. It holds no more than the largest allowed packet and the bytes of one read. A longer packet is refused by its first
+///    bytes (0x95), before it has been sent.
 /// 3. A decoder that awaits CONNECT refuses everything else by the first byte ([MQTT-3.1.0-1]), and learns the version
 ///    from CONNECT.
 /// 4. After an error it returns nothing more ([MQTT-3.1.4-6]).
 package struct MQTTPacketDecoder: Sendable {
     /// The version that is spoken; nil before CONNECT.
     package private(set) var version: MQTTVersion?
-    /// The version in which a refusal of a CONNECT can be worded: that of the CONNECT, or the nearest one to the version
-    /// that it asked for; nil as long as the peer has not shown that it speaks MQTT.
+    /// The version in which a CONNECT can be refused: its own, or the nearest one to the version that it asked for.
+    ///
+    /// Nil as long as the peer has not shown that it speaks MQTT.
     package private(set) var refusalVersion: MQTTVersion?
     /// Bytes of the longest packet that is read, fixed header included.
     package var maximumPacketSize: Int
     private var pending: ByteBuffer?
-    /// Whether `pending` is a copy of the decoder's own.
+    /// Whether `pending` is the decoder's own copy.
     private var isPendingOwned = false
     private var hasFailed = false
 
     /// A server's decoder: awaits CONNECT.
-    /// - Parameter maximumPacketSize: The bound until the owner sets another, once it knows the peer.
+    /// - Parameter maximumPacketSize: The limit until the owner sets another, once it knows the peer.
     package init(awaitingConnectUpTo maximumPacketSize: Int) {
         self.maximumPacketSize = maximumPacketSize
     }
@@ -56,7 +57,7 @@ package struct MQTTPacketDecoder: Sendable {
     }
 
     /// The next whole packet, or nil if more bytes are needed.
-    /// - Throws: What is wrong with the bytes, with the reason code for the peer.
+    /// - Throws: ``MQTTError`` if the bytes are not a packet.
     package mutating func next() throws(MQTTError) -> MQTTPacket? {
         guard !hasFailed else { return nil }
         do {
@@ -78,11 +79,10 @@ package struct MQTTPacketDecoder: Sendable {
         }
     }
 
-    /// The packet identifier of a PUBACK that says nothing but success, if that is what comes next; else nil, and
-    /// ``next()`` tells.
+    /// Takes the next packet if it is a PUBACK with plain success, and returns its packet identifier; nil for every other.
     ///
-    /// Nearly all that devices send are such: two bytes of head, two of identifier, and in MQTT 5 sometimes the code 0
-    /// and an empty list of properties.
+    /// Nearly all packets of devices are such: two bytes of head, two of identifier, and in MQTT 5 sometimes the code 0 and
+    /// an empty list of properties.
     package mutating func nextAcknowledgement() -> UInt16? {
         guard version != nil, let bytes = pending else { return nil }
         let start = bytes.readerIndex
@@ -111,7 +111,7 @@ package struct MQTTPacketDecoder: Sendable {
         let packetLength: Int
     }
 
-    /// Reads the fixed header without consuming it, and refuses at the first byte that is wrong.
+    /// Reads the fixed header without consuming it; throws at the first wrong byte.
     private func head() throws(MQTTError) -> Head? {
         guard let bytes = pending, let first = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self) else {
             return nil
@@ -154,7 +154,7 @@ package struct MQTTPacketDecoder: Sendable {
 
     /// The version that both speak ([MQTT-3.1.2-1], [MQTT-3.1.2-2]).
     ///
-    /// `MQIsdp` is what the versions before 3.1.1 called themselves.
+    /// `MQIsdp` is the protocol name of the versions before 3.1.1.
     private mutating func agree(on start: MQTTReader.ProtocolLevel) throws(MQTTError) -> MQTTVersion {
         let isMQTT = start.name.utf8.elementsEqual("MQTT".utf8)
         if isMQTT || start.name.utf8.elementsEqual("MQIsdp".utf8) {

@@ -2,10 +2,10 @@ package import NIOCore
 
 /// Writes packets.
 ///
-/// It writes what it is given: keeping to the rules of a session is the session's part. In 3.1.1 properties and reason
-/// codes that the version does not know are left out.
+/// The rules of a session are the session's part. In 3.1.1, properties and reason codes that the version does not know are
+/// left out.
 package enum MQTTPacketEncoder {
-    /// Appends a packet to `buffer`.
+    /// Appends a packet to `buffer`; on request without reason string and user properties, which are text for people.
     /// - Returns: The bytes that it takes.
     /// - Throws: ``MQTTError`` if a field is longer than MQTT can carry, or the version has no such packet; `buffer` is
     ///   then as it was.
@@ -13,9 +13,11 @@ package enum MQTTPacketEncoder {
     package static func encode(
         _ packet: MQTTPacket,
         version: MQTTVersion,
+        withoutText: Bool = false,
         into buffer: inout ByteBuffer
     ) throws(MQTTError) -> Int {
         var body = MQTTWriter()
+        body.leavesOutText = withoutText
         var firstByte = packet.kind.firstByte
         switch packet {
         case .connect(let connect): try body.connect(connect)
@@ -102,6 +104,7 @@ extension MQTTWriter {
         _ properties: MQTTProperties,
         _ version: MQTTVersion
     ) throws(MQTTError) {
+        let properties = leavesOutText ? properties.withoutText : properties
         guard version == .v5, code != .success || !properties.isEmpty else { return }
         byte(code.rawValue)
         if !properties.isEmpty { try self.properties(properties) }

@@ -29,74 +29,37 @@ extension MQTTProperties {
     package var messageExpiryInterval: UInt32? {
         first { if case .messageExpiryInterval(let value) = $0 { value } else { nil } }
     }
-
-    package var contentType: String? {
-        first { if case .contentType(let value) = $0 { value } else { nil } }
-    }
-
     package var subscriptionIdentifier: UInt32? {
         first { if case .subscriptionIdentifier(let value) = $0 { value } else { nil } }
     }
-
     package var sessionExpiryInterval: UInt32? {
         first { if case .sessionExpiryInterval(let value) = $0 { value } else { nil } }
     }
-
-    package var assignedClientIdentifier: String? {
-        first { if case .assignedClientIdentifier(let value) = $0 { value } else { nil } }
-    }
-
-    package var serverKeepAlive: UInt16? {
-        first { if case .serverKeepAlive(let value) = $0 { value } else { nil } }
-    }
-
+    package var serverKeepAlive: UInt16? { first { if case .serverKeepAlive(let value) = $0 { value } else { nil } } }
     package var authenticationMethod: String? {
         first { if case .authenticationMethod(let value) = $0 { value } else { nil } }
     }
-
-    /// Whether reason strings and user properties are welcome in every answer; nil means yes (MQTT 5 §3.1.2.11.7).
+    /// Whether every answer may carry reason strings and user properties; nil means yes (MQTT 5 §3.1.2.11.7).
     package var requestProblemInformation: UInt8? {
         first { if case .requestProblemInformation(let value) = $0 { value } else { nil } }
     }
-
-    package var reasonString: String? {
-        first { if case .reasonString(let value) = $0 { value } else { nil } }
-    }
-
-    package var receiveMaximum: UInt16? {
-        first { if case .receiveMaximum(let value) = $0 { value } else { nil } }
-    }
-
-    package var topicAliasMaximum: UInt16? {
-        first { if case .topicAliasMaximum(let value) = $0 { value } else { nil } }
-    }
-
-    package var topicAlias: UInt16? {
-        first { if case .topicAlias(let value) = $0 { value } else { nil } }
-    }
-
-    package var maximumQoS: UInt8? {
-        first { if case .maximumQoS(let value) = $0 { value } else { nil } }
-    }
-
-    package var retainAvailable: UInt8? {
-        first { if case .retainAvailable(let value) = $0 { value } else { nil } }
-    }
-
+    package var reasonString: String? { first { if case .reasonString(let value) = $0 { value } else { nil } } }
+    package var receiveMaximum: UInt16? { first { if case .receiveMaximum(let value) = $0 { value } else { nil } } }
+    package var topicAlias: UInt16? { first { if case .topicAlias(let value) = $0 { value } else { nil } } }
     package var maximumPacketSize: UInt32? {
         first { if case .maximumPacketSize(let value) = $0 { value } else { nil } }
     }
 
-    package var wildcardSubscriptionAvailable: UInt8? {
-        first { if case .wildcardSubscriptionAvailable(let value) = $0 { value } else { nil } }
-    }
-
-    package var subscriptionIdentifierAvailable: UInt8? {
-        first { if case .subscriptionIdentifierAvailable(let value) = $0 { value } else { nil } }
-    }
-
-    package var sharedSubscriptionAvailable: UInt8? {
-        first { if case .sharedSubscriptionAvailable(let value) = $0 { value } else { nil } }
+    /// The properties without those that are text for people.
+    var withoutText: MQTTProperties {
+        MQTTProperties(
+            entries.filter { property in
+                switch property {
+                case .reasonString, .userProperty: false
+                default: true
+                }
+            }
+        )
     }
 
     /// The values of all user properties of this name, in their order; names are compared byte for byte.

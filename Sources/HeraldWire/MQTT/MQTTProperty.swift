@@ -35,7 +35,7 @@ package enum MQTTProperty: Hashable, Sendable {
     case sharedSubscriptionAvailable(UInt8)
 }
 
-/// The number that stands before a property's value.
+/// The identifier of a property.
 package enum MQTTPropertyIdentifier: UInt8, Hashable, Sendable, CaseIterable {
     case payloadFormatIndicator = 0x01
     case messageExpiryInterval = 0x02
@@ -65,7 +65,7 @@ package enum MQTTPropertyIdentifier: UInt8, Hashable, Sendable, CaseIterable {
     case subscriptionIdentifierAvailable = 0x29
     case sharedSubscriptionAvailable = 0x2A
 
-    /// Whether the standard lists the property for this place (MQTT 5, table 2-4).
+    /// Whether the standard allows the property in this place (MQTT 5, table 2-4).
     package func isAllowed(in place: MQTTPropertyPlace) -> Bool {
         switch self {
         case .userProperty:
@@ -99,7 +99,7 @@ package enum MQTTPropertyIdentifier: UInt8, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether the property may stand in one place more than once: the user property always, the subscription
+    /// Whether the property may appear more than once in one place: the user property always, the subscription
     /// identifier in a PUBLISH that matched several subscriptions (MQTT 5 §3.3.2.3.8).
     package func isRepeatable(in place: MQTTPropertyPlace) -> Bool {
         switch self {
@@ -110,7 +110,7 @@ package enum MQTTPropertyIdentifier: UInt8, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// Where properties stand: in a packet, or with the will inside a CONNECT.
+/// The place of properties: a packet, or the will inside a CONNECT.
 package enum MQTTPropertyPlace: Hashable, Sendable, CaseIterable {
     case connect
     case will

@@ -1,9 +1,9 @@
 package import NIOCore
 
-/// Properties as bytes, without the length that stands before them.
+/// Properties as bytes, without their length, for hot paths.
 ///
-/// For packets that are sent by the thousand: one block is cleared and filled again for each, without a value or a
-/// string in between. The one who fills it answers for places and duplicates.
+/// One block is cleared and filled again for each packet, without a value or a string in between. The caller makes sure that
+/// each property is allowed in the packet, and not repeated.
 package struct MQTTPropertyBlock: Sendable {
     package private(set) var bytes = ByteBuffer()
 

@@ -1,4 +1,4 @@
-/// An application message on its way (MQTT 5 §3.3).
+/// An application message (MQTT 5 §3.3).
 package struct MQTTPublish: Hashable, Sendable {
     package var topic: String
     /// Not 0 at QoS 1 and 2; nil at QoS 0.

@@ -2,7 +2,7 @@ import NIOCore
 
 /// Reads the data types of MQTT (MQTT 5 §1.5) from the body of one packet.
 ///
-/// Every read checks what is left, so that a length that lies ends in an error and never outside the packet.
+/// Every read checks the remaining bytes, so that a false length is an error and never reads outside the packet.
 struct MQTTReader {
     private var bytes: ByteBuffer
 
@@ -69,7 +69,7 @@ struct MQTTReader {
         return name
     }
 
-    /// A topic filter: at least one character ([MQTT-4.7.3-1]); where its wildcards stand is for the session to judge.
+    /// A topic filter: at least one character ([MQTT-4.7.3-1]); the session checks its wildcards.
     mutating func topicFilter() throws(MQTTError) -> String {
         let filter = try string()
         guard !filter.isEmpty else { throw .malformed("a topic filter is empty") }
@@ -82,7 +82,7 @@ struct MQTTReader {
         return value
     }
 
-    /// All that is left.
+    /// All remaining bytes.
     mutating func rest() -> [UInt8] {
         bytes.readBytes(length: bytes.readableBytes) ?? []
     }

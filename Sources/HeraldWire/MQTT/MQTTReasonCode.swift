@@ -1,4 +1,4 @@
-/// What a packet says about the outcome of an operation (MQTT 5 §2.4); 0x80 and above are failures.
+/// The outcome of an operation (MQTT 5 §2.4); 0x80 and above are failures.
 ///
 /// Names are those of the standard. 3.1.1 has return codes of its own in CONNACK, see ``connectReturnCode``.
 package enum MQTTReasonCode: UInt8, Hashable, Sendable, CaseIterable {
@@ -133,7 +133,7 @@ package enum MQTTReasonCode: UInt8, Hashable, Sendable, CaseIterable {
 }
 
 extension MQTTReasonCode {
-    /// What 3.1.1 says in CONNACK instead (MQTT 3.1.1 §3.2.2.3, return codes 0 to 5).
+    /// The return code of 3.1.1 in CONNACK (MQTT 3.1.1 §3.2.2.3, 0 to 5).
     package var connectReturnCode: UInt8 {
         switch self {
         case .success: 0
@@ -155,6 +155,57 @@ extension MQTTReasonCode {
         case 4: self = .badUserNameOrPassword
         case 5: self = .notAuthorized
         default: return nil
+        }
+    }
+}
+
+extension MQTTReasonCode {
+    /// The code in words, for people who do not read the standard.
+    package var words: String {
+        switch self {
+        case .success: "success"
+        case .grantedQoS1: "granted at QoS 1"
+        case .grantedQoS2: "granted at QoS 2"
+        case .disconnectWithWillMessage: "good-bye, with the will to be published"
+        case .noMatchingSubscribers: "nobody is subscribed"
+        case .noSubscriptionExisted: "there was no subscription"
+        case .continueAuthentication: "authentication goes on"
+        case .reauthenticate: "authentication begins anew"
+        case .unspecifiedError: "an error that it does not name"
+        case .malformedPacket: "a packet could not be read"
+        case .protocolError: "a packet broke the rules of MQTT"
+        case .implementationSpecificError: "a packet that it does not take"
+        case .unsupportedProtocolVersion: "this version of MQTT is not spoken"
+        case .clientIdentifierNotValid: "the client identifier is not the one that it expects"
+        case .badUserNameOrPassword: "user name or password are wrong"
+        case .notAuthorized: "not authorized"
+        case .serverUnavailable: "not available at the moment"
+        case .serverBusy: "too busy at the moment"
+        case .banned: "this device is banned"
+        case .serverShuttingDown: "it is stopping"
+        case .badAuthenticationMethod: "this way of authentication is not known"
+        case .keepAliveTimeout: "it heard nothing for too long"
+        case .sessionTakenOver: "another connection with this device's certificate took over"
+        case .topicFilterInvalid: "a topic filter that it does not take"
+        case .topicNameInvalid: "a topic that it does not take"
+        case .packetIdentifierInUse: "a packet identifier was used twice"
+        case .packetIdentifierNotFound: "a packet identifier was not in use"
+        case .receiveMaximumExceeded: "too much was unacknowledged at once"
+        case .topicAliasInvalid: "a topic alias that it does not know"
+        case .packetTooLarge: "a packet was too large"
+        case .messageRateTooHigh: "too many messages in too short a time"
+        case .quotaExceeded: "a limit is reached"
+        case .administrativeAction: "ended by its operator"
+        case .payloadFormatInvalid: "a payload that it cannot read"
+        case .retainNotSupported: "messages are not retained"
+        case .qosNotSupported: "this QoS is not available"
+        case .useAnotherServer: "use another server for now"
+        case .serverMoved: "the server has moved"
+        case .sharedSubscriptionsNotSupported: "subscriptions cannot be shared"
+        case .connectionRateExceeded: "too many connections in too short a time"
+        case .maximumConnectTime: "the longest time for a connection is over"
+        case .subscriptionIdentifiersNotSupported: "subscription identifiers are not available"
+        case .wildcardSubscriptionsNotSupported: "wildcards are not available here"
         }
     }
 }

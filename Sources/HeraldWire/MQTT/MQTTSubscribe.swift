@@ -1,4 +1,4 @@
-/// A client asks for messages (MQTT 5 §3.8).
+/// A request for subscriptions (MQTT 5 §3.8).
 package struct MQTTSubscribe: Hashable, Sendable {
     package var packetIdentifier: UInt16
     package var properties: MQTTProperties
@@ -49,7 +49,7 @@ package struct MQTTSuback: Hashable, Sendable {
     }
 }
 
-/// A client wants no more of these (MQTT 5 §3.10).
+/// A request to end subscriptions (MQTT 5 §3.10).
 package struct MQTTUnsubscribe: Hashable, Sendable {
     package var packetIdentifier: UInt16
     package var properties: MQTTProperties

@@ -1,4 +1,4 @@
-/// The versions of MQTT that are spoken, by the level that CONNECT carries.
+/// The supported versions of MQTT, by the protocol level in CONNECT.
 package enum MQTTVersion: UInt8, Hashable, Sendable, CaseIterable {
     /// OASIS Standard, 29 October 2014.
     case v311 = 4
@@ -6,7 +6,7 @@ package enum MQTTVersion: UInt8, Hashable, Sendable, CaseIterable {
     case v5 = 5
 }
 
-/// What sender and receiver of a PUBLISH promise each other (MQTT 5 §4.3).
+/// The delivery guarantee of a PUBLISH (MQTT 5 §4.3).
 package enum MQTTQualityOfService: UInt8, Hashable, Sendable, CaseIterable {
     case atMostOnce = 0
     case atLeastOnce = 1

@@ -1,8 +1,9 @@
 import NIOCore
 
-/// Writes the data types of MQTT (MQTT 5 §1.5) behind what a buffer holds.
+/// Writes the data types of MQTT (MQTT 5 §1.5) at the end of a buffer.
 struct MQTTWriter {
     private(set) var bytes: ByteBuffer
+    var leavesOutText = false
 
     init(_ bytes: ByteBuffer = ByteBuffer()) {
         self.bytes = bytes
@@ -38,6 +39,7 @@ struct MQTTWriter {
     }
 
     mutating func properties(_ properties: MQTTProperties) throws(MQTTError) {
+        let properties = leavesOutText ? properties.withoutText : properties
         guard !properties.isEmpty else {
             bytes.writeInteger(UInt8(0))
             return
@@ -72,7 +74,7 @@ extension ByteBuffer {
         return true
     }
 
-    /// How many bytes a variable byte integer takes.
+    /// The number of bytes of a variable byte integer.
     static func variableByteIntegerSize(_ value: Int) -> Int {
         value < 0x80 ? 1 : value < 0x4000 ? 2 : value < 0x20_0000 ? 3 : 4
     }

@@ -17,13 +17,13 @@ struct DeviceFolderTests {
         activation: "https://push.example.com:2191"
     )
 
-    init() throws {
-        trust = try TestTrust()
+    init() async throws {
+        trust = try await TestTrust()
         folder = DeviceFolder(trust.path + "/deep/down/device/")
     }
 
-    private func save(replaces: Bool = false) throws {
-        let (_, pem) = try trust.device()
+    private func save(replaces: Bool = false) async throws {
+        let (_, pem) = try await trust.device()
         try folder.save(identity: Array(pem.utf8), authority: Array(pem.utf8), service: service, replaces: replaces)
     }
 
@@ -31,20 +31,21 @@ struct DeviceFolderTests {
         (try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue
     }
 
-    @Test func `what is kept is its owner's alone, and is read again`() throws {
+    @Test func `the folder is private to its owner, and is read again`() async throws {
         #expect(!folder.isActivated)
-        try save()
+        try await save()
         #expect(folder.isActivated)
         #expect(try mode(folder.path) == 0o700)
         #expect(try mode(folder.identityPath) == 0o600)
         #expect(try folder.service() == service)
-        #expect(try folder.credential().id == (try trust.folder.enrolledDevices().first?.id))
+        let device = try #require(try await trust.folder.devices.all().first)
+        #expect(try folder.credential().id == device.id)
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
         #expect(names.sorted() == ["ca.pem", "identity.pem", "service.json"])
     }
 
-    @Test func `service json has the names that people write`() throws {
-        try save()
+    @Test func `service.json has snake_case names`() async throws {
+        try await save()
         let text = try String(contentsOfFile: folder.servicePath, encoding: .utf8)
         #expect(text.contains(#""host" : "push.example.com""#) && !text.contains("server_name"))
         try Data(#"{"host":"a","port":1,"server_name":"b","activation":"https://c"}"#.utf8)
@@ -54,17 +55,17 @@ struct DeviceFolderTests {
         #expect(throws: EnrollmentError(.folder, "")) { try folder.service() }
     }
 
-    @Test func `an identity is never overwritten unless it was said`() throws {
-        try save()
+    @Test func `an identity is overwritten only with replace`() async throws {
+        try await save()
         let first = try folder.identity()
-        #expect(throws: EnrollmentError(.folder, "")) { try save() }
+        await #expect(throws: EnrollmentError(.folder, "")) { try await save() }
         #expect(try folder.identity() == first)
-        try save(replaces: true)
+        try await save(replaces: true)
         #expect(try folder.identity() != first)
     }
 
-    @Test func `what is open to others is not used, and the error says how to mend it`() throws {
-        try save()
+    @Test func `a folder accessible to others is refused, and the error says how to fix it`() async throws {
+        try await save()
         chmod(folder.identityPath, 0o640)
         let exposed = #expect(throws: EnrollmentError.self) { try folder.credential() }
         #expect(exposed?.message.contains("chmod 600 \(folder.identityPath)") == true)
@@ -86,17 +87,22 @@ struct DeviceKeyTests {
     private let trust: TestTrust
     private let key = DeviceKey()
 
-    init() throws {
-        trust = try TestTrust()
+    init() async throws {
+        trust = try await TestTrust()
     }
 
-    private func issue(_ request: [UInt8], from trust: TestTrust, id: String = "lamp") throws -> [Certificate] {
-        let issued = try trust.folder.enrollDevice(name: nil, id: DeviceID(id), request: request, now: trust.now)
+    private func issue(_ request: [UInt8], from trust: TestTrust, id: String = "lamp") async throws -> [Certificate] {
+        let issued = try await trust.folder.devices.enroll(
+            name: nil,
+            id: DeviceID(id),
+            request: request,
+            now: trust.now
+        )
         return [issued.certificate]
     }
 
-    @Test func `a request is taken, and its certificate becomes an identity`() throws {
-        let answer = try issue(try key.request(name: "lamp"), from: trust)
+    @Test func `an issued certificate becomes an identity`() async throws {
+        let answer = try await issue(try key.request(name: "lamp"), from: trust)
         let authorities = [trust.folder.root.certificate, trust.folder.deviceAuthority.certificate]
         let identity = try key.identity(from: answer, authorities: authorities, expected: nil)
         #expect(identity.credential.id.name == "lamp")
@@ -104,8 +110,8 @@ struct DeviceKeyTests {
         #expect(bundle.certificates == [answer[0], trust.folder.deviceAuthority.certificate] && bundle.key != nil)
     }
 
-    @Test func `a renewal asks for the names that the device has`() throws {
-        let present = try issue(try DeviceKey().request(name: "lamp"), from: trust)[0]
+    @Test func `a renewal asks for the names that the device has`() async throws {
+        let present = try await issue(try DeviceKey().request(name: "lamp"), from: trust)[0]
         let request = try CertificateSigningRequest(derEncoded: try key.request(following: present))
         #expect(request.subject == present.subject)
         let extensions = try #require(try request.attributes.extensionRequest?.extensions)
@@ -113,11 +119,11 @@ struct DeviceKeyTests {
         #expect(request.publicKey != present.publicKey)
     }
 
-    @Test func `an answer that is not ours to use is refused`() throws {
+    @Test func `an answer with an unusable certificate is refused`() async throws {
         let authorities = [trust.folder.deviceAuthority.certificate]
-        let another = try issue(try DeviceKey().request(name: "lamp"), from: trust, id: "a")
-        let ours = try issue(try key.request(name: "lamp"), from: trust, id: "b")
-        let foreign = try issue(try key.request(name: "lamp"), from: try TestTrust())
+        let another = try await issue(try DeviceKey().request(name: "lamp"), from: trust, id: "a")
+        let ours = try await issue(try key.request(name: "lamp"), from: trust, id: "b")
+        let foreign = try await issue(try key.request(name: "lamp"), from: try await TestTrust())
         let cases: [([Certificate], [Certificate], DeviceID?)] = [
             ([], authorities, nil), (another, authorities, nil), (ours, [], nil), (foreign, authorities, nil),
             (ours, authorities, DeviceID("a")), (ours, ours, nil),
@@ -135,7 +141,7 @@ struct DeviceKeyTests {
         ("https://push.example.com/", "https://push.example.com:2191"),
         ("10.0.0.1:1", "https://10.0.0.1:1"), ("https://[::1]:7", "https://[::1]:7"), ("HTTPS://a", "https://a:2191"),
     ])
-    func `an address is read as people write it`(_ text: String, _ url: String) throws {
+    func `an address may lack scheme and port`(_ text: String, _ url: String) throws {
         #expect(try ServiceAddress(text).description == url)
     }
 
@@ -143,15 +149,15 @@ struct DeviceKeyTests {
         "", "http://a", "https://", "https://a:0", "https://a:70000", "https://u@a", "https://a/b", "https://a?b",
         "a b", "mqtts://a",
     ])
-    func `what is no address is refused`(_ text: String) {
+    func `a malformed address is refused`(_ text: String) {
         #expect(throws: EnrollmentError(.badAddress, "")) { try ServiceAddress(text) }
     }
 }
 
 struct NextCredentialTests {
-    @Test func `a client takes its device's next certificate, and no other device's`() throws {
-        let trust = try TestTrust()
-        let (device, pem) = try trust.device("lamp")
+    @Test func `a client takes its device's next certificate, and no other device's`() async throws {
+        let trust = try await TestTrust()
+        let (device, pem) = try await trust.device("lamp")
         let client = try DeviceClient(
             DeviceConfiguration(
                 host: "localhost",
@@ -160,9 +166,9 @@ struct NextCredentialTests {
                 apps: []
             )
         )
-        let before = client.context
+        let before = client.connector.context
         let key = DeviceKey()
-        let next = try trust.folder.renewDevice(
+        let next = try await trust.folder.devices.renew(
             device.id,
             request: try key.request(name: "lamp"),
             now: trust.now,
@@ -174,8 +180,8 @@ struct NextCredentialTests {
             expected: device.id
         )
         try client.replaceCredential(identity.credential)
-        #expect(client.context !== before)
-        let other = try DeviceCredential(pem: Array(try trust.device("bell").pem.utf8))
+        #expect(client.connector.context !== before)
+        let other = try DeviceCredential(pem: Array(try await trust.device("bell").pem.utf8))
         #expect(throws: DeviceError(.badIdentity, "")) { try client.replaceCredential(other) }
     }
 }

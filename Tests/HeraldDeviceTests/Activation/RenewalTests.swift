@@ -16,7 +16,7 @@ struct RenewalPlanTests {
         let plan = RenewalPlan(begins: begins, expires: expires, random: 0)
         #expect(plan.step(at: begins) == .wait(day * 20))
         #expect(plan.step(at: begins + day * 20) == .renew)
-        #expect(plan.step(at: expires) == .over)
+        #expect(plan.step(at: expires) == .expired)
     }
 
     @Test func `after failures the pauses grow, with jitter, and there is always another attempt in time`() {
@@ -34,18 +34,18 @@ struct RenewalPlanTests {
             attempts += 1
         }
         #expect((30...200).contains(attempts))
-        #expect(plan.step(at: now) == .over)
+        #expect(plan.step(at: now) == .expired)
     }
 
-    @Test func `what the service wishes is heard, within reason`() {
+    @Test func `Retry-After is respected, within limits`() {
         var plan = RenewalPlan(begins: begins, expires: expires, random: 0)
-        #expect(plan.failed(at: begins, random: 0, wish: .seconds(3600)) == .seconds(3600))
-        #expect(plan.failed(at: begins, random: 0, wish: day * 300) == RenewalPlan.longestPause)
+        #expect(plan.failed(at: begins, random: 0, retryAfter: .seconds(3600)) == .seconds(3600))
+        #expect(plan.failed(at: begins, random: 0, retryAfter: day * 300) == RenewalPlan.longestPause)
     }
 
-    @Test func `a certificate without a life, and a clock before it, do no harm`() {
-        #expect(RenewalPlan(begins: expires, expires: begins, random: 0).step(at: expires) == .over)
-        #expect(RenewalPlan(begins: begins, expires: begins, random: 0).step(at: begins) == .over)
+    @Test func `a certificate without validity, and a clock before it, are handled`() {
+        #expect(RenewalPlan(begins: expires, expires: begins, random: 0).step(at: expires) == .expired)
+        #expect(RenewalPlan(begins: begins, expires: begins, random: 0).step(at: begins) == .expired)
         let plan = RenewalPlan(begins: begins, expires: expires, random: .nan)
         guard case .wait = plan.step(at: begins - day) else { return #expect(Bool(false)) }
     }
@@ -53,16 +53,16 @@ struct RenewalPlanTests {
 
 struct DeviceRenewalTests {
     /// A service that renews, or does not, and a clock that sleeping moves.
-    private final class Scene: Sendable {
+    private final class Scenario: Sendable {
         let trust: TestTrust
         let folder: DeviceFolder
         let isReachable = Mutex(true)
         let sleeps = Mutex<[Duration]>([])
 
-        init() throws {
-            trust = try TestTrust()
+        init() async throws {
+            trust = try await TestTrust()
             folder = DeviceFolder(trust.path + "/device")
-            let (_, pem) = try trust.device("lamp")
+            let (_, pem) = try await trust.device("lamp")
             try folder.save(
                 identity: Array(pem.utf8),
                 authority: Array(pem.utf8),
@@ -82,7 +82,7 @@ struct DeviceRenewalTests {
                 random: { 0 },
                 renew: {
                     guard self.isReachable.withLock({ $0 }) else { throw EnrollmentError(.unreachable, "nobody") }
-                    let issued = try self.trust.device("lamp-\(self.trust.now.seconds)")
+                    let issued = try await self.trust.device("lamp-\(self.trust.now.seconds)")
                     try self.folder.replaceIdentity(Array(issued.pem.utf8))
                     return try self.folder.credential()
                 }
@@ -92,9 +92,9 @@ struct DeviceRenewalTests {
 
     private struct Enough: Error {}
 
-    @Test func `the new identity is in the folder before it is told of`() async throws {
-        let scene = try Scene()
-        let before = try #require(try scene.folder.term())
+    @Test func `the new identity is saved before it is reported`() async throws {
+        let scene = try await Scenario()
+        let before = try #require(try scene.folder.validity())
         await #expect(throws: Enough.self) {
             try await scene.renewal.run { event in
                 guard case .renewed(let credential, let expires) = event else { throw CancellationError() }
@@ -107,8 +107,8 @@ struct DeviceRenewalTests {
         #expect(scene.sleeps.withLock { $0.allSatisfy { $0 <= DeviceRenewal.longestSleep } })
     }
 
-    @Test func `a service that is away is tried again, and what it missed is made up for`() async throws {
-        let scene = try Scene()
+    @Test func `an unreachable service is tried again, and the renewal is made up for`() async throws {
+        let scene = try await Scenario()
         scene.isReachable.withLock { $0 = false }
         var failures = 0
         await #expect(throws: Enough.self) {
@@ -126,8 +126,8 @@ struct DeviceRenewalTests {
         #expect(failures == 5)
     }
 
-    @Test func `a certificate that ended is told of, and the run ends`() async throws {
-        let scene = try Scene()
+    @Test func `an expired certificate is reported, and the run ends`() async throws {
+        let scene = try await Scenario()
         scene.trust.clock.advance(by: .seconds(20 * 365 * 86_400))
         var expired = 0
         try await scene.renewal.run { event in

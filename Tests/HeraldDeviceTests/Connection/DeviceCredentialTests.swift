@@ -1,19 +1,20 @@
 import Foundation
 import HeraldModel
+import HeraldTestSupport
 import HeraldTrust
 import Testing
 
 @testable import HeraldDevice
 
 @Suite struct DeviceCredentialTests {
-    @Test func `an identity says which device it is, and shows nothing else`() throws {
+    @Test func `the description of an identity is only the device's identifier`() throws {
         let credential = try DeviceCredential(pem: try IdentityFile.pem.get())
         #expect(credential.id == DeviceID("kitchen"))
         #expect("\(credential)" == "kitchen")
     }
 
     @Test(arguments: ["", "no PEM", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
-    func `what holds no certificate is refused`(pem: String) {
+    func `a file without certificate is refused`(pem: String) {
         #expect(throws: DeviceError.self) { try DeviceCredential(pem: Array(pem.utf8)) }
     }
 
@@ -26,13 +27,13 @@ import Testing
         #expect(error?.message.contains("no private key") == true)
     }
 
-    @Test func `a provider's certificate is no device's`() throws {
+    @Test func `a provider's certificate is refused`() async throws {
         let path = NSTemporaryDirectory() + "/herald-test-" + UUID().uuidString
         defer { try? FileManager.default.removeItem(atPath: path) }
         let now = WallTime(seconds: Int64(Date().timeIntervalSince1970))
-        let folder = try TrustFolder.create(at: path, now: now)
+        let folder = try await TrustFolder.create(at: path, store: { _, _ in MemoryTrustStore() }, now: now)
         let topics = [Topic("com.example.chat")].compactMap { $0 }
-        let issued = try folder.issueProviderCertificate(
+        let issued = try await folder.providers.issueCertificate(
             topics: topics,
             team: nil,
             environments: [.production],
@@ -42,7 +43,7 @@ import Testing
         #expect(error?.message.contains("is not a device's") == true)
     }
 
-    @Test func `nobody at the port is reported, and tried again`() async throws {
+    @Test func `a closed port is reported, and tried again`() async throws {
         struct Enough: Error {}
         let configuration = DeviceConfiguration(
             host: "127.0.0.1",

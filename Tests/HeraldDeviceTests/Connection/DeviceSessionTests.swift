@@ -41,8 +41,8 @@ import Testing
         )
     }
 
-    private func end(_ orders: [DeviceSession.Order]) -> DeviceSession.End? {
-        for case .end(let end) in orders { return end }
+    private func end(_ effects: [DeviceSession.Effect]) -> DeviceSession.End? {
+        for case .end(let end) in effects { return end }
         return nil
     }
 
@@ -58,7 +58,7 @@ import Testing
         #expect(connect.properties.maximumPacketSize == 16_384)
     }
 
-    @Test func `once let in it asks for all that is of its apps`() throws {
+    @Test func `after CONNACK it subscribes to each app`() throws {
         var session = try session()
         #expect(
             session.received(.connack(MQTTConnack())) == [
@@ -72,9 +72,9 @@ import Testing
         let token = DeviceToken(words: (1, 2, 3, 4))
         var session = try session()
         session.memory.hold(token, for: try #require(voip))
-        let orders = session.received(.connack(MQTTConnack()))
+        let effects = session.received(.connack(MQTTConnack()))
         let held: MQTTProperties = [.userProperty(name: "token", value: token.hex)]
-        #expect(orders.last == .send(subscribe("apps/com.example.chat.voip/#", 2, properties: held)))
+        #expect(effects.last == .send(subscribe("apps/com.example.chat.voip/#", 2, properties: held)))
         _ = session.received(publish("apps/com.example.chat/token", String(repeating: "0a", count: 32)))
         #expect(session.memory.tokens.count == 2)
     }
@@ -89,15 +89,15 @@ import Testing
         )
     }
 
-    @Test func `the service's keep alive takes the place of ours`() throws {
+    @Test func `the server keep-alive replaces the client's`() throws {
         var session = try session()
-        let orders = session.received(.connack(MQTTConnack(properties: [.serverKeepAlive(30)])))
-        #expect(orders.first == .live(keepAlive: .seconds(30)))
+        let effects = session.received(.connack(MQTTConnack(properties: [.serverKeepAlive(30)])))
+        #expect(effects.first == .live(keepAlive: .seconds(30)))
     }
 
     @Test func `a notification is acknowledged after it was reported`() throws {
         var session = try liveSession()
-        let orders = session.received(
+        let effects = session.received(
             publish(
                 "apps/com.example.chat",
                 #"{"aps":{}}"#,
@@ -121,7 +121,7 @@ import Testing
             isRepeated: false
         )
         #expect(
-            orders == [
+            effects == [
                 .report(.notification(notification)),
                 .remember(try #require(SeenNotifications.Key(notification))),
                 .send(.puback(MQTTPublishAnswer(packetIdentifier: 7))),
@@ -129,7 +129,7 @@ import Testing
         )
     }
 
-    @Test func `a notification without what is around it is one too`() throws {
+    @Test func `a notification may lack all properties`() throws {
         var session = try liveSession()
         let properties: MQTTProperties = [
             .userProperty(name: "apns-id", value: "x"), .userProperty(name: "apns-priority", value: "300"),
@@ -144,9 +144,9 @@ import Testing
 
     @Test func `a device token is reported for its app`() throws {
         var session = try liveSession()
-        let orders = session.received(publish("apps/com.example.chat/token", String(repeating: "0A", count: 32)))
+        let effects = session.received(publish("apps/com.example.chat/token", String(repeating: "0A", count: 32)))
         let token = try #require(DeviceToken(String(repeating: "0a", count: 32)))
-        #expect(orders.first == .report(.token(token, for: try #require(chat))))
+        #expect(effects.first == .report(.token(token, for: try #require(chat))))
     }
 
     @Test func `an app that is refused is reported with the reason`() throws {
@@ -164,7 +164,7 @@ import Testing
         )
     }
 
-    @Test func `what is published elsewhere is acknowledged and not reported`() throws {
+    @Test func `a publish to another topic is acknowledged and not reported`() throws {
         var session = try liveSession()
         #expect(session.received(publish("news/today")) == [.send(.puback(MQTTPublishAnswer(packetIdentifier: 7)))])
     }
@@ -174,27 +174,36 @@ import Testing
         (.unsupportedProtocolVersion, .giveUp), (.serverUnavailable, .retry), (.serverBusy, .retryLater),
         (.connectionRateExceeded, .retryLater),
     ])
-    func `a refusal says whether to come back`(code: MQTTReasonCode, advice: DeviceSession.End.Advice) throws {
+    func `a CONNACK code decides whether to reconnect`(code: MQTTReasonCode, advice: DeviceSession.End.Advice) throws {
         var session = try session()
-        let orders = session.received(.connack(MQTTConnack(reasonCode: code, properties: [.reasonString("why")])))
-        #expect(end(orders)?.advice == advice)
-        let remedy = code == .notAuthorized ? "; \(DeviceClient.remedy)" : ""
-        #expect(end(orders)?.reason == "the service refused the connection: \(code.words) (why)\(remedy)")
+        let effects = session.received(.connack(MQTTConnack(reasonCode: code, properties: [.reasonString("why")])))
+        #expect(end(effects)?.advice == advice)
+        let remedy = code == .notAuthorized ? "; \(DeviceConnector.remedy)" : ""
+        #expect(end(effects)?.reason == "the service refused the connection: \(code.words) (why)\(remedy)")
     }
 
     @Test(arguments: [
         (MQTTReasonCode.serverShuttingDown, DeviceSession.End.Advice.retry), (.sessionTakenOver, .retryLater),
         (.keepAliveTimeout, .retry), (.administrativeAction, .giveUp), (.notAuthorized, .giveUp), (.success, .retry),
     ])
-    func `a disconnection says whether to come back`(code: MQTTReasonCode, advice: DeviceSession.End.Advice) throws {
+    func `a DISCONNECT code decides whether to reconnect`(code: MQTTReasonCode, advice: DeviceSession.End.Advice) throws
+    {
         var session = try liveSession()
         let end = end(session.received(.disconnect(MQTTDisconnect(reasonCode: code))))
         #expect(end?.advice == advice)
-        let remedy = advice == .giveUp ? "; \(DeviceClient.remedy)" : ""
+        let remedy = advice == .giveUp ? "; \(DeviceConnector.remedy)" : ""
         #expect(end?.reason == "the service ended the connection: \(code.words)\(remedy)")
     }
 
-    @Test func `tokens that the service does not know are forgotten, and the device comes back without`() throws {
+    @Test func `a refusal is not final if the device has another certificate by then`() {
+        let refused = DeviceSession.End(advice: .giveUp, reason: "revoked").withNextCredential
+        #expect(refused.advice == .retry)
+        #expect(refused.reason.contains("the renewed one is used next"))
+        let busy = DeviceSession.End(advice: .retryLater, reason: "busy")
+        #expect(busy.withNextCredential == busy)
+    }
+
+    @Test func `rejected tokens are dropped, and the device reconnects without them`() throws {
         var session = try liveSession()
         let token = DeviceToken(words: (1, 2, 3, 4))
         let topic = try #require(session.memory.apps.first?.value.topic)
@@ -212,19 +221,19 @@ import Testing
         .publish(MQTTPublish(topic: "apps/a/token", payload: [1])),
         .publish(MQTTPublish(topic: "apps/a", packetIdentifier: 1, qualityOfService: .exactlyOnce, payload: [])),
     ])
-    func `a packet out of its turn ends the connection with a word`(packet: MQTTPacket) throws {
+    func `a packet out of sequence ends the connection with DISCONNECT`(packet: MQTTPacket) throws {
         var session = try liveSession()
-        let orders = session.received(packet)
-        #expect(end(orders)?.advice == .retryLater)
-        guard orders.count >= 2, case .send(.disconnect(let disconnect)) = orders[orders.count - 2] else {
-            Issue.record("no DISCONNECT: \(orders)")
+        let effects = session.received(packet)
+        #expect(end(effects)?.advice == .retryLater)
+        guard effects.count >= 2, case .send(.disconnect(let disconnect)) = effects[effects.count - 2] else {
+            Issue.record("no DISCONNECT: \(effects)")
             return
         }
         #expect(disconnect.reasonCode.isFailure)
         #expect(session.received(.pingresp).isEmpty)
     }
 
-    @Test func `before it is let in it says nothing but CONNECT`() throws {
+    @Test func `before CONNACK it sends only CONNECT`() throws {
         var session = try session()
         #expect(session.received(.pingresp).count == 1)
     }

@@ -16,22 +16,22 @@ struct RememberingSession {
 
     var connect: MQTTPacket { session.connect }
 
-    mutating func received(_ packet: MQTTPacket) -> [DeviceSession.Order] {
+    mutating func received(_ packet: MQTTPacket) -> [DeviceSession.Effect] {
         session.received(packet, &memory)
     }
 
-    /// Wishes something, as a device may at any time, and tells the service.
-    mutating func wish(_ change: (inout DeviceMemory) -> Void) -> [DeviceSession.Order] {
+    /// Makes a request, and sends it.
+    mutating func request(_ change: (inout DeviceMemory) -> Void) -> [DeviceSession.Effect] {
         change(&memory)
-        return session.tell(memory)
+        return session.sendRequests(memory)
     }
 
-    mutating func tellAgain() -> [DeviceSession.Order] {
-        session.tellAgain(memory)
+    mutating func retryFailedRequests() -> [DeviceSession.Effect] {
+        session.retryFailedRequests(memory)
     }
 
-    /// The next connection of the same device; the orders of its first moment.
-    mutating func connectAgain(receiveMaximum: UInt16 = .max) -> [DeviceSession.Order] {
+    /// The next connection of the same device; the effects of its first moment.
+    mutating func connectAgain(receiveMaximum: UInt16 = .max) -> [DeviceSession.Effect] {
         session = DeviceSession(configuration)
         return session.received(.connack(MQTTConnack(properties: [.receiveMaximum(receiveMaximum)])), &memory)
     }

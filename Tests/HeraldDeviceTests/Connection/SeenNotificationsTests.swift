@@ -29,7 +29,7 @@ import Testing
         #expect(try (0..<10).filter { seen.contains(try key(UInt64($0))) } == [7, 8, 9])
     }
 
-    @Test func `an identifier says nothing without topic and payload`() throws {
+    @Test func `notifications are equal only with equal topic and payload`() throws {
         #expect(try key(1) == key(1))
         #expect(try key(1) != key(1, payload: "{ }"))
         #expect(try key(1) != key(1, "a.c"))
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: ["[]", #"["x"]"#, #"["/"]"#, #"["00000000-0000-0001-0000-000000000005/zz"]"#])
-    func `what is none of them is left out`(json: String) throws {
+    func `malformed keys are skipped`(json: String) throws {
         #expect(try JSONDecoder().decode(SeenNotifications.self, from: Data(json.utf8)).count == 0)
     }
 }

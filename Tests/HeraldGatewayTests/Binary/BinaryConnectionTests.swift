@@ -14,9 +14,9 @@ struct BinaryConnectionTests {
     let fixture: Fixture
     let certificate: [UInt8]
 
-    init() throws {
-        fixture = try Fixture()
-        certificate = try fixture.der(try fixture.trust.provider("com.example.app").pem)
+    init() async throws {
+        fixture = try await Fixture()
+        certificate = try fixture.der(try await fixture.trust.provider("com.example.app").pem)
     }
 
     private func bench(configure: (inout BinaryConfiguration) -> Void = { _ in }) throws -> BinaryBench {
@@ -35,12 +35,37 @@ struct BinaryConnectionTests {
         #expect(!bench.hasEnded)
     }
 
+    @Test func `an accepted notification claims the topic for the certificate's team, a refused one does not`()
+        async throws
+    {
+        _ = try await fixture.trust.folder.topics.release(KnownApps.chat.topic)
+        _ = await fixture.trustService.reload()
+        let der = try TestCertificate.provider("com.example.app", team: "TEAM00000C").der(fixture.trust, .provider)
+        func others() -> FirstUses.Decision {
+            let use = TopicUse(topic: KnownApps.chat.topic, team: "TEAM00000A", isNamed: false)
+            return fixture.trustService.firstUses.reserve(use)
+        }
+        fixture.post.decide(.refused(.unregistered, since: fixture.now))
+        try BinaryBench(fixture, certificate: der).receive(try numbers(1...1))
+        guard case .reserved(let reservation) = others() else {
+            Issue.record("a refused notification has claimed the topic")
+            return
+        }
+        fixture.trustService.firstUses.cancel(reservation)
+        fixture.post.decide(.accepted)
+        try BinaryBench(fixture, certificate: der).receive(try numbers(1...1))
+        guard case .taken = others() else {
+            Issue.record("an accepted notification has not claimed the topic")
+            return
+        }
+    }
+
     @Test(arguments: BinaryNotification.Form.allCases)
     func `every form becomes a notification`(_ form: BinaryNotification.Form) throws {
         let bench = try bench()
         let expiration = UInt32(clamping: fixture.now.seconds + 60)
         try bench.receive(try fixture.notification(9, form: form, expiration: expiration))
-        let notification = try #require(fixture.post.letters.first?.notification)
+        let notification = try #require(fixture.post.envelopes.first?.notification)
         #expect(notification.payload == Array(#"{"aps":{"alert":"hi"}}"#.utf8))
         #expect(notification.priority == .immediate)
         #expect(notification.pushType == .alert)
@@ -57,11 +82,13 @@ struct BinaryConnectionTests {
         }
         try bench.receive(try fixture.notification(1))
         let longest = fixture.now + fixture.post.longestStorage
-        #expect(fixture.post.letters.map(\.notification.storedUntil) == [nil, nil, longest, longest])
-        #expect(fixture.post.letters.map(\.notification.priority) == [.conserving, .immediate, .immediate, .immediate])
+        #expect(fixture.post.envelopes.map(\.notification.storedUntil) == [nil, nil, longest, longest])
+        #expect(
+            fixture.post.envelopes.map(\.notification.priority) == [.conserving, .immediate, .immediate, .immediate]
+        )
     }
 
-    @Test func `what is behind a refused notification is discarded unread`() throws {
+    @Test func `notifications after a refused one are discarded`() throws {
         let bench = try bench()
         let bad = try fixture.notification(51, token: String(repeating: "00", count: 32))
         try bench.receive(try numbers(1...50) + bad + numbers(52...100))
@@ -71,23 +98,23 @@ struct BinaryConnectionTests {
         #expect(bench.hasEnded)
     }
 
-    @Test func `the answer waits for everything before the one that it names`() throws {
-        let letters = Mutex<[Letter]>([])
-        fixture.post.settle { letter in letters.withLock { $0.append(letter) } }
+    @Test func `the error response waits for everything before its notification`() throws {
+        let envelopes = Mutex<[Envelope]>([])
+        fixture.post.settle { envelope in envelopes.withLock { $0.append(envelope) } }
         let bench = try bench()
         try bench.receive(try numbers(1...3) + [77])
         #expect(try bench.answer() == nil)
-        for letter in letters.withLock({ $0 }).reversed() {
-            letter.receipt?.settle(.accepted)
-            letter.receipt?.settle(.accepted)
+        for envelope in envelopes.withLock({ $0 }).reversed() {
+            envelope.completion?.settle(.accepted)
+            envelope.completion?.settle(.accepted)
         }
         #expect(try bench.answer() == BinaryErrorResponse(.protocolError, identifier: 0))
     }
 
     @Test func `one that could not be stored is a processing error, and those behind it are to be sent again`() throws {
-        fixture.post.settle { letter in
-            let isBad = "\(letter.notification.id)".hasSuffix("00000002")
-            letter.receipt?.settle(isBad ? .refused(.serviceUnavailable) : .accepted)
+        fixture.post.settle { envelope in
+            let isBad = "\(envelope.notification.id)".hasSuffix("00000002")
+            envelope.completion?.settle(isBad ? .refused(.serviceUnavailable) : .accepted)
         }
         let bench = try bench()
         try bench.receive(try numbers(1...3))
@@ -97,11 +124,11 @@ struct BinaryConnectionTests {
     }
 
     @Test(arguments: [
-        (Rejection.serviceUnavailable, BinaryStatus.processingError), (.unregistered, .invalidToken),
+        (RefusalReason.serviceUnavailable, BinaryStatus.processingError), (.unregistered, .invalidToken),
         (.badDeviceToken, .invalidToken), (.tooManyRequests, .processingError),
     ])
-    func `what the post office refuses has its status`(rejection: Rejection, status: BinaryStatus) throws {
-        fixture.post.decide(.refused(rejection, since: nil))
+    func `what the post office refuses has its status`(refusalReason: RefusalReason, status: BinaryStatus) throws {
+        fixture.post.decide(.refused(refusalReason, since: nil))
         let bench = try bench()
         try bench.receive(try numbers(7...8))
         #expect(try bench.answer() == BinaryErrorResponse(status, identifier: 7))
@@ -119,7 +146,7 @@ struct BinaryConnectionTests {
         #expect(try bench.answer() == BinaryErrorResponse(.invalidToken, identifier: 5))
     }
 
-    @Test func `the name of the handshake decides the environment`() throws {
+    @Test func `the server name decides the environment`() throws {
         let bench = try BinaryBench(fixture, certificate: certificate, serverName: "gateway.sandbox.push.apple.com")
         try bench.receive(
             try fixture.notification(
@@ -132,8 +159,8 @@ struct BinaryConnectionTests {
         #expect(try bench.answer() == BinaryErrorResponse(.invalidToken, identifier: 2))
     }
 
-    @Test func `of several topics the subject's counts`() throws {
-        let many = try fixture.der(try fixture.trust.provider("com.example.other", "com.example.app").pem)
+    @Test func `of several topics the subject's counts`() async throws {
+        let many = try fixture.der(try await fixture.trust.provider("com.example.other", "com.example.app").pem)
         let bench = try BinaryBench(fixture, certificate: many)
         try bench.receive(
             try fixture.notification(
@@ -146,26 +173,26 @@ struct BinaryConnectionTests {
         #expect(try bench.answer() == BinaryErrorResponse(.invalidToken, identifier: 2))
     }
 
-    @Test func `a topic that wants a provider token is no topic here`() throws {
-        let activity = try fixture.der(try fixture.trust.provider("com.example.app.push-type.liveactivity").pem)
+    @Test func `a topic that wants a provider token is no topic here`() async throws {
+        let activity = try fixture.der(try await fixture.trust.provider("com.example.app.push-type.liveactivity").pem)
         let bench = try BinaryBench(fixture, certificate: activity)
         try bench.receive(try fixture.notification(2))
         #expect(try bench.answer() == BinaryErrorResponse(.missingTopic, identifier: 2))
     }
 
-    @Test func `a payload that shows nothing has not priority 10`() throws {
+    @Test func `a silent payload must not have priority 10`() throws {
         let silent = #"{"aps":{"content-available":1}}"#
         let bench = try bench()
         try bench.receive(try fixture.notification(1, priority: .conserving, payload: silent))
         try bench.receive(try fixture.notification(2, payload: silent))
         #expect(bench.posted.count == 2)
-        #expect(fixture.post.letters.allSatisfy { $0.notification.pushType == .background })
-        #expect(fixture.post.letters.allSatisfy { $0.notification.priority == .conserving })
+        #expect(fixture.post.envelopes.allSatisfy { $0.notification.pushType == .background })
+        #expect(fixture.post.envelopes.allSatisfy { $0.notification.priority == .conserving })
         try bench.receive(try fixture.notification(3, priority: .immediate, payload: silent))
         #expect(try bench.answer() == BinaryErrorResponse(.protocolError, identifier: 3))
     }
 
-    @Test func `a payload that is not JSON is refused, unless the operator takes it`() throws {
+    @Test func `a payload that is not JSON is refused, unless the operator takes it`() async throws {
         let strict = try bench()
         try strict.receive(try fixture.notification(3, payload: "{"))
         #expect(try strict.answer() == BinaryErrorResponse(.protocolError, identifier: 3))
@@ -176,7 +203,7 @@ struct BinaryConnectionTests {
         #expect(fixture.post.discarded == [.discardedUndeliverable])
     }
 
-    @Test func `the simple form is closed without a word`() throws {
+    @Test func `the simple form is closed without a response`() throws {
         let bench = try bench()
         try bench.receive(try fixture.notification(nil, form: .simple, token: String(repeating: "00", count: 32)))
         #expect(try bench.answer() == nil)
@@ -189,16 +216,16 @@ struct BinaryConnectionTests {
         #expect(try bench.answer() == BinaryErrorResponse(.invalidToken, identifier: 0))
     }
 
-    @Test func `nothing is read while the post office has as many as it may`() throws {
-        let letters = Mutex<[Letter]>([])
-        fixture.post.settle { letter in letters.withLock { $0.append(letter) } }
+    @Test func `stops reading at the limit of notifications in flight`() throws {
+        let envelopes = Mutex<[Envelope]>([])
+        fixture.post.settle { envelope in envelopes.withLock { $0.append(envelope) } }
         let bench = try bench { $0.notificationsInHand = 10 }
         try bench.receive(try numbers(1...100))
         #expect(bench.posted.count == 10)
         var settled = 0
         while settled < 100 {
-            let letter = letters.withLock { $0[settled] }
-            letter.receipt?.settle(.accepted)
+            let envelope = envelopes.withLock { $0[settled] }
+            envelope.completion?.settle(.accepted)
             settled += 1
             bench.channel.embeddedEventLoop.run()
             #expect(bench.posted.count == min(100, settled + 10))
@@ -206,24 +233,24 @@ struct BinaryConnectionTests {
         #expect(try bench.answer() == nil)
     }
 
-    @Test func `a stop names the last that was accepted`() throws {
-        let letters = Mutex<[Letter]>([])
-        fixture.post.settle { letter in letters.withLock { $0.append(letter) } }
+    @Test func `a stop names the last accepted notification`() throws {
+        let envelopes = Mutex<[Envelope]>([])
+        fixture.post.settle { envelope in envelopes.withLock { $0.append(envelope) } }
         let bench = try bench()
         try bench.receive(try numbers(1...3))
         bench.connection.stop()
         try bench.receive(try numbers(4...5))
         #expect(try bench.answer() == nil)
-        for letter in letters.withLock({ $0 }) { letter.receipt?.settle(.accepted) }
+        for envelope in envelopes.withLock({ $0 }) { envelope.completion?.settle(.accepted) }
         #expect(try bench.answer() == BinaryErrorResponse(.shutdown, identifier: 3))
         #expect(bench.posted.count == 3)
         bench.pass(.seconds(3))
         #expect(!bench.isOpen)
     }
 
-    @Test func `a stop does not wait for ever`() throws {
-        fixture.post.settle { letter in
-            if "\(letter.notification.id)".hasSuffix("00000001") { letter.receipt?.settle(.accepted) }
+    @Test func `a stop ends after its timeout`() throws {
+        fixture.post.settle { envelope in
+            if "\(envelope.notification.id)".hasSuffix("00000001") { envelope.completion?.settle(.accepted) }
         }
         let bench = try bench()
         try bench.receive(try numbers(1...3))
@@ -232,7 +259,7 @@ struct BinaryConnectionTests {
         #expect(try bench.answer() == BinaryErrorResponse(.shutdown, identifier: 1))
     }
 
-    @Test func `a stop of a connection that sent nothing is silent`() throws {
+    @Test func `a stop of an unused connection has no response`() throws {
         let bench = try bench()
         bench.connection.stop()
         #expect(try bench.answer() == nil)
@@ -258,7 +285,7 @@ struct BinaryConnectionTests {
         #expect(try bench.answer() == nil)
     }
 
-    @Test func `what comes after the answer is read for a while, and then no more`() throws {
+    @Test func `bytes after the response are read for a while, and then no more`() throws {
         let bench = try bench()
         try bench.receive([77])
         #expect(bench.isOpen)
@@ -272,29 +299,29 @@ struct BinaryConnectionTests {
         #expect(bench.posted == [])
     }
 
-    @Test func `what comes after the answer has a limit`() throws {
+    @Test func `bytes after the response have a limit`() throws {
         let bench = try bench { $0.drainBytes = 1000 }
         try bench.receive([77])
         try bench.receive([UInt8](repeating: 0, count: 1001))
         #expect(!bench.isOpen)
     }
 
-    @Test func `a revoked certificate ends the connection`() throws {
-        let issued = try fixture.trust.provider("com.example.app")
+    @Test func `a revoked certificate ends the connection`() async throws {
+        let issued = try await fixture.trust.provider("com.example.app")
         let bench = try BinaryBench(fixture, certificate: try fixture.der(issued.pem))
         try bench.receive(try numbers(1...1))
         bench.connection.reviewCertificate()
         #expect(!bench.hasEnded)
-        _ = try fixture.trust.folder.revokeCredential(issued.credential.id, now: fixture.now)
-        #expect(fixture.office.reload().revocations == [.provider])
+        _ = try await fixture.trust.folder.providers.revoke(issued.credential.id, now: fixture.now)
+        #expect(await fixture.trustService.reload().revocations == [.provider])
         bench.connection.reviewCertificate()
         #expect(bench.hasEnded)
         let second = try BinaryBench(fixture, certificate: try fixture.der(issued.pem))
         #expect(second.hasEnded)
     }
 
-    @Test func `a certificate of the other environment ends the connection`() throws {
-        let production = try fixture.trust.provider("com.example.app", environments: [.production])
+    @Test func `a certificate of the other environment ends the connection`() async throws {
+        let production = try await fixture.trust.provider("com.example.app", environments: [.production])
         let bench = try BinaryBench(
             fixture,
             certificate: try fixture.der(production.pem),
@@ -313,12 +340,12 @@ struct BinaryConnectionTests {
     func `an end says what is accepted while something is open, since silence would say all`(
         settled: UInt32?,
         answer: BinaryErrorResponse
-    ) throws {
-        fixture.post.settle { letter in
-            guard let settled, "\(letter.notification.id)".hasSuffix("0000000\(settled)") else { return }
-            letter.receipt?.settle(.accepted)
+    ) async throws {
+        fixture.post.settle { envelope in
+            guard let settled, "\(envelope.notification.id)".hasSuffix("0000000\(settled)") else { return }
+            envelope.completion?.settle(.accepted)
         }
-        let issued = try fixture.trust.provider("com.example.app")
+        let issued = try await fixture.trust.provider("com.example.app")
         let revoked = try BinaryBench(fixture, certificate: try fixture.der(issued.pem))
         try revoked.receive(try numbers(1...3))
         let stopped = try bench()
@@ -326,20 +353,20 @@ struct BinaryConnectionTests {
         stopped.connection.stop()
         stopped.pass(.seconds(10))
         #expect(try stopped.answer() == answer)
-        _ = try fixture.trust.folder.revokeCredential(issued.credential.id, now: fixture.now)
-        #expect(fixture.office.reload().revocations == [.provider])
+        _ = try await fixture.trust.folder.providers.revoke(issued.credential.id, now: fixture.now)
+        #expect(await fixture.trustService.reload().revocations == [.provider])
         revoked.connection.reviewCertificate()
         #expect(try revoked.answer() == answer)
         #expect(revoked.hasEnded)
     }
 
-    @Test func `who shows no certificate may speak HTTP/2, and nothing else`() throws {
+    @Test func `a client without certificate may speak HTTP/2 only`() throws {
         let binary = try BinaryBench(fixture, certificate: nil)
         try binary.receive(try numbers(1...1))
         #expect(binary.hasEnded)
         let silent = try BinaryBench(fixture, certificate: nil)
         silent.pass(.seconds(6))
         #expect(silent.hasEnded)
-        #expect(fixture.post.letters.isEmpty)
+        #expect(fixture.post.envelopes.isEmpty)
     }
 }

@@ -10,11 +10,11 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-@testable import HeraldDoor
 @testable import HeraldGateway
+@testable import HeraldListener
 
-/// A registry of dead tokens that does as it is told.
-final class ScriptedBook: FeedbackBook {
+/// A registry of invalid tokens for tests.
+final class ScriptedFeedbackSource: FeedbackSource {
     private struct State {
         var records: [FeedbackRecord] = []
         var back: Set<Slot> = []
@@ -66,7 +66,7 @@ extension Fixture {
             group: MultiThreadedEventLoopGroup.singleton,
             context: try context(newest: nil),
             admission: admission,
-            letterBox: post,
+            sink: post,
             clock: trust.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
@@ -74,7 +74,7 @@ extension Fixture {
 
     func context(newest: TLSVersion?) throws -> NIOSSLContext {
         let server = try trust.folder.serverCertificate()
-        return try DoorTLS(
+        return try ListenerTLS(
             certificateChain: server.chain,
             privateKeyPEM: server.keyPEM,
             clientAuthority: PEMBundle.der(trust.folder.providerAuthority.certificate),
@@ -87,14 +87,14 @@ extension Fixture {
     func binaryService(
         _ binary: BinaryConfiguration,
         _ feedback: FeedbackConfiguration,
-        _ book: ScriptedBook
+        _ source: ScriptedFeedbackSource
     ) throws -> BinaryService {
         BinaryService(
             binary: binary,
             feedback: feedback,
             admission: admission,
-            letterBox: post,
-            book: book,
+            sink: post,
+            feedbackSource: source,
             gateway: try gateway(),
             clock: trust.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -110,7 +110,7 @@ extension Fixture {
         token: String? = nil,
         payload: String = #"{"aps":{"alert":"hi"}}"#
     ) throws -> [UInt8] {
-        guard let token = DeviceToken(token ?? self.token()) else { fatalError("no token") }
+        guard let token = PushToken(token ?? self.token()) else { fatalError("no token") }
         var buffer = ByteBuffer()
         buffer.writeNotification(
             BinaryNotification(
@@ -146,7 +146,7 @@ final class BinaryBench {
         loop = ProviderLoop<BinaryConnection>(on: channel.eventLoop)
         let feedback = FeedbackConfiguration(host: "127.0.0.1", port: 0, environment: .production)
         connection = BinaryConnection(
-            service: try fixture.binaryService(binary, feedback, ScriptedBook()),
+            service: try fixture.binaryService(binary, feedback, ScriptedFeedbackSource()),
             loop: loop,
             peer: HandshakePeer(certificate: certificate, serverName: serverName, negotiatedProtocol: nil),
             now: channel.eventLoop.now
@@ -160,7 +160,7 @@ final class BinaryBench {
         channel.embeddedEventLoop.run()
     }
 
-    /// What was answered, and that it was all.
+    /// The error response; fails if anything else was written.
     func answer() throws -> BinaryErrorResponse? {
         channel.embeddedEventLoop.run()
         guard var buffer = try channel.readOutbound(as: ByteBuffer.self) else { return nil }
@@ -176,7 +176,7 @@ final class BinaryBench {
     var hasEnded: Bool { closes.hasClosedOutput }
     var isOpen: Bool { channel.isActive }
     /// The identifiers of what the post office has, in order.
-    var posted: [String] { fixture.post.letters.map { String("\($0.notification.id)".suffix(8)) } }
+    var posted: [String] { fixture.post.envelopes.map { String("\($0.notification.id)".suffix(8)) } }
 }
 
 /// Notes that the output was closed, which an embedded channel does not know.

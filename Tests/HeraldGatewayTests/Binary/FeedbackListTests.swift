@@ -11,7 +11,7 @@ import Testing
 
 @testable import HeraldGateway
 
-/// Both doors on real ports, with TLS.
+/// Both listeners on real ports, with TLS.
 private final class ServedBinary: Sendable {
     let binary: BinaryGateway
     let ports: (binary: Int, feedback: Int)
@@ -19,7 +19,7 @@ private final class ServedBinary: Sendable {
 
     init(
         _ fixture: Fixture,
-        book: ScriptedBook,
+        source: ScriptedFeedbackSource,
         configure: (inout FeedbackConfiguration) -> Void = { _ in }
     ) async throws {
         trust = fixture.trust
@@ -34,8 +34,8 @@ private final class ServedBinary: Sendable {
                 feedback: try fixture.context(newest: .tlsv12)
             ),
             admission: fixture.admission,
-            letterBox: fixture.post,
-            book: book,
+            sink: fixture.post,
+            feedbackSource: source,
             gateway: try fixture.gateway(),
             clock: fixture.trust.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -72,15 +72,15 @@ private final class ServedBinary: Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct FeedbackServiceTests {
     let fixture: Fixture
-    let book = ScriptedBook()
+    let source = ScriptedFeedbackSource()
     let pem: String
 
-    init() throws {
-        fixture = try Fixture()
-        pem = try fixture.trust.provider("com.example.app").pem
+    init() async throws {
+        fixture = try await Fixture()
+        pem = try await fixture.trust.provider("com.example.app").pem
     }
 
     private func records(_ count: Int, app: App = KnownApps.chat) throws -> [FeedbackRecord] {
@@ -98,7 +98,7 @@ struct FeedbackServiceTests {
         configure: (inout FeedbackConfiguration) -> Void = { _ in },
         _ act: (ServedBinary) async throws -> Void
     ) async throws {
-        let served = try await ServedBinary(fixture, book: book, configure: configure)
+        let served = try await ServedBinary(fixture, source: source, configure: configure)
         let running = Task { await served.binary.run() }
         try await act(served)
         served.binary.beginShutdown()
@@ -110,21 +110,23 @@ struct FeedbackServiceTests {
 
     @Test func `a long list comes in steps, oldest first, and is forgotten once it is read`() async throws {
         let all = try records(5000)
-        book.add(all)
+        source.add(all)
         try await serving { served in
             let tuples = try await served.read(pem: pem)
             #expect(tuples.count == 5000)
             #expect(tuples.map(\.time) == all.map { UInt32($0.time.seconds) })
-            let contents = try #require(DeviceToken(bytes: tuples[7].token).flatMap { fixture.office.seal.open($0) })
+            let contents = try #require(
+                DeviceToken(bytes: tuples[7].token).flatMap { fixture.trustService.seal.open($0) }
+            )
             #expect(contents.slot.device == DeviceNumber(7))
         }
-        #expect(book.records == [])
+        #expect(source.records == [])
     }
 
-    @Test func `an app that came back meanwhile is left out`() async throws {
+    @Test func `an app that was registered again is left out`() async throws {
         let all = try records(3)
-        book.add(all)
-        book.bringBack(all[1].slot)
+        source.add(all)
+        source.bringBack(all[1].slot)
         try await serving { served in
             let tuples = try await served.read(pem: pem)
             #expect(tuples.map(\.time) == [1_700_000_000, 1_700_000_002])
@@ -132,11 +134,11 @@ struct FeedbackServiceTests {
     }
 
     @Test func `a token is reported under every key under which it may be held`() async throws {
-        book.add(try records(1))
-        let old = fixture.office.seal.seal(TokenContents(slot: try records(1)[0].slot, generation: 1))
+        source.add(try records(1))
+        let old = fixture.trustService.seal.seal(TokenContents(slot: try records(1)[0].slot, generation: 1))
         var ring = try fixture.trust.folder.tokenKeys()
         try ring.rotate(now: fixture.now)
-        fixture.office.seal.replaceKeys(ring)
+        fixture.trustService.seal.replaceKeys(ring)
         try await serving { served in
             let tokens = try await served.read(pem: pem).map(\.token)
             #expect(tokens.count == 2)
@@ -144,22 +146,22 @@ struct FeedbackServiceTests {
         }
     }
 
-    @Test func `a list that cannot be read does not look like an empty one`() async throws {
-        book.fail()
+    @Test func `a list that cannot be read differs from an empty one`() async throws {
+        source.fail()
         try await serving { served in
             await #expect(throws: NIOSSLError.uncleanShutdown) { try await served.read(pem: pem) }
         }
     }
 
-    @Test func `one connection is told of so many and no more`() async throws {
-        book.add(try records(5))
+    @Test func `one connection gets at most the configured number of records`() async throws {
+        source.add(try records(5))
         try await serving {
             $0.recordsPerConnection = 3
         } _: { served in
             let tuples = try await served.read(pem: pem)
             #expect(tuples.count == 3)
         }
-        #expect(book.records.count == 2)
+        #expect(source.records.count == 2)
     }
 
     @Test func `a bundle's certificate speaks for its other kinds, and a kind's for itself`() async throws {
@@ -171,9 +173,9 @@ struct FeedbackServiceTests {
         #expect(production == [KnownApps.chat, voip, activity])
         let inSandbox = try apps(of: pem, .sandbox)
         #expect(inSandbox == [sandbox])
-        let ofVoip = try apps(of: try fixture.trust.provider("com.example.app.voip").pem, .production)
+        let ofVoip = try apps(of: try await fixture.trust.provider("com.example.app.voip").pem, .production)
         #expect(ofVoip == [voip])
-        let ofOther = try apps(of: try fixture.trust.provider("com.example.other").pem, .production)
+        let ofOther = try apps(of: try await fixture.trust.provider("com.example.other").pem, .production)
         #expect(ofOther == [other])
     }
 

@@ -5,15 +5,15 @@ import Testing
 
 @testable import HeraldProvider
 
-/// What the one answer of a connection says about all that was written on it.
+/// Outcome of everything written on a connection, from its one answer.
 @Suite struct BinaryHistoryTests {
     private let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
     /// Five notifications, a to e, with the identifiers 1 to 5, all of which left whole.
-    private func five(passedOn: Int = 5, limit: Int = 10) -> BinaryHistory<String> {
+    private func five(flushedCount: Int = 5, limit: Int = 10) -> BinaryHistory<String> {
         var history = BinaryHistory<String>(limit: limit)
         for item in ["a", "b", "c", "d", "e"] { _ = history.write(item, nil, now: start) }
-        history.pass(passedOn)
+        history.flushed(flushedCount)
         return history
     }
 
@@ -21,59 +21,59 @@ import Testing
         .answered(BinaryErrorResponse(status, identifier: identifier))
     }
 
-    @Test func `a refusal accepts what was before it and sends again what was behind it`() {
+    @Test func `a refusal confirms everything before it and resends everything behind it`() {
         var history = five()
         let settlement = history.end(answer(.invalidToken, 3))
         #expect(settlement.accepted == ["a", "b"])
         #expect(settlement.refused?.item == "c" && settlement.refused?.status == .invalidToken)
-        #expect(settlement.again == ["d", "e"])
-        #expect(settlement.uncertain.isEmpty && !settlement.isOfCheckpoint && !settlement.isOfNothing)
+        #expect(settlement.resend == ["d", "e"])
+        #expect(settlement.uncertain.isEmpty && !settlement.namesCheckpoint && !settlement.namesUnknown)
         #expect(history.count == 0)
     }
 
     @Test(arguments: [BinaryStatus.missingDeviceToken, .protocolError, .unknown])
-    func `the answer that names the checkpoint accepts all, whatever its status`(status: BinaryStatus) {
+    func `an answer that names the checkpoint confirms all, whatever its status`(status: BinaryStatus) {
         var history = five()
         let checkpoint = history.writeCheckpoint()
         let settlement = history.end(answer(status, checkpoint))
         #expect(settlement.accepted == ["a", "b", "c", "d", "e"])
-        #expect(settlement.isOfCheckpoint && settlement.refused == nil && settlement.again.isEmpty)
+        #expect(settlement.namesCheckpoint && settlement.refused == nil && settlement.resend.isEmpty)
     }
 
-    @Test func `a refusal before the checkpoint counts as any`() {
+    @Test func `a refusal before the checkpoint counts like any other`() {
         var history = five()
         _ = history.writeCheckpoint()
         let settlement = history.end(answer(.processingError, 1))
-        #expect(settlement.accepted.isEmpty && settlement.refused?.item == "a" && settlement.again.count == 4)
-        #expect(!settlement.isOfCheckpoint)
+        #expect(settlement.accepted.isEmpty && settlement.refused?.item == "a" && settlement.resend.count == 4)
+        #expect(!settlement.namesCheckpoint)
     }
 
     @Test func `a shutdown names the last that was accepted`() {
         var history = five()
         let settlement = history.end(answer(.shutdown, 3))
-        #expect(settlement.accepted == ["a", "b", "c"] && settlement.again == ["d", "e"])
+        #expect(settlement.accepted == ["a", "b", "c"] && settlement.resend == ["d", "e"])
         #expect(settlement.refused == nil && settlement.uncertain.isEmpty)
     }
 
     @Test func `status 0 says nothing about what was behind it`() {
-        var history = five(passedOn: 4)
+        var history = five(flushedCount: 4)
         let settlement = history.end(answer(.noError, 2))
-        #expect(settlement.accepted == ["a", "b"] && settlement.uncertain == ["c", "d"] && settlement.again == ["e"])
+        #expect(settlement.accepted == ["a", "b"] && settlement.uncertain == ["c", "d"] && settlement.resend == ["e"])
     }
 
-    @Test func `without a word all that left whole is uncertain, and the rest is not there`() {
-        var history = five(passedOn: 2)
+    @Test func `without an answer, flushed notifications are uncertain and the rest is resent`() {
+        var history = five(flushedCount: 2)
         let settlement = history.end(.lost)
-        #expect(settlement.uncertain == ["a", "b"] && settlement.again == ["c", "d", "e"])
+        #expect(settlement.uncertain == ["a", "b"] && settlement.resend == ["c", "d", "e"])
         #expect(settlement.accepted.isEmpty)
     }
 
     @Test(arguments: [BinaryStatus.invalidToken, .shutdown, .protocolError])
     func `an answer about a notification that was never written settles nothing`(status: BinaryStatus) {
-        var history = five(passedOn: 3)
+        var history = five(flushedCount: 3)
         let settlement = history.end(answer(status, 0))
-        #expect(settlement.isOfNothing)
-        #expect(settlement.uncertain == ["a", "b", "c"] && settlement.again == ["d", "e"])
+        #expect(settlement.namesUnknown)
+        #expect(settlement.uncertain == ["a", "b", "c"] && settlement.resend == ["d", "e"])
         #expect(settlement.accepted.isEmpty && settlement.refused == nil)
     }
 
@@ -100,7 +100,7 @@ import Testing
         #expect(history.checkpointDue(after: .seconds(1)) == nil)
     }
 
-    @Test func `an identifier is used by one at a time, and 0 by none that has no own`() {
+    @Test func `an identifier is used once at a time, and 0 is never assigned`() {
         var history = BinaryHistory<String>(limit: 10, lastIdentifier: .max - 1)
         #expect(history.write("a", 1, now: start) == 1)
         #expect(!history.hasRoom(for: 1) && history.hasRoom(for: 2))
@@ -112,7 +112,7 @@ import Testing
         #expect(history.hasRoom(for: 1))
     }
 
-    @Test func `no service can take the checkpoint, and every one can read its identifier`() {
+    @Test func `every service refuses the checkpoint and can read its identifier`() {
         var buffer = ByteBuffer()
         buffer.writeCheckpoint(0x0102_0304)
         let decoder = BinaryFrameDecoder(payloadBytes: 2048, frameBytes: 4096)

@@ -1,5 +1,5 @@
 import Foundation
-import HeraldDoor
+import HeraldListener
 import HeraldModel
 import HeraldTestSupport
 import HeraldTrust
@@ -13,13 +13,13 @@ import Synchronization
 
 /// A service of the binary interface that does what a test says, and keeps a ledger of what it took.
 final class BinaryPeer: Sendable {
-    /// What came.
+    /// Received notifications.
     struct Frame: Sendable {
         /// Which connection it came on, from 1.
         let connection: Int
         /// The how-manieth it is on it, from 1.
         let index: Int
-        let token: DeviceToken?
+        let token: PushToken?
         let identifier: UInt32
 
         var isCheckpoint: Bool { token == nil }
@@ -37,7 +37,7 @@ final class BinaryPeer: Sendable {
 
     struct Record: Sendable {
         var frames: [Frame] = []
-        var taken: [DeviceToken: Int] = [:]
+        var taken: [PushToken: Int] = [:]
         var connections = 0
     }
 
@@ -51,9 +51,9 @@ final class BinaryPeer: Sendable {
     }
 
     init(_ script: @escaping @Sendable (Frame) -> Reaction = BinaryPeer.proper) async throws {
-        trust = try TestTrust()
+        trust = try await TestTrust()
         let server = try trust.folder.serverCertificate()
-        let context = try DoorTLS(
+        let context = try ListenerTLS(
             certificateChain: server.chain,
             privateKeyPEM: server.keyPEM,
             clientAuthority: PEMBundle.der(trust.folder.providerAuthority.certificate),
@@ -86,21 +86,21 @@ final class BinaryPeer: Sendable {
     }
 
     /// A client's configuration, in a hurry.
-    func configuration() throws -> BinaryClientConfiguration {
+    func configuration() async throws -> BinaryClientConfiguration {
         var configuration = BinaryClientConfiguration(
             host: "localhost",
             port: port,
-            certificate: Array(try trust.provider("com.example.app").pem.utf8),
+            certificate: Array(try await trust.provider("com.example.app").pem.utf8),
             authorities: FileManager.default.contents(atPath: trust.path + "/ca.pem").map { Array($0) }
         )
-        configuration.settleAfter = .milliseconds(20)
+        configuration.confirmAfter = .milliseconds(20)
         configuration.firstPause = .milliseconds(1)
         configuration.longestPause = .milliseconds(10)
         return configuration
     }
 
     static func request(_ number: Int) -> BinaryRequest {
-        let token = DeviceToken(words: (0, 0, 0, UInt64(number) + 1))
+        let token = PushToken(DeviceToken(words: (0, 0, 0, UInt64(number) + 1)))
         return BinaryRequest(token: token, payload: Array(#"{"aps":{"alert":"hi"}}"#.utf8))
     }
 

@@ -114,7 +114,7 @@ struct BinaryCodecTests {
     }
 
     @Test func `identifier, expiration and priority may be left out, and unknown items are passed over`() {
-        let bare = BinaryNotification(token: BinarySamples.token, payload: BinarySamples.payload)
+        let bare = BinaryNotification(token: BinarySamples.pushToken, payload: BinarySamples.payload)
         let frames = [
             BinarySamples.frame(BinarySamples.tokenItem, BinarySamples.payloadItem),
             BinarySamples.frame(
@@ -134,7 +134,7 @@ struct BinaryCodecTests {
                 form: .enhanced,
                 identifier: 1,
                 expiration: 0,
-                token: BinarySamples.token,
+                token: BinarySamples.pushToken,
                 payload: Array(repeating: 32, count: count)
             )
         }
@@ -148,11 +148,33 @@ struct BinaryCodecTests {
         }
     }
 
+    @Test(arguments: BinaryNotification.Form.allCases, [1, 31, 33, 100])
+    func `a token of another length is written whole, and refused by a Herald`(
+        _ form: BinaryNotification.Form,
+        _ length: Int
+    ) throws {
+        let token = try #require(PushToken(bytes: [UInt8](repeating: 7, count: length)))
+        var buffer = ByteBuffer()
+        buffer.writeNotification(
+            BinaryNotification(form: form, identifier: 9, token: token, payload: BinarySamples.payload)
+        )
+        // After the command; identifier and expiration; the frame's length and the item's number.
+        let start = [1, 9, 6][Int(form.rawValue)]
+        let bytes = Array(buffer.readableBytesView)
+        #expect(Array(bytes[start..<start + 2 + length]) == [0, UInt8(length)] + token.bytes)
+        let fault = BinaryFault(
+            .invalidTokenSize,
+            identifier: form == .simple ? nil : 9,
+            isAnswered: form != .simple
+        )
+        #expect(decodeBinary(bytes).frames == [.fault(fault)])
+    }
+
     @Test func `a payload that no form can say is not written`() {
         var buffer = ByteBuffer()
         let payload = [UInt8](repeating: 32, count: 65_536)
         for form in BinaryNotification.Form.allCases {
-            let notification = BinaryNotification(form: form, token: BinarySamples.token, payload: payload)
+            let notification = BinaryNotification(form: form, token: BinarySamples.pushToken, payload: payload)
             let isWritten = buffer.writeNotification(notification)
             #expect(!isWritten)
         }

@@ -7,6 +7,7 @@ enum BinarySamples {
     static let token = DeviceToken(
         words: (0x0001_0203_0405_0607, 0x0809_0A0B_0C0D_0E0F, 0x1011_1213_1415_1617, 0x1819_1A1B_1C1D_1E1F)
     )
+    static let pushToken = PushToken(token)
     static let payload = Array(#"{"aps":{"alert":"hi"}}"#.utf8)
 
     static let simple = bytes(
@@ -32,14 +33,14 @@ enum BinarySamples {
 
     /// The same three, as notifications.
     static let notifications: [(bytes: [UInt8], notification: BinaryNotification)] = [
-        (simple, BinaryNotification(form: .simple, token: token, payload: payload)),
+        (simple, BinaryNotification(form: .simple, token: pushToken, payload: payload)),
         (
             enhanced,
             BinaryNotification(
                 form: .enhanced,
                 identifier: 0x0102_0304,
                 expiration: 1_700_000_000,
-                token: token,
+                token: pushToken,
                 payload: payload
             )
         ),
@@ -50,7 +51,7 @@ enum BinarySamples {
                 identifier: 0x0102_0304,
                 expiration: 1_700_000_000,
                 priority: .immediate,
-                token: token,
+                token: pushToken,
                 payload: payload
             )
         ),

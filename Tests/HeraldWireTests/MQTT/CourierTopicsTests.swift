@@ -56,7 +56,7 @@ struct CourierTopicsTests {
         #expect(CourierFilter(text) == nil)
     }
 
-    @Test func `nobody subscribes to what devices publish`() {
+    @Test func `topics that devices publish to are not filters`() {
         #expect(CourierFilter("device/power") == nil)
         #expect(CourierFilter("apps/com.example.chat/settings") == nil)
         #expect(CourierTopic("apps/com.example.chat/#") == nil)
@@ -80,7 +80,7 @@ struct CourierTopicsTests {
         ("+/+/#", .foreign),
         ("a//b", .foreign), ("/", .foreign), ("$SYS/#", .foreign), ("apps/com example", .foreign),
     ])
-    func `[MQTT-4.7.1-1] [MQTT-4.7.1-2] [MQTT-4.8.2-1] a refused filter is told what is wrong`(
+    func `[MQTT-4.7.1-1] [MQTT-4.7.1-2] [MQTT-4.8.2-1] a refused filter has its fault`(
         filter: String,
         fault: CourierFilterFault
     ) {

@@ -69,7 +69,7 @@ struct MQTTHotPathTests {
         #expect(decoder.pendingBytes == 0)
     }
 
-    @Test func `acknowledgements that say more are left for the reader of packets`() throws {
+    @Test func `acknowledgements with more in them are left for the reader of packets`() throws {
         let others: [(MQTTVersion, [UInt8])] = [
             (.v5, [0x40, 3, 0, 1, 0x97]), (.v5, [0x40, 3, 0, 1, 0x10]),
             (.v5, [0x40, 9, 0, 1, 0, 5, 0x1F, 0, 2, 0x61, 0x62]),

@@ -82,7 +82,7 @@ struct MQTTRoundTripTests {
         #expect(Array(try PacketSamples.bytes(suback, .v311).readableBytesView) == [0x90, 4, 0, 1, 1, 0x80])
     }
 
-    @Test func `what MQTT cannot carry is an error and leaves the buffer as it was`() throws {
+    @Test func `a packet that MQTT cannot carry is an error, and leaves the buffer as it was`() throws {
         let long = String(repeating: "a", count: 65_536)
         let wrong: [MQTTPacket] = [
             .publish(MQTTPublish(topic: long, payload: [])),

@@ -1,8 +1,8 @@
-/// A command as a web page, to play a user who has no device: what `test_join.html` and `test_message.html` have always been.
+/// A command as a web form, to play a user without a device: `test_join.html` and so on.
 struct ChatForm: Sendable {
     let command: String
     let title: String
-    /// Names, labels, and what stands in them at first.
+    /// Names, labels and initial values.
     let fields: [(name: String, label: String, value: String)]
 
     var path: String { "test_\(command).html" }
@@ -15,7 +15,7 @@ struct ChatForm: Sendable {
     ]
 
     private static let udid = ("udid", "UDID (40 hexadecimal digits)", "0123456789abcdef0123456789abcdef01234567")
-    // No service minted it: what is sent to it is refused, and nobody's device rings.
+    // No service issued it: notifications for it are refused.
     private static let token = (
         "token", "Device token (64 hexadecimal digits)",
         "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -41,7 +41,7 @@ struct ChatForm: Sendable {
         )
     }
 
-    /// What is said when a form was sent.
+    /// The answer to a form.
     static func answer(_ words: String, to command: String) -> String {
         page("PushChat", "<p role=\"status\">\(words.asHTML)</p>\n<p><a href=\"/test_\(command).html\">Back</a></p>")
     }

@@ -1,11 +1,11 @@
 import HTTPTypes
 import Hummingbird
 
-/// Lets in who means this server: not a page of another site, in whose browser a loopback port is reached.
+/// Refuses requests for other hosts, and from pages of other sites, which can reach loopback ports in the user's browser.
 struct ChatGuard: RouterMiddleware {
     /// The address that the server listens on.
     let host: String
-    /// Where a proxy shows it.
+    /// The address that a proxy gives it.
     let site: ChatSite?
 
     func handle(
@@ -27,7 +27,7 @@ struct ChatGuard: RouterMiddleware {
     }
 
     private func isOurs(_ authority: String) -> Bool {
-        // A proxy passes on the name that it was asked for, or asks by the server's own.
+        // A proxy forwards the requested name, or uses the server's own.
         if authority == site?.authority { return true }
         return ["localhost", "127.0.0.1", "[::1]", host.lowercased(), "[\(host.lowercased())]"].contains { name in
             guard authority.hasPrefix(name) else { return false }
@@ -37,9 +37,9 @@ struct ChatGuard: RouterMiddleware {
     }
 }
 
-/// An address at which a proxy shows the server.
+/// The address that a proxy gives the server.
 struct ChatSite: Sendable {
-    /// As browsers name it: the scheme, and the host with its port.
+    /// The origin, as in browsers: scheme, host and port.
     let origin: String
     /// The host, with its port.
     let authority: String

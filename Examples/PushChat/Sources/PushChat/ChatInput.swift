@@ -1,7 +1,9 @@
 import HTTPTypes
 import HeraldModel
 
-/// What a client sends, from JSON or from a form; which members a command needs, its reader says.
+/// The input of a command, from JSON or a form.
+///
+/// Each command requires some of its members.
 struct ChatInput: Decodable, Sendable {
     var udid: String?
     var token: String?
@@ -10,7 +12,7 @@ struct ChatInput: Decodable, Sendable {
     var text: String?
     var read: Int64?
 
-    /// Who it is: 40 hexadecimal digits that the app makes up once and shows nobody.
+    /// The user: 40 hexadecimal digits that the app creates once and keeps secret.
     func requireUDID() throws -> UDID {
         guard let udid = UDID(try require(udid, "udid")) else { throw ChatRefusal(.badRequest, UDID.rule) }
         return udid
@@ -47,7 +49,7 @@ struct ChatInput: Decodable, Sendable {
         return text
     }
 
-    /// A text of one line, without blanks around it.
+    /// A text on one line, without surrounding blanks.
     private func line(_ text: String?, _ member: String, _ limit: Int) throws -> String {
         let words = try require(text, member).split(whereSeparator: \.isWhitespace).joined(separator: " ")
         guard !words.isEmpty else { throw ChatRefusal(.badRequest, "\(member) is empty") }
@@ -60,9 +62,9 @@ struct ChatInput: Decodable, Sendable {
     }
 }
 
-/// Who a user is: 40 hexadecimal digits.
+/// The identity of a user: 40 hexadecimal digits.
 ///
-/// Whoever knows them speaks as that user.
+/// Everybody who knows it can act as that user.
 struct UDID: Hashable, Sendable {
     static let rule = "udid must be 40 hexadecimal digits, made up once for each installation"
 

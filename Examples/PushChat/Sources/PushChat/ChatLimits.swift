@@ -1,4 +1,4 @@
-/// How much of everything PushChat takes.
+/// The limits of PushChat.
 struct ChatLimits: Sendable {
     /// The longest nickname, in bytes of UTF-8.
     var nameBytes = 64

@@ -2,11 +2,11 @@ import Foundation
 
 /// The notification of a message.
 ///
-/// `REPLY` is a key of the app's texts: what the button is called, the device says in its user's language.
+/// `REPLY` is a key of the app's texts: the device shows the button's title in the user's language.
 struct ChatPayload: Sendable {
     let author: String
     let text: String
-    /// How many messages the user has not seen, with this one.
+    /// The number of unseen messages, including this one.
     let badge: Int
     /// Its number.
     let message: Int64
@@ -32,7 +32,9 @@ struct ChatPayload: Sendable {
         let message: Int64
     }
 
-    /// The payload, in which a text that does not fit is cut; the app fetches the whole.
+    /// The payload.
+    ///
+    /// A long text is cut; the app fetches the whole.
     func json(limit: Int) throws -> String {
         let whole = try encoded(text)
         guard whole.utf8.count > limit else { return whole }

@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// Why a request is not done, in words for whoever sent it.
+/// The reason why a request is refused, for the sender.
 struct ChatRefusal: Error, CustomStringConvertible {
     let status: HTTPResponse.Status
     let words: String

@@ -4,7 +4,7 @@ import Hummingbird
 import Logging
 import NIOCore
 
-/// Answers.
+/// Creates responses.
 enum ChatReply {
     private struct Failure: Encodable {
         let error: String
@@ -25,7 +25,7 @@ enum ChatReply {
 
     /// A page.
     ///
-    /// The app's is shown in a frame, by the screens of devices on this machine; no other is.
+    /// Only the app's page may be shown in a frame, by the screens of devices on this machine.
     static func page(_ bytes: [UInt8], status: HTTPResponse.Status = .ok, isFramed: Bool = false) -> Response {
         self.bytes(bytes, type: "text/html; charset=utf-8", status: status, isFramed: isFramed)
     }
@@ -57,7 +57,7 @@ enum ChatReply {
     }
 }
 
-/// Makes every failure an answer with a JSON body.
+/// Converts every failure to a response with a JSON body.
 struct ChatFailures: RouterMiddleware {
     let logger: Logger
 
@@ -74,7 +74,7 @@ struct ChatFailures: RouterMiddleware {
             let words = error.status == .notFound ? "there is nothing at this path" : error.status.reasonPhrase
             return try ChatReply.failure(ChatRefusal(error.status, words))
         } catch {
-            // What was said and who said it is nobody's business here.
+            // Messages and users must not be logged.
             logger.error("a request failed", metadata: ["path": "\(request.uri.path)", "error": "\(type(of: error))"])
             return try ChatReply.failure(ChatRefusal(.internalServerError, "it did not work; nothing has changed"))
         }

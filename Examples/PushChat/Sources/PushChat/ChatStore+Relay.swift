@@ -1,11 +1,11 @@
 import GRDB
 import HeraldModel
 
-/// What concerns the relay: two of its tables, of which its documentation tells.
+/// The queries on the relay's tables.
 extension ChatStore {
     /// Queues a message's notification for everybody in the room but its author.
     ///
-    /// A row is all that it takes.
+    /// One row for each notification is all that the relay needs.
     func notify(of text: String, _ id: Int64, from author: User, _ database: Database) throws {
         let others = try User.fetchAll(
             database,
@@ -26,7 +26,7 @@ extension ChatStore {
         }
     }
 
-    /// How many messages of others somebody has not seen.
+    /// The number of messages of others that a user has not seen.
     private func unread(_ user: User, _ database: Database) throws -> Int {
         try Int.fetchOne(
             database,
@@ -37,7 +37,9 @@ extension ChatStore {
         ) ?? 0
     }
 
-    /// Notes when a token was reported last: what is heard of its death from before then does not count.
+    /// Notes that a token is alive.
+    ///
+    /// Earlier reports that it is dead do not count any more.
     func register(_ token: DeviceToken, _ database: Database) throws {
         try database.execute(
             sql: """
@@ -49,8 +51,8 @@ extension ChatStore {
         )
     }
 
-    /// Removes the users whose app is gone, as the relay heard from the service.
-    /// - Returns: How many they were.
+    /// Removes the users whose token is dead according to the relay.
+    /// - Returns: Their number.
     func forgetDead() async throws -> Int {
         let dead = """
             EXISTS (SELECT 1 FROM relay.devices AS device WHERE device.device_token = active_users.device_token
@@ -58,7 +60,7 @@ extension ChatStore {
             AND (device.registered_at IS NULL OR device.registered_at <= device.dead_at))
             """
         let topic = topic.name
-        // A look takes no lock that anybody waits for.
+        // The read takes no lock that others wait for.
         let count = try await database.read { database in
             try Int.fetchOne(
                 database,

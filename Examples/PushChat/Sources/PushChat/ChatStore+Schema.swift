@@ -3,7 +3,7 @@ import GRDB
 extension ChatStore {
     /// The chat's own tables.
     ///
-    /// Numbers of messages are never used twice, so that "since" means something for ever.
+    /// Message numbers are never reused, so that "since" stays valid.
     static let schema = """
         CREATE TABLE IF NOT EXISTS active_users (
             udid TEXT NOT NULL PRIMARY KEY,
@@ -28,7 +28,7 @@ extension ChatStore {
         CREATE INDEX IF NOT EXISTS messages_udid ON messages (udid, time);
         """
 
-    /// A user, as `active_users` has them.
+    /// A row of `active_users`.
     struct User: FetchableRecord, Decodable, Sendable {
         var udid: String
         var token: String
@@ -42,7 +42,7 @@ extension ChatStore {
             """
     }
 
-    /// A message, as its readers get it.
+    /// A message for its readers.
     struct Message: FetchableRecord, Codable, Sendable {
         var id: Int64
         var author: String
@@ -52,14 +52,14 @@ extension ChatStore {
         var mine: Bool
     }
 
-    /// What somebody missed.
+    /// The answer to `GET /api/messages`.
     struct Missed: Codable, Sendable {
         var messages: [Message]
-        /// Whether there is more after these.
+        /// Whether there are more messages.
         var more: Bool
-        /// Who is in the room, by nickname.
+        /// The nicknames in the room.
         var members: [String]
-        /// The newest that they have seen.
+        /// The newest message that the user has seen.
         var read: Int64
     }
 }

@@ -2,19 +2,18 @@ import GRDB
 import HTTPTypes
 import HeraldModel
 
-/// Rooms, users and messages, and beside them the relay's queue.
+/// Rooms, users and messages, and the relay's queue.
 ///
-/// The queue's file is attached to the same connection, so that a message and its notifications are stored by one
-/// transaction: there is never one without the other. Both files have rollback journals: SQLite commits to several files as one
-/// only then, and a file that several programs write must not be in WAL mode.
+/// The queue's file is attached to the same connection, so that one transaction stores a message and its notifications. Both
+/// files need rollback journals: SQLite commits atomically to several files only then.
 struct ChatStore: Sendable {
     let database: DatabaseQueue
     let limits: ChatLimits
-    /// The app that notifications are for.
+    /// The app.
     let topic: Topic
 
-    /// Opens the chat's file, which is made if it is not there, and the relay's, which must be there.
-    /// - Throws: ``ChatRefusal`` with words for whoever started it.
+    /// Opens the chat's file, which is created if it is missing, and the relay's, which must exist.
+    /// - Throws: ``ChatRefusal``.
     init(path: String, queue: String, topic: Topic, limits: ChatLimits = ChatLimits()) throws {
         self.limits = limits
         self.topic = topic
@@ -53,13 +52,13 @@ struct ChatStore: Sendable {
         "\(path) has no relay's tables: start `herald relay run --database sqlite://\(path)` first"
     }
 
-    // The four commands.
+    // MARK: - Commands
 
-    /// Somebody enters a room; from another one they are gone then.
-    /// - Returns: The newest message of the room, after which theirs begin.
+    /// Joins a room, and leaves the former one.
+    /// - Returns: The newest message; the user sees later ones.
     func join(_ udid: UDID, _ token: DeviceToken, name: String, code: String) async throws -> Int64 {
         try await database.write { database in
-            // An app that was installed again has its token, or made up another udid: it takes no place of its own.
+            // An app that was installed again may have the same token and another udid. It replaces its former user.
             try remove("device_token = ? AND udid <> ?", [token.hex, udid.hex], database)
             let present = try user(udid, database)
             if present?.code != code {
@@ -82,15 +81,15 @@ struct ChatStore: Sendable {
         }
     }
 
-    /// Somebody leaves their room.
+    /// Leaves the room.
     func leave(_ udid: UDID) async throws {
         try await database.write { database in
             guard try remove("udid = ?", [udid.hex], database) > 0 else { throw ChatRefusal.notInRoom }
         }
     }
 
-    /// Somebody says something: it is kept, and a notification for everybody else in the room is in the queue.
-    /// - Returns: Its number.
+    /// Stores a message, and queues a notification for each other user in the room.
+    /// - Returns: The number of the message.
     func say(_ udid: UDID, _ text: String, now: Double) async throws -> Int64 {
         try await database.write { database in
             let author = try require(udid, database)
@@ -123,7 +122,7 @@ struct ChatStore: Sendable {
         }
     }
 
-    /// The app has another token, or its user has read on.
+    /// Updates the token, or the newest message that the user has seen.
     func update(_ udid: UDID, token: DeviceToken?, read: Int64?) async throws {
         try await database.write { database in
             let user = try require(udid, database)
@@ -145,9 +144,9 @@ struct ChatStore: Sendable {
         }
     }
 
-    // What an app fetches.
+    // MARK: - Messages
 
-    /// What was said in somebody's room since a message, and since they joined; without one the newest.
+    /// The messages in the user's room after a given one, and after the user has joined; without one, the newest.
     func missed(_ udid: UDID, since: Int64?) async throws -> Missed {
         try await database.read { database in
             let user = try require(udid, database)
@@ -172,7 +171,7 @@ struct ChatStore: Sendable {
         }
     }
 
-    // Parts of the above.
+    // MARK: - Queries
 
     private func user(_ udid: UDID, _ database: Database) throws -> User? {
         try User.fetchOne(
@@ -202,7 +201,7 @@ struct ChatStore: Sendable {
         }
     }
 
-    /// Removes users, and what was said in rooms that nobody is left in.
+    /// Removes users, and the messages of rooms that become empty.
     @discardableResult
     func remove(_ condition: String, _ arguments: StatementArguments, _ database: Database) throws -> Int {
         let codes = try String.fetchAll(

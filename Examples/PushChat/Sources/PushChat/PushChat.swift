@@ -12,23 +12,23 @@ import ServiceLifecycle
 struct PushChat: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "PushChat",
-        abstract: "The server of a chat that tells by push what is new.",
+        abstract: "The server of a chat with push notifications.",
         discussion: """
-            It puts notifications into the queue of `herald relay run`, which must have been
-            started once, for its tables.
+            It puts notifications into the queue of `herald relay run`. Start the relay first: \
+            it creates the tables.
 
             Example:
               PushChat --database chat.db --queue relay.db --port 8080
             """
     )
 
-    @Option(help: ArgumentHelp("The chat's own file, made if it is not there.", valueName: "file"))
+    @Option(help: ArgumentHelp("The chat's own file, created if it is missing.", valueName: "file"))
     var database = "pushchat.db"
 
     @Option(help: ArgumentHelp("The relay's file: the path in its --database.", valueName: "file"))
     var queue: String
 
-    @Option(help: ArgumentHelp("The app that notifications are for.", valueName: "id"))
+    @Option(help: ArgumentHelp("The app.", valueName: "id"))
     var topic = "com.example.pushchat"
 
     @Option(help: ArgumentHelp("The address to listen on.", valueName: "address"))
@@ -39,13 +39,13 @@ struct PushChat: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where a proxy before the server shows it, like https://chat.example.com.",
+            "The address that a proxy gives the server, like https://chat.example.com.",
             valueName: "address"
         )
     )
     var site: String?
 
-    @Option(help: ArgumentHelp("Every how many seconds users are looked for whose app is gone.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How often to remove users whose app was removed.", valueName: "seconds"))
     var sweepEvery = 2
 
     func validate() throws {
@@ -93,7 +93,7 @@ struct PushChat: AsyncParsableCommand {
     }
 }
 
-/// Removes users whose app is gone, again and again.
+/// Removes users whose app was removed, at intervals.
 struct Sweep: Service {
     let store: ChatStore
     let pause: Duration
@@ -109,7 +109,7 @@ struct Sweep: Service {
                 } catch is CancellationError {
                     return
                 } catch {
-                    logger.warning("cannot look for apps that are gone", metadata: ["error": "\(type(of: error))"])
+                    logger.warning("cannot look for removed apps", metadata: ["error": "\(type(of: error))"])
                     try? await Task.sleep(for: pause)
                 }
             }
@@ -117,7 +117,7 @@ struct Sweep: Service {
     }
 }
 
-/// Writes a line at once, whoever reads it.
+/// Writes a line without buffering.
 private func say(_ line: String) {
     print(line)
     fflush(nil)

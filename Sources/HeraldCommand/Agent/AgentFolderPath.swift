@@ -1,0 +1,75 @@
+import Foundation
+import HeraldDevice
+import HeraldPhone
+
+extension AgentFolderOptions {
+    /// The device's folder, which must exist.
+    func existingFolder() throws -> AgentFolderPath {
+        let path = try folder(try settings()).path
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
+            throw CommandError(.folder, "there is no device folder at \(path): name it with --folder")
+        }
+        return AgentFolderPath(path: path)
+    }
+}
+
+/// The folder of a device, for commands.
+struct AgentFolderPath {
+    static let defaultPath = DeviceFolder.defaultPath
+
+    let path: String
+
+    var device: DeviceFolder { DeviceFolder(path) }
+    var socketPath: String { URL(fileURLWithPath: path).standardizedFileURL.path + "/run/agent.sock" }
+
+    /// The service of the device's activation; nil if the options name another one.
+    func service(unless peer: PeerOptions) throws -> DeviceFolder.Service? {
+        guard peer.service == nil, peer.data == nil, device.isActivated else { return nil }
+        return try device.service()
+    }
+
+    /// The authority of the device's activation; nil if the options name another one.
+    func authorities(unless peer: PeerOptions) throws -> [UInt8]? {
+        guard peer.ca == nil, peer.data == nil, device.isActivated else { return nil }
+        return try device.authorities()
+    }
+
+    // MARK: - The agent of the folder
+
+    /// Sends a request to the running agent.
+    /// - Throws: ``CommandError``.
+    @discardableResult
+    func ask(_ request: [String: PayloadValue]) async throws -> [String: PayloadValue] {
+        try await translatingDeviceErrors {
+            try await LocalClient.with(socket: socketPath) { try await $0.ask(request) }
+        }
+    }
+
+    /// Performs an action through the running agent, or on the folder if none is running.
+    func perform(_ request: [String: PayloadValue], _ action: PhoneAction) async throws {
+        do {
+            try await ask(request)
+        } catch let error as CommandError where error.code == .unreachable {
+            try await translatingDeviceErrors { try await DeviceAgent.stopped(folder: path).perform(action) }
+        }
+    }
+}
+
+/// Converts errors of a device to errors of a command.
+func translatingDeviceErrors<Result>(_ body: () async throws -> Result) async throws -> Result {
+    do {
+        return try await body()
+    } catch let error as DeviceError {
+        let code: CommandError.Code =
+            switch error.code {
+            case .refused, .notPossible: .refused
+            case .unreachable: .unreachable
+            case .folderInUse: .folderInUse
+            default: .file
+            }
+        throw CommandError(code, error.message)
+    } catch let error as EnrollmentError {
+        throw CommandError(error)
+    }
+}

@@ -1,0 +1,166 @@
+import ArgumentParser
+import HeraldConsole
+import HeraldModel
+import HeraldTrust
+
+/// `herald app`: the names of apps that the running service knows, and the teams that own them.
+struct AppCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "app",
+        abstract: "List and forget the names of apps, and decide which team owns them.",
+        discussion: """
+            A service knows the name of every app that a device ever registered, and of
+            every app that has a channel.
+
+            Example:
+              herald app list
+              herald app forget com.example.chat
+              herald app claim com.example.chat --team TEAM000001
+            """,
+        subcommands: [AppList.self, AppForget.self, AppClaim.self, AppRelease.self]
+    )
+}
+
+/// `herald app list`.
+struct AppList: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the names of apps, the teams that own them, and who brought them.",
+        discussion: """
+            Example:
+              herald app list --unused --json
+            """
+    )
+
+    @Flag(help: "Only names that can be forgotten.")
+    var unused = false
+
+    @Option(help: ArgumentHelp("The most that are listed.", valueName: "number"))
+    var limit = AdminRoutes.journalLimit.upperBound
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        let apps = try await ControlClient.ofService(in: data.folder())
+            .get("/v1/apps?limit=\(limit)&unused=\(unused)", as: [AppEntry].self)
+        if data.json { return try Terminal.sayJSON(apps) }
+        var table = TextTable(["TOPIC", "ENVIRONMENT", "DEVICES", "CHANNELS", "OWNER", "CREATED", "BROUGHT BY"])
+        for app in apps {
+            let origin = app.device.map { "device \($0)" } ?? app.team.map { "team \($0)" } ?? "-"
+            table.add([
+                app.topic.name, app.environment.rawValue, "\(app.devices)", "\(app.channels)", app.owner ?? "-",
+                app.created, origin,
+            ])
+        }
+        table.lines.forEach(Terminal.say)
+    }
+}
+
+/// `herald app forget`.
+struct AppForget: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "forget",
+        abstract: "Forget names of apps that nothing uses.",
+        discussion: """
+            An app that is registered on a device, or has a channel, is not forgotten. Tokens
+            of devices that removed the app get BadDeviceToken instead of Unregistered
+            afterwards, and the journal shows the app by its number.
+
+            Example:
+              herald app forget com.example.chat
+              herald app forget com.example.chat --environment sandbox
+            """
+    )
+
+    @Argument(help: "The topics, as `herald app list` shows them.")
+    var topics: [String]
+
+    @Option(help: ArgumentHelp("Where: production, sandbox or both.", valueName: "environment"))
+    var environment = "both"
+
+    @OptionGroup var data: DataOptions
+
+    func validate() throws {
+        _ = try CredentialOptions.environments(environment)
+        for topic in topics where Topic(topic) == nil {
+            throw ValidationError("'\(LogText.escaped(topic, limit: 64))' is not a topic, like com.example.chat.")
+        }
+    }
+
+    func run() async throws {
+        let client = try ControlClient.ofService(in: data.folder())
+        let query = environment == "both" ? "" : "?environment=\(environment)"
+        var forgotten: [AppEntry] = []
+        for topic in topics {
+            forgotten += try await client.post("/v1/apps/\(topic)/forget\(query)", as: [AppEntry].self)
+        }
+        if data.json { return try Terminal.sayJSON(forgotten) }
+        for app in forgotten { Terminal.say("app \(app.topic) is forgotten in \(app.environment.rawValue)") }
+    }
+}
+
+/// `herald app claim`.
+struct AppClaim: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "claim",
+        abstract: "Make a team the owner of topics.",
+        discussion: """
+            Keys of the whole team may send only to topics that no other team owns. A team
+            also owns a topic once its credential names it, or once its push to a live
+            token of it was the first to be accepted.
+
+            A topic stands for all its forms with a suffix, in both environments.
+
+            Example:
+              herald app claim com.example.chat --team TEAM000001
+            """
+    )
+
+    @Argument(help: "The topics.", transform: CredentialOptions.topic)
+    var topics: [Topic]
+
+    @Option(help: ArgumentHelp("The team.", valueName: "id"), transform: CredentialOptions.team)
+    var team: String
+
+    @Flag(help: "Take topics from the teams that own them.")
+    var force = false
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        let claims = try await TrustChange.make(in: try data.folder()) { trust, now in
+            try await trust.topics.claim(topics, for: team, takesOver: force, now: now)
+        }
+        if data.json { return try Terminal.sayJSON(claims) }
+        for claim in claims { Terminal.say("\(claim.topic) belongs to team \(claim.team)") }
+    }
+}
+
+/// `herald app release`.
+struct AppRelease: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "release",
+        abstract: "End the ownership of topics.",
+        discussion: """
+            The next team that uses a released topic owns it.
+
+            Example:
+              herald app release com.example.chat
+            """
+    )
+
+    @Argument(help: "The topics.", transform: CredentialOptions.topic)
+    var topics: [Topic]
+
+    @OptionGroup var data: DataOptions
+
+    func run() async throws {
+        let released = try await TrustChange.make(in: try data.folder()) { trust, _ in
+            var released: [Topic] = []
+            for topic in topics { released.append(try await trust.topics.release(topic)) }
+            return released
+        }
+        if data.json { return try Terminal.sayJSON(released) }
+        for topic in released { Terminal.say("\(topic) belongs to no team") }
+    }
+}

@@ -1,0 +1,96 @@
+import ArgumentParser
+import Foundation
+import HeraldConsole
+import NIOHTTP1
+
+/// `herald status`: the running service, its listeners and its health.
+struct Status: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show whether a service runs on the data folder, where it listens, and whether it is healthy.",
+        discussion: """
+            Exits 0 if the service is ready and healthy, else 1. With --wait it waits until then; you may start the \
+            service afterwards.
+
+            Example:
+              herald status
+              herald status --wait 10 --json
+            """
+    )
+
+    @Option(help: ArgumentHelp("How long to wait for the service, like 10 or 1m.", valueName: "time"))
+    var wait: String?
+
+    @OptionGroup var data: DataOptions
+
+    func validate() throws {
+        guard let wait, DurationText.read(wait) == nil else { return }
+        throw ValidationError("'\(LogText.escaped(wait, limit: 64))' is not a time, like 10, 30s or 1m.")
+    }
+
+    func run() async throws {
+        let path = try data.path()
+        let clock = ContinuousClock()
+        let end = clock.now + (wait.flatMap { DurationText.read($0) } ?? .zero)
+        var report = await StatusReport(of: DataFolder(path: path))
+        while !report.isReady, clock.now < end {
+            try await Task.sleep(for: .milliseconds(100))
+            report = await StatusReport(of: DataFolder(path: path))
+        }
+        if data.json { try Terminal.sayJSON(report) } else { report.lines.forEach(Terminal.say) }
+        guard report.isReady else { throw ExitCode.failure }
+    }
+}
+
+/// The running service as `herald status` prints it.
+private struct StatusReport: Encodable {
+    let data: String
+    /// Whether the service is ready and healthy.
+    let isReady: Bool
+    let problems: [String]
+    let warnings: [String]?
+    let drills: [String]?
+    let listeners: ListeningAddresses?
+    let service: ServiceStatus?
+
+    /// Asks the service that runs on a folder.
+    init(of folder: DataFolder) async {
+        data = folder.path
+        guard access(folder.path, F_OK) == 0 else {
+            (isReady, problems, warnings, drills, listeners, service) = (
+                false, [DataFolder.missing(folder.path).message], nil, nil, nil, nil
+            )
+            return
+        }
+        let client = ControlClient(folder: folder)
+        listeners = ListeningAddresses.read(from: folder)
+        service = try? await client.get("/v1/status", as: ServiceStatus.self)
+        let health = try? await client.get("/health", accepting: [.serviceUnavailable], as: HealthReport.self)
+        warnings = health?.warnings
+        drills = health?.drills
+        isReady = listeners != nil && service != nil && health?.status == .ready
+        problems = health.map(\.problems) ?? ["no service answers on \(folder.path): start one with `herald serve`"]
+    }
+
+    var lines: [String] {
+        var lines = ["data           \(data)"]
+        if let service {
+            lines.append("service        Herald \(service.version), process \(service.pid), since \(service.started)")
+            lines += listeners?.lines ?? []
+            lines.append("devices        \(service.devicesConnected) connected")
+            lines.append("notifications  \(service.notificationsWaiting) waiting")
+        }
+        let health = isReady ? ["ready"] : problems.isEmpty ? ["starting"] : problems
+        lines += health.map { "health         \($0)" } + (warnings ?? []).map { "warning        \($0)" }
+        return lines + (drills ?? []).map { "drill          \($0)" }
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case data
+        case isReady = "ready"
+        case problems
+        case warnings
+        case drills
+        case listeners
+        case service
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+
+/// The addresses of a running service, as `serve` prints them and `run/listeners.json` holds them.
+struct ListeningAddresses: Hashable, Sendable, Codable {
+    var api: Int?
+    var binary: Int?
+    var feedback: Int?
+    var device: Int?
+    var activation: Int?
+    var console: Int?
+    var pid: Int32
+    /// The address of every listener except the console's.
+    var host: String
+    var consoleHost: String
+
+    private enum CodingKeys: String, CodingKey {
+        case api
+        case binary
+        case feedback
+        case device
+        case activation
+        case console
+        case pid
+        case host
+        case consoleHost = "console_host"
+    }
+
+    /// One line for each open listener.
+    var lines: [String] {
+        let rows: [(String, String, String, Int?)] = [
+            ("provider API", "https", host, api), ("binary", "tls", host, binary), ("feedback", "tls", host, feedback),
+            ("devices", "mqtts", host, device), ("activation", "https", host, activation),
+            ("console", "http", consoleHost, console),
+        ]
+        return rows.compactMap { name, scheme, host, port in
+            guard let port else { return nil }
+            let padding = String(repeating: " ", count: 15 - name.count)
+            return "\(name)\(padding)\(scheme)://\(HostPort(host: host, port: port))"
+        }
+    }
+
+    /// Writes the file, just before `ready` is printed.
+    func write(to folder: DataFolder) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        try SafeFile.write(
+            Array(try encoder.encode(self)) + [UInt8(ascii: "\n")],
+            to: folder.listenersPath,
+            mode: 0o600
+        )
+    }
+
+    /// Removes the file: when the service stops, and at its start after a kill.
+    static func remove(from folder: DataFolder) {
+        unlink(folder.listenersPath)
+    }
+
+    /// The addresses of the service that runs on a folder; nil if there is no such file, or it is damaged.
+    static func read(from folder: DataFolder) -> ListeningAddresses? {
+        guard let bytes = try? SafeFile.read(folder.listenersPath) else { return nil }
+        return try? JSONDecoder().decode(ListeningAddresses.self, from: Data(bytes))
+    }
+}

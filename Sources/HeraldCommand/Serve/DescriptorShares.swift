@@ -1,0 +1,80 @@
+import Foundation
+import HeraldListener
+
+/// Divides the file descriptors of the process among its listeners.
+///
+/// Without it strangers could use up all descriptors, and the store, the trust folder and the operator's commands would
+/// fail. The reserve belongs to these alone.
+struct DescriptorShares: Equatable {
+    /// For the store, the trust folder, the event loops, and the connections of operators.
+    static let reserve = 128
+    /// The least that each listener needs to be of use.
+    static let minimum = 16
+
+    /// Connections for each listener, in the order of ``ServerConfiguration/listeners``; nil if none has to be limited.
+    let connections: [Int]?
+    let limit: Int
+    /// Whether the listeners get less than a tenth of the connections that they want.
+    let isScarce: Bool
+
+    /// - Throws: ``CommandError/Code/configuration`` if there are too few descriptors for all.
+    init(among configuration: ServerConfiguration, of limit: Int) throws {
+        self.limit = limit
+        let wanted = configuration.listeners.map { configuration[keyPath: $0] }
+        let beyond = wanted.reduce(0) { $0 + $1.maximumDescriptors - $1.maximumConnections }
+        let console = 2 * configuration.consoleConnections
+        guard limit < Self.reserve + console + beyond + wanted.reduce(0, { $0 + $1.maximumConnections }) else {
+            (connections, isScarce) = (nil, false)
+            return
+        }
+        // Each gets the minimum, and the rest in proportion to what it wants.
+        let rest = limit - Self.reserve - 2 * Self.consoleConnections - beyond - wanted.count * Self.minimum
+        guard rest >= 0 else {
+            let needed = limit - rest
+            throw CommandError(
+                .configuration,
+                "this process may open \(limit) files, and needs \(needed) at least: raise the limit with "
+                    + "`ulimit -n \(needed)`, or with LimitNOFILE= in the unit of systemd"
+            )
+        }
+        let sum = wanted.reduce(0) { $0 + $1.maximumConnections }
+        connections = wanted.map { min($0.maximumConnections, Self.minimum + rest * $0.maximumConnections / sum) }
+        isScarce = rest < sum / 10
+    }
+
+    /// Limits the listeners.
+    /// - Returns: The listeners and their connections, in words; nil if nothing was limited.
+    func apply(to configuration: inout ServerConfiguration) -> String? {
+        guard let connections else { return nil }
+        configuration.consoleConnections = Self.consoleConnections
+        var words: [String] = []
+        for (path, count) in zip(configuration.listeners, connections) {
+            configuration[keyPath: path].maximumConnections = count
+            words.append("\(configuration[keyPath: path].name) \(count)")
+        }
+        return words.joined(separator: ", ")
+    }
+
+    /// Connections of the console's port and of its socket, if descriptors are short.
+    private static let consoleConnections = 16
+}
+
+/// The limit of open files of this process (`RLIMIT_NOFILE`).
+enum DescriptorLimit {
+    /// Raises the soft limit to the hard one.
+    /// - Returns: The limit that holds now.
+    static func raise() -> Int {
+        var limit = rlimit()
+        #if canImport(Glibc)
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        #else
+        let resource = RLIMIT_NOFILE
+        #endif
+        guard getrlimit(resource, &limit) == 0 else { return .max }
+        var raised = limit
+        raised.rlim_cur = limit.rlim_max
+        // macOS refuses more than OPEN_MAX; the soft limit stays then.
+        if setrlimit(resource, &raised) == 0 { limit = raised }
+        return Int(clamping: limit.rlim_cur)
+    }
+}

@@ -1,0 +1,34 @@
+import Foundation
+
+/// The reach of an address to listen on.
+enum ListenScope {
+    /// Whether hosts beyond the machine's own network may reach it.
+    ///
+    /// Loopback, link-local and private addresses (RFC 1918, RFC 4193) and `localhost` are not public. All addresses at
+    /// once (`0.0.0.0`, `::`) are, and so is every other name.
+    static func isPublic(_ host: String) -> Bool {
+        if host == "localhost" { return false }
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, host, &bytes) == 1 { return isPublic(version4: bytes[0..<4]) }
+        guard inet_pton(AF_INET6, host, &bytes) == 1 else { return true }
+        // An address of version 4 within one of version 6 (RFC 4291 §2.5.5.2).
+        if bytes[0..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF {
+            return isPublic(version4: bytes[12..<16])
+        }
+        let isLoopback = bytes[0..<15].allSatisfy { $0 == 0 } && bytes[15] == 1
+        let isLinkLocal = bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
+        let isUniqueLocal = bytes[0] & 0xFE == 0xFC
+        return !(isLoopback || isLinkLocal || isUniqueLocal)
+    }
+
+    private static func isPublic(version4 bytes: ArraySlice<UInt8>) -> Bool {
+        let (first, second) = (bytes[bytes.startIndex], bytes[bytes.startIndex + 1])
+        switch first {
+        case 10, 127: return false
+        case 172: return !(16...31).contains(second)
+        case 169: return second != 254
+        case 192: return second != 168
+        default: return true
+        }
+    }
+}

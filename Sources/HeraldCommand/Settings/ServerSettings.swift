@@ -1,0 +1,323 @@
+import Configuration
+import HeraldActivation
+import HeraldConsole
+import HeraldCourier
+import HeraldGateway
+import HeraldListener
+import HeraldMailbox
+import HeraldModel
+import HeraldTrust
+
+/// The settings of `herald serve`: one row each, in the order of the help and of the example file.
+///
+/// A new setting is a row here and a property of its part's configuration. `docs/herald.yaml` and the table of live settings
+/// in `docs/operations.md` follow; `ManualTests` compares them.
+enum ServerSettings {
+    static let rows: [Setting<ServerConfiguration>] =
+        Basics.rows + Listeners.rows + Storage.rows + Limits.rows + Trust.rows + Testing.rows + Logs.rows
+
+    enum Basics: SettingGroup {
+        static let title = "Service"
+        static let rows: [Setting<ServerConfiguration>] = [
+            .text(
+                "data",
+                \.data,
+                valueName: "folder",
+                wanted: "a folder",
+                isAllowed: { !$0.isEmpty },
+                help: {
+                    "The data folder. The first start creates it."
+                }
+            ),
+            .list(
+                "hostname",
+                \.hostnames,
+                example: "push.example.com",
+                valueName: "name",
+                wanted: "a host name or an address, without a port",
+                show: { $0 },
+                make: { names in
+                    for name in names where !isHostname(name) { throw RefusedItem(text: name) }
+                    return names
+                },
+                help: {
+                    """
+                    A further name or address for the server certificate; may be repeated. localhost, 127.0.0.1, ::1, \
+                    sandbox.localhost and this machine's name are always in it. Names are added, never removed.
+                    """
+                }
+            ),
+            .choice("environment", \.environment, valueName: "environment") {
+                "The environment of clients whose server name does not contain sandbox or development."
+            },
+            .flag("demo", \.demo) {
+                "Make a provider and a device for com.example.pushchat, connect the device, and show what it receives."
+            },
+        ]
+    }
+
+    enum Listeners: SettingGroup {
+        static let title = "Addresses and ports"
+        static let rows: [Setting<ServerConfiguration>] = [
+            .address("host", \.host) {
+                "Address of all listeners except the console's: 0.0.0.0 or :: for every network."
+            },
+            .port("api-port", \.gateway.listener.port) { "Port of the provider API. For any port, 0 is a free one." },
+            .port("binary-port", \.binary.listener.port) { "Port of the binary interface." },
+            .port("feedback-port", \.feedback.listener.port) { "Port of the feedback service." },
+            .port("device-port", \.deviceListener.port) { "Port for devices (MQTT)." },
+            .port("activation-port", \.activation.listener.port) {
+                "Port where devices get and renew their certificates."
+            },
+            .address("console-host", \.consoleHost) {
+                "Address of the console, which is for operators."
+            },
+            .port("console-port", \.consolePort) { "Port of the console: health, metrics and the admin API." },
+            .list(
+                "proxy-protocol",
+                \.proxies,
+                example: "10.0.0.0/8",
+                valueName: "network",
+                wanted: "a network or an address, like 10.0.0.0/8, fd00::/8 or 192.0.2.7",
+                show: { $0.map(\.description) },
+                make: { texts in
+                    try texts.map { text in
+                        guard let range = AddressRange(text) else { throw RefusedItem(text: text) }
+                        return range
+                    }
+                },
+                help: {
+                    """
+                    A network of load balancers; may be repeated. Their connections to every listener with TLS must begin \
+                    with a PROXY protocol header (version 2), whose client address then counts.
+                    """
+                }
+            ),
+        ]
+    }
+
+    enum Storage: SettingGroup {
+        static let title = "Storage"
+        static let rows: [Setting<ServerConfiguration>] = [
+            .choice("store", \.store, valueName: "store") {
+                "The storage of notifications and registrations: sqlite is a file in the data folder."
+            },
+            .days("storage-days", \.longestStorage, in: 1...365, isLive: true) {
+                "Days that a notification waits for its device at most; APNs: 30."
+            },
+            .days("journal-days", \.postOffice.journalAge, in: 1...3650, isLive: true) { "Days kept in the journal." },
+            .number(
+                "journal-size",
+                \.postOffice.journalBytes,
+                in: 1...1_048_576,
+                unit: 1 << 20,
+                valueName: "MiB",
+                isLive: true
+            ) {
+                "Size of the journal at most, in MiB."
+            },
+        ]
+    }
+
+    enum Limits: SettingGroup {
+        static let title = "Limits and compatibility"
+        static let rows: [Setting<ServerConfiguration>] = [
+            .number("background-burst", \.postOffice.backgroundBurst, in: 1...1000) {
+                """
+                Background notifications that Herald delivers at once to an app on a device. Of those beyond it, Herald \
+                holds the newest of each app. Apple advises two or three an hour.
+                """
+            },
+            .number("background-per-hour", \.postOffice.backgroundPerHour, in: 0...3600) {
+                "Background notifications an hour after that burst; 0 for no limit."
+            },
+            .list(
+                "newsstand-topic",
+                \.postOffice.newsstandTopics,
+                example: "com.example.magazine",
+                valueName: "topic",
+                wanted: "a topic, like com.example.magazine",
+                show: { $0.map(\.name).sorted() },
+                make: { Set(try $0.map(topic)) },
+                help: {
+                    """
+                    A topic that gets one background notification a day even while its device saves power; may be repeated.
+                    """
+                }
+            ),
+            .number("token-burst", \.postOffice.tokenBurst, in: 1...1_000_000) {
+                "Notifications to one device token at once. Beyond it: 429 TooManyRequests."
+            },
+            .number("token-rate", \.postOffice.tokenRate, in: 0...1_000_000) {
+                "Notifications a second to one device token after that burst; 0 for no limit."
+            },
+            .number(
+                "notification-memory",
+                \.postOffice.notificationBytes,
+                in: 1...1_048_576,
+                unit: 1 << 20,
+                valueName: "MiB"
+            ) {
+                "Memory for notifications in MiB. Beyond it: 503 ServiceUnavailable."
+            },
+            .number("apps-per-device", \.appsPerDevice, in: 1...10_000) {
+                "Apps that a device may register, in both environments together. Beyond it Herald refuses SUBSCRIBE."
+            },
+            // MQTT counts keep alive in 16 bits of seconds (MQTT 5 §3.1.2.10).
+            .time("keep-alive", \.courier.longestKeepAlive, in: .seconds(1) ... .seconds(65_535), isLive: true) {
+                "The longest MQTT keep alive of a device."
+            },
+            .time("provider-idle", \.providerIdle, in: .seconds(5) ... .seconds(86_400)) {
+                "How long a provider's connection may be silent."
+            },
+            .time("unknown-age", \.unknownAge, in: .seconds(5) ... .seconds(3600)) {
+                "How long a connection may live before its client has authenticated."
+            },
+            .number("unknown-share", \.unknownShare, in: 1...100, valueName: "percent") {
+                """
+                Percentage of a listener's connections that one client may have without authentication: an IPv4 \
+                address, or an IPv6 network of 64 bits. Beyond it Herald closes the oldest of them.
+                """
+            },
+            .time("grace-period", \.gracePeriod, in: .zero ... .seconds(600)) {
+                "How long a stop waits for accepted work."
+            },
+            .choice("unique-id", \.uniqueID, valueName: "when", isLive: true) {
+                "When a success has the header apns-unique-id; APNs: sandbox."
+            },
+            .flag("accept-non-json", \.gateway.rules.takesUnreadablePayloads, isLive: true) {
+                "Accept a payload that is not a JSON object, as APNs does. No app can read it."
+            },
+            .number("binary-payload-size", \.binary.payloadBytes, in: 256...2048, valueName: "bytes") {
+                "The longest payload at the binary interface in bytes; 256 before iOS 8."
+            },
+            .number("binary-in-flight", \.binary.notificationsInHand, in: 1...100_000) {
+                "Notifications in flight of one connection at the binary interface."
+            },
+            .number("feedback-size", \.feedback.recordsPerConnection, in: 1...1_000_000) {
+                "Dead tokens that the feedback service sends on one connection; the next connection gets the rest."
+            },
+            .list(
+                "broadcast-apps",
+                \.gateway.rules.broadcastApps,
+                example: "com.example.app",
+                valueName: "bundle id",
+                wanted: "bundle identifiers, or `all` or `none` alone",
+                isLive: true,
+                show: { apps in
+                    switch apps {
+                    case .all: ["all"]
+                    case .only(let bundles): bundles.isEmpty ? ["none"] : bundles.map(\.name).sorted()
+                    }
+                },
+                make: { names in
+                    if names == ["all"] { return .all }
+                    if names == ["none"] { return .only([]) }
+                    for name in names where name == "all" || name == "none" { throw RefusedItem(text: name) }
+                    return .only(Set(try names.map(topic)))
+                },
+                help: {
+                    "An app that may have broadcast channels; may be repeated. all or none instead."
+                }
+            ),
+            .number("channel-limit", \.channelsPerApp, in: 0...1_000_000) {
+                "Broadcast channels of an app in one environment; APNs: 10000."
+            },
+        ]
+    }
+
+    enum Trust: SettingGroup {
+        static let title = "Certificates"
+        static let rows: [Setting<ServerConfiguration>] = [
+            .days("device-certificate-days", \.activation.certificateLifetime, in: 1...3650) {
+                "Lifetime of certificates issued at activation, in days. Devices renew them after two thirds of it."
+            },
+            .time("revocation-grace", \.revocations.grace, in: .zero ... .seconds(365 * 86_400)) {
+                "How long a revocation list stays valid after its nextUpdate. After that, Herald refuses new connections."
+            },
+            .choice("revocation-lists", \.revocationLists, valueName: "need") {
+                "Whether an authority must have a revocation list; optional is for authorities that publish none."
+            },
+            .choice("unmarked-certificates", \.unmarkedCertificates, valueName: "environment") {
+                "The environment of provider certificates that name none. Herald's own certificates name theirs."
+            },
+        ]
+    }
+
+    enum Testing: SettingGroup {
+        static let title = "Tests"
+        static let rows: [Setting<ServerConfiguration>] = [
+            .list(
+                "drill",
+                \.drills,
+                example: "refuse --reason Unregistered --share 5% --for 10m",
+                valueName: "words",
+                wanted: "at most \(DrillLimits.count) drills",
+                isLive: true,
+                show: { $0.map(\.kind) },
+                make: { texts in
+                    guard texts.count <= DrillLimits.count else { throw RefusedItem(text: "\(texts.count) drills") }
+                    return try texts.map(DrillOptions.configured)
+                },
+                help: {
+                    "A drill that starts with the service, written as for `herald drill start`, with --for; may be repeated."
+                }
+            ),
+            .flag("payload-drills", \.allowsPayloadDrills, isLive: true) {
+                "Let a payload choose its own answer (docs/drills.md)."
+            },
+            .flag("payload-drills-in-public", \.allowsPayloadDrillsInPublic, isLive: true) {
+                "Allow payload drills even where everybody can reach the service."
+            },
+            Setting(
+                "clock",
+                \.clock,
+                valueName: "clock",
+                isLive: false,
+                help: """
+                    The service's clock: system, adjustable (can be moved by the admin API), +1h or -7d (ahead of or \
+                    behind the system's), or a start time like 2026-11-21T00:00:00Z.
+                    """,
+                show: { $0.text },
+                read: { settings, key in
+                    guard let text = try settings.text(key) else { return nil }
+                    guard let clock = ClockSetting(text) else {
+                        throw key.refusal(
+                            text,
+                            "system, adjustable, +1h, -7d, or a time like 2026-11-21T00:00:00Z"
+                        )
+                    }
+                    return clock
+                }
+            ),
+        ]
+    }
+
+    enum Logs: SettingGroup {
+        static let title = "Log"
+        static let rows: [Setting<ServerConfiguration>] = [
+            .choice("log-format", \.logFormat, valueName: "format") { "The form of log lines on standard error." },
+            .choice("log-level", \.logLevel, valueName: "level", isLive: true) {
+                "The least severe level that is logged. No level logs payloads, tokens or keys."
+            },
+        ]
+    }
+
+    private static func topic(_ name: String) throws -> Topic {
+        guard let topic = Topic(name) else { throw RefusedItem(text: name) }
+        return topic
+    }
+
+    private static func isHostname(_ name: String) -> Bool {
+        (1...253).contains(name.utf8.count)
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: ":"),
+                    UInt8(ascii: "*"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+}

@@ -1,0 +1,345 @@
+import ArgumentParser
+import Configuration
+import Foundation
+
+/// A configuration whose initial values are the defaults of its settings.
+protocol SettingTarget: Sendable {
+    static var defaults: Self { get }
+}
+
+/// One setting: where its value belongs, which values are allowed, and its help.
+///
+/// Options, environment variables, the configuration file, error messages, the comparison on SIGHUP and the manual all
+/// follow from it.
+struct Setting<Target: SettingTarget>: Sendable {
+    typealias Path<Value> = any WritableKeyPath<Target, Value> & Sendable
+
+    let key: SettingKey
+    /// The word for the value in the help.
+    let valueName: String
+    let help: String
+    /// The help with the allowed values and the default.
+    ///
+    /// Made once: ArgumentParser asks for the options of a command many times.
+    let fullHelp: String
+    /// The allowed values in words; empty if the help says enough.
+    let allowed: String
+    /// Whether SIGHUP applies a change; else the next start does.
+    let isLive: Bool
+    /// Sets the target's value if a source has one.
+    let read: @Sendable (Settings, inout Target) throws -> Void
+    /// The target's value as YAML.
+    let text: @Sendable (Target) -> String
+    let differs: @Sendable (Target, Target) -> Bool
+
+    init<Value: Equatable & Sendable>(
+        _ name: String,
+        _ path: Path<Value>,
+        shape: SettingKey.Shape = .text,
+        example: String? = nil,
+        valueName: String,
+        allowed: String = "",
+        isLive: Bool,
+        help: String,
+        show: @escaping @Sendable (Value) -> String,
+        read: @escaping @Sendable (Settings, SettingKey) throws -> Value?
+    ) {
+        let usual = show(Target.defaults[keyPath: path])
+        let key = SettingKey(name, shape, example: example ?? usual)
+        self.key = key
+        self.valueName = valueName
+        self.help = help
+        self.allowed = allowed
+        let shown = shape == .flag ? "" : usual.trimmingCharacters(in: ["[", "]"])
+        let facts = [allowed, shown.isEmpty ? "" : "default: \(shown)"].filter { !$0.isEmpty }
+        fullHelp = facts.isEmpty ? help : "\(help) (\(facts.joined(separator: "; ")))"
+        self.isLive = isLive
+        self.read = { settings, target in
+            if let value = try read(settings, key) { target[keyPath: path] = value }
+        }
+        text = { show($0[keyPath: path]) }
+        differs = { $0[keyPath: path] != $1[keyPath: path] }
+    }
+}
+
+// MARK: - Kinds of settings
+
+extension Setting {
+    static func text(
+        _ name: String,
+        _ path: Path<String>,
+        valueName: String,
+        wanted: String,
+        isAllowed: @escaping @Sendable (String) -> Bool,
+        help: () -> String
+    ) -> Setting {
+        Setting(
+            name,
+            path,
+            valueName: valueName,
+            isLive: false,
+            help: help(),
+            show: { $0 },
+            read: { settings, key in
+                guard let text = try settings.text(key) else { return nil }
+                guard isAllowed(text) else { throw key.refusal(text, wanted) }
+                return text
+            }
+        )
+    }
+
+    static func optional(
+        _ key: SettingKey,
+        _ path: Path<String?>,
+        valueName: String,
+        help: () -> String
+    ) -> Setting {
+        let show: @Sendable (String?) -> String = { $0 ?? "" }
+        let (name, help) = (key.name, help())
+        return Setting(name, path, example: key.example, valueName: valueName, isLive: false, help: help, show: show) {
+            try $0.text($1)
+        }
+    }
+
+    /// An address to listen on.
+    static func address(_ name: String, _ path: Path<String>, help: () -> String) -> Setting {
+        let wanted = "an address or a name of this machine, like 127.0.0.1 or 0.0.0.0"
+        let isAllowed: @Sendable (String) -> Bool = { text in
+            !text.isEmpty && !text.contains { $0.isWhitespace || $0 == "/" }
+        }
+        return text(name, path, valueName: "address", wanted: wanted, isAllowed: isAllowed, help: help)
+    }
+
+    static func port(_ name: String, _ path: Path<Int>, help: () -> String) -> Setting {
+        integer(name, path, in: 0...65_535, valueName: "port", isLive: false, help: help(), from: { $0 }, to: { $0 })
+    }
+
+    /// `unit` is the multiple of the value that the setting counts: 1 << 20 for MiB.
+    static func number(
+        _ name: String,
+        _ path: Path<Int>,
+        in range: ClosedRange<Int>,
+        unit: Int = 1,
+        valueName: String = "number",
+        isLive: Bool = false,
+        help: () -> String
+    ) -> Setting {
+        integer(
+            name,
+            path,
+            in: range,
+            valueName: valueName,
+            isLive: isLive,
+            help: help(),
+            from: { $0 / unit },
+            to: { $0 * unit }
+        )
+    }
+
+    static func days(
+        _ name: String,
+        _ path: Path<Duration>,
+        in range: ClosedRange<Int>,
+        isLive: Bool = false,
+        help: () -> String
+    ) -> Setting {
+        integer(
+            name,
+            path,
+            in: range,
+            valueName: "days",
+            isLive: isLive,
+            help: help(),
+            from: { Int($0.components.seconds / 86_400) },
+            to: { .seconds($0 * 86_400) }
+        )
+    }
+
+    private static func integer<Value: Equatable & Sendable>(
+        _ name: String,
+        _ path: Path<Value>,
+        in range: ClosedRange<Int>,
+        valueName: String,
+        isLive: Bool,
+        help: String,
+        from: @escaping @Sendable (Value) -> Int,
+        to: @escaping @Sendable (Int) -> Value
+    ) -> Setting {
+        Setting(
+            name,
+            path,
+            shape: .number,
+            valueName: valueName,
+            allowed: range == 0...65_535 ? "" : "\(range.lowerBound) to \(range.upperBound)",
+            isLive: isLive,
+            help: help,
+            show: { "\(from($0))" },
+            read: { try $0.number($1, in: range).map(to) }
+        )
+    }
+
+    static func time(
+        _ name: String,
+        _ path: Path<Duration>,
+        in range: ClosedRange<Duration>,
+        isLive: Bool = false,
+        help: () -> String
+    ) -> Setting {
+        let allowed = "\(DurationText.write(range.lowerBound)) to \(DurationText.write(range.upperBound))"
+        return Setting(
+            name,
+            path,
+            valueName: "time",
+            allowed: allowed,
+            isLive: isLive,
+            help: help(),
+            show: { DurationText.write($0) },
+            read: { settings, key in
+                guard let text = try settings.text(key) else { return nil }
+                guard let duration = DurationText.read(text), range.contains(duration) else {
+                    throw key.refusal(text, "a time from \(allowed), like \(key.example)")
+                }
+                return duration
+            }
+        )
+    }
+
+    static func choice<Value: RawRepresentable & CaseIterable & Equatable & Sendable>(
+        _ name: String,
+        _ path: Path<Value>,
+        valueName: String,
+        isLive: Bool = false,
+        help: () -> String
+    ) -> Setting where Value.RawValue == String {
+        let words = Value.allCases.map(\.rawValue)
+        return Setting(
+            name,
+            path,
+            valueName: valueName,
+            allowed: words.joined(separator: ", "),
+            isLive: isLive,
+            help: help(),
+            show: { $0.rawValue },
+            read: { settings, key in
+                guard let text = try settings.text(key) else { return nil }
+                guard let value = Value(rawValue: text) else {
+                    throw key.refusal(text, words.joined(separator: " or "))
+                }
+                return value
+            }
+        )
+    }
+
+    static func flag(_ name: String, _ path: Path<Bool>, isLive: Bool = false, help: () -> String) -> Setting {
+        Setting(
+            name,
+            path,
+            shape: .flag,
+            valueName: "",
+            isLive: isLive,
+            help: help(),
+            show: { "\($0)" },
+            read: { try $0.flag($1) }
+        )
+    }
+
+    /// `make` makes the value; it throws a ``RefusedItem`` that is not allowed.
+    static func list<Value: Equatable & Sendable>(
+        _ name: String,
+        _ path: Path<Value>,
+        example: String,
+        valueName: String,
+        wanted: String,
+        isLive: Bool = false,
+        show: @escaping @Sendable (Value) -> [String],
+        make: @escaping @Sendable ([String]) throws -> Value,
+        help: () -> String
+    ) -> Setting {
+        Setting(
+            name,
+            path,
+            shape: .texts,
+            example: "[\(example)]",
+            valueName: valueName,
+            isLive: isLive,
+            help: help(),
+            show: { "[\(show($0).joined(separator: ", "))]" },
+            read: { settings, key in
+                guard let texts = try settings.texts(key) else { return nil }
+                do {
+                    return try make(texts)
+                } catch let item as RefusedItem {
+                    throw key.refusal(item.text, wanted)
+                }
+            }
+        )
+    }
+}
+
+/// The item of a list that is not allowed.
+struct RefusedItem: Error {
+    let text: String
+}
+
+// MARK: - Options
+
+/// A table of settings that stand together in the help and in the manual.
+protocol SettingGroup {
+    associatedtype Target: SettingTarget
+    static var title: String { get }
+    static var rows: [Setting<Target>] { get }
+}
+
+/// The command line options of a group: one a row.
+///
+/// ArgumentParser finds options by reflection. The mirror of this type shows an option for each row, and `init(from:)`
+/// decodes each by its name, so that no option has to be declared a second time.
+struct SettingOptions<Group: SettingGroup>: ParsableArguments, CustomReflectable {
+    /// The options that were typed.
+    private(set) var typed: [SettingKey: ConfigContent] = [:]
+
+    private struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    init() {}
+
+    init(from decoder: any Decoder) throws {
+        let options = try decoder.container(keyedBy: Name.self)
+        for key in Group.rows.map(\.key) {
+            let name = Name(stringValue: key.name)
+            switch key.shape {
+            case .text:
+                typed[key] = try options.decode(Option<String?>.self, forKey: name).wrappedValue.map { .string($0) }
+            case .texts:
+                let texts = try options.decode(Option<[String]>.self, forKey: name).wrappedValue
+                if !texts.isEmpty { typed[key] = .stringArray(texts) }
+            case .number:
+                typed[key] = try options.decode(Option<Int?>.self, forKey: name).wrappedValue.map { .int($0) }
+            case .flag:
+                typed[key] = try options.decode(Flag<Bool?>.self, forKey: name).wrappedValue.map { .bool($0) }
+            case .blocks:
+                break
+            }
+        }
+    }
+
+    var customMirror: Mirror {
+        let options: [(label: String?, value: Any)] = Group.rows.map { row in
+            let name = NameSpecification.customLong(row.key.name)
+            let help = ArgumentHelp(row.fullHelp, valueName: row.valueName)
+            let option: Any =
+                switch row.key.shape {
+                case .texts: Option<[String]>(wrappedValue: [], name: name, help: help)
+                case .number: Option<Int?>(name: name, help: help)
+                case .flag: Flag<Bool?>(name: name, inversion: .prefixedNo, help: help)
+                case .text, .blocks: Option<String?>(name: name, help: help)
+                }
+            return (row.key.name, option)
+        }
+        return Mirror(self, children: options)
+    }
+}

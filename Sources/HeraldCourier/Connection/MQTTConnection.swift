@@ -1,0 +1,330 @@
+import CoreMetrics
+import HeraldListener
+import HeraldMailbox
+import HeraldModel
+import HeraldTrust
+import HeraldWire
+import Logging
+import NIOCore
+
+/// One connection of a device, behind TLS: performs the decisions of its ``MQTTConnectionMachine``.
+///
+/// 1. Turns bytes into packets, and gives them to the machine.
+/// 2. Passes deliveries, tokens and broadcasts on to its ``MessageSender``.
+/// 3. Stops reading from a device that does not take what is written to it, or has too many requests under way.
+/// 4. Watches the keep-alive, without a timer of its own.
+///
+/// Memory of idle connections counts here: buffers exist only while they hold something.
+final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let courier: CourierState
+    private let loop: LoopState
+    private let inbox: LoopInbox<LinkMessage>
+    private let identity: DeviceIdentity
+    private var machine: MQTTConnectionMachine
+    private var decoder: MQTTPacketDecoder
+    private let sender: MessageSender
+    private var context: ChannelHandlerContext?
+    private var link: MQTTConnectionLink?
+    private var lastPacket = NIODeadline.now()
+    /// One and a half times the keep-alive; until the device is admitted, the time for its CONNECT.
+    private var keepAliveTimeout: TimeAmount
+    private var keepAliveRegistration: DeadlineRegistration?
+    private var isReading = true
+    /// The listener's entry; nil once the device is admitted.
+    private var unknown: AdmittedConnection?
+
+    init(
+        identity: DeviceIdentity,
+        environment: PushEnvironment,
+        courier: CourierState,
+        loop: CourierLoop,
+        unknown: AdmittedConnection? = nil
+    ) {
+        let configuration = courier.limits.configuration
+        self.identity = identity
+        self.courier = courier
+        self.loop = loop.state
+        inbox = loop.inbox
+        machine = MQTTConnectionMachine(device: identity.id, environment: environment, limits: courier.limits)
+        decoder = MQTTPacketDecoder(awaitingConnectUpTo: configuration.maximumConnectBytes)
+        keepAliveTimeout = TimeAmount(configuration.connectTimeout)
+        sender = MessageSender(courier, loop.state)
+        self.unknown = unknown
+    }
+
+    // MARK: - Channel events
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        sender.attach(self, context)
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        let link = MQTTConnectionLink(identity: identity, inbox: inbox, connection: bound)
+        self.link = link
+        courier.connections.add(link)
+        courier.metrics.connections.increment()
+        lastPacket = context.eventLoop.now
+        keepAliveRegistration = loop.wheel.add(self)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !machine.isClosed else { return }
+        decoder.append(unwrapInboundIn(data))
+        readPackets(context)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        flush()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable {
+            sender.endWriteTimeout()
+            // The server left these bytes unread, not the device.
+            lastPacket = context.eventLoop.now
+            sender.sendWaiting()
+            readPackets(context)
+            flush()
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        perform(machine.disconnected(now: courier.clock.now()))
+        sender.close()
+        keepAliveRegistration?.cancel()
+        keepAliveRegistration = nil
+        if let link { courier.connections.remove(link) }
+        // The link holds the connection: neither would ever go.
+        link = nil
+        self.context = nil
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // The peer is gone, or TLS is broken: nothing more can be sent.
+        courier.logger.debug(
+            "connection of a device failed",
+            metadata: ["device": "\(identity.id)", "error": "\(TLSFault.words(for: error))"]
+        )
+        context.closeTransport()
+    }
+
+    // MARK: - Packets
+
+    private func readPackets(_ context: ChannelHandlerContext) {
+        var hasRead = false
+        while context.channel.isWritable, !machine.isClosed {
+            if machine.isOpen, let identifier = decoder.nextAcknowledgement() {
+                hasRead = true
+                sender.acknowledged(identifier, .acknowledged)
+                continue
+            }
+            guard machine.canReceive else { break }
+            do {
+                guard let packet = try decoder.next() else { break }
+                hasRead = true
+                received(packet)
+            } catch {
+                if let version = decoder.version ?? decoder.refusalVersion { sender.version = version }
+                perform(machine.failed(error, refusalVersion: decoder.refusalVersion))
+            }
+        }
+        if hasRead { lastPacket = context.eventLoop.now }
+        adjustReading(context)
+    }
+
+    private func received(_ packet: MQTTPacket) {
+        if case .puback(let answer) = packet, machine.isOpen {
+            // A refusal counts as an acknowledgement: nothing is sent again ([MQTT-4.4.0-2]).
+            return sender.acknowledged(
+                answer.packetIdentifier,
+                answer.reasonCode.isFailure ? .refused : .acknowledged
+            )
+        }
+        if machine.isConnecting {
+            decoder.maximumPacketSize = courier.limits.configuration.maximumPacketBytes
+            if case .connect(let connect) = packet {
+                sender.version = connect.version
+                if let maximum = connect.properties.maximumPacketSize { sender.maximumPacketSize = Int(maximum) }
+            }
+        }
+        perform(machine.received(packet))
+    }
+
+    /// Reads on, or stops reading while there is no room for more.
+    private func adjustReading(_ context: ChannelHandlerContext) {
+        let hasRoom = machine.canReceive && context.channel.isWritable
+        let reads = machine.isClosed || hasRoom || decoder.pendingBytes < Self.bytesReadAhead
+        guard reads != isReading else { return }
+        isReading = reads
+        // Synchronous on the loop; fails only on a channel that is closed.
+        try? context.channel.syncOptions?.setOption(.autoRead, value: reads)
+    }
+
+    /// Bytes that may wait unread before reading stops: most pauses are shorter than filling them takes.
+    private static let bytesReadAhead = 4096
+
+    // MARK: - Messages of other threads
+
+    func handle(_ content: LinkMessage.Content) {
+        switch content {
+        case .deliver(let delivery):
+            guard machine.isOpen else { return }
+            sender.takeUnacknowledged()
+            sender.send(.delivery(delivery))
+        case .dismiss(let reason):
+            if reason == .takenOver, machine.keepsSession {
+                courier.takeovers.remember(sender.unacknowledged, of: sender.device)
+            }
+            perform(machine.dismissed(reason))
+        case .renewTokens:
+            guard machine.isOpen else { return }
+            sender.takeUnacknowledged()
+            renewTokens()
+        case .complete(let answer):
+            let wasOpen = machine.isOpen
+            perform(machine.completed(answer, now: courier.clock.now()))
+            // The key may have changed while the device was being admitted.
+            if !wasOpen, machine.isOpen { renewTokens() }
+            if let context { readPackets(context) }
+        }
+    }
+
+    private func renewTokens() {
+        let apps = machine.renewTokens(courier.services.tokens.newestKey)
+        if !apps.isEmpty { sender.renewTokens(of: apps) }
+    }
+
+    /// Ends a turn of the event loop: flushes, or ends the connection if too much waits.
+    func flush() {
+        if sender.isQueueFull { perform(machine.queueFilled()) }
+        sender.flush()
+    }
+
+    // MARK: - Actions of the machine
+
+    private func perform(_ actions: [ConnectionAction]) {
+        // Apps that are wanted one after the other are wanted at once, and read in one go.
+        var wanted: [AppSubscription] = []
+        for action in actions {
+            if case .open(let app, let qualityOfService) = action {
+                wanted.append(AppSubscription(app, qualityOfService: qualityOfService))
+                continue
+            }
+            open(&wanted)
+            perform(action)
+        }
+        open(&wanted)
+    }
+
+    private func open(_ wanted: inout [AppSubscription]) {
+        guard !wanted.isEmpty else { return }
+        courier.services.postOffice.open(wanted, on: sender.device, fence: sender.fence)
+        wanted = []
+    }
+
+    private func perform(_ action: ConnectionAction) {
+        let postOffice = courier.services.postOffice
+        switch action {
+        case .request(let request):
+            guard let link else { return }
+            let client = RegistryRequests.Client(
+                link: link,
+                environment: machine.environment,
+                device: machine.claim?.device
+            )
+            courier.requests.perform(request, for: client)
+        case .attach(let terms): attach(terms)
+        case .send(let packet): sender.send(packet)
+        case .sendToken(let app, let token, let qualityOfService):
+            sender.send(.token(app, token, qualityOfService: qualityOfService))
+        case .open(let app, let qualityOfService):
+            var wanted = [AppSubscription(app, qualityOfService: qualityOfService)]
+            open(&wanted)
+        case .close(let app):
+            postOffice.close(Slot(device: sender.device, app: app), fence: sender.fence)
+        case .remove(let apps):
+            for app in apps { postOffice.close(Slot(device: sender.device, app: app), fence: sender.fence) }
+            sender.drop(apps)
+        case .openChannel(let filter, let qualityOfService, let acknowledged):
+            sender.openChannel(
+                filter,
+                in: machine.environment,
+                qualityOfService: qualityOfService,
+                acknowledged: acknowledged
+            )
+        case .closeChannels(let filters): sender.closeChannels(filters)
+        case .setSavingPower(let isSaving):
+            sender.setSavingPower(isSaving)
+            postOffice.setSavingPower(isSaving, device: sender.device, fence: sender.fence)
+        case .end: end()
+        case .release(let claim):
+            guard let link else { return }
+            courier.requests.release(sender.describe(claim), link, unacknowledged: sender.unacknowledged)
+        case .log(let fault): log(fault)
+        case .logRefusedTopic(let topic):
+            courier.log(topic, of: identity.id, now: context?.eventLoop.now ?? .now())
+        }
+    }
+
+    private func attach(_ terms: SessionTerms) {
+        guard let link else { return }
+        unknown?.becameKnown()
+        unknown = nil
+        keepAliveTimeout = .milliseconds(Int64(terms.keepAliveTimeout * 1000))
+        sender.open(terms)
+        courier.services.postOffice.attach(
+            terms.device,
+            link: link,
+            isSavingPower: terms.isSavingPower,
+            fence: terms.fence
+        )
+        lastPacket = context?.eventLoop.now ?? .now()
+        keepAliveRegistration?.cancel()
+        keepAliveRegistration = loop.wheel.add(self)
+    }
+
+    private func end() {
+        sender.end()
+        // Before the peer can see the end: a peer that saw it may count on the device being away.
+        perform(machine.disconnected(now: courier.clock.now()))
+        // TLS sends its close_notify and waits some seconds for the peer's; then the socket is closed in any case.
+        if let context { TLSShutdown.begin(context, wheel: loop.wheel) }
+    }
+
+    private func log(_ fault: ConnectionFault) {
+        courier.metrics.refusals.increment()
+        if fault == .queueFull { courier.metrics.fullQueues.increment() }
+        let metadata: Logger.Metadata = ["device": "\(identity.id)", "reason": "\(fault.rawValue)"]
+        switch fault {
+        case .tooManyTakeovers, .wrongClientIdentifier, .foreignToken, .queueFull:
+            courier.logger.notice("connection of a device refused", metadata: metadata)
+        case .unavailable, .malformed, .protocolError, .keepAliveTimeout:
+            courier.logger.debug("connection of a device ended", metadata: metadata)
+        }
+    }
+
+    // MARK: - Deadlines
+
+    var deadline: NIODeadline? {
+        machine.isClosed ? nil : lastPacket + keepAliveTimeout
+    }
+
+    func deadlinePassed() {
+        if machine.isConnecting { return perform(machine.keepAliveTimedOut()) }
+        // A device from which nothing is read, because it takes nothing, has the write timeout instead.
+        guard !sender.isWriteTimeoutRunning, machine.isOpen else {
+            lastPacket = context?.eventLoop.now ?? lastPacket
+            return
+        }
+        perform(machine.keepAliveTimedOut())
+        flush()
+    }
+
+    func writeTimedOut() {
+        perform(machine.writeTimedOut())
+    }
+}

@@ -1,0 +1,68 @@
+import HeraldListener
+package import HeraldMailbox
+package import HeraldTrust
+import HeraldWire
+import NIOCore
+import Synchronization
+
+/// An ``MQTTConnection`` as other threads see it: they leave messages, and its event loop handles them.
+package final class MQTTConnectionLink: DeviceLink {
+    package let identity: DeviceIdentity
+    private let inbox: LoopInbox<LinkMessage>
+    private let hasRefusedRegistration = Atomic(false)
+    private let connection: NIOLoopBound<MQTTConnection>
+
+    /// Made on the event loop of the connection.
+    init(identity: DeviceIdentity, inbox: LoopInbox<LinkMessage>, connection: NIOLoopBound<MQTTConnection>) {
+        self.identity = identity
+        self.inbox = inbox
+        self.connection = connection
+    }
+
+    package func deliver(_ delivery: Delivery) {
+        inbox.add(LinkMessage(link: self, content: .deliver(delivery)))
+    }
+
+    package func dismiss(_ reason: DismissalReason) {
+        inbox.add(LinkMessage(link: self, content: .dismiss(reason)))
+    }
+
+    /// Sends the device the tokens of the newest key, unless it has them.
+    func renewTokens() {
+        inbox.add(LinkMessage(link: self, content: .renewTokens))
+    }
+
+    /// Whether this is the connection's first refused registration: only that one is logged.
+    func reportsRegistrationRefusal() -> Bool {
+        !hasRefusedRegistration.exchange(true, ordering: .relaxed)
+    }
+
+    /// Answers a request that the connection made of the registry.
+    func complete(_ answer: RegistryAnswer) {
+        inbox.add(LinkMessage(link: self, content: .complete(answer)))
+    }
+
+    /// On the event loop: handles one message, without flushing.
+    func handle(_ content: LinkMessage.Content) {
+        connection.value.handle(content)
+    }
+
+    /// On the event loop: flushes what the messages of this turn wrote.
+    func flush() {
+        connection.value.flush()
+    }
+}
+
+/// A message of another thread for one connection.
+struct LinkMessage: Sendable {
+    enum Content: Sendable {
+        case deliver(Delivery)
+        case dismiss(DismissalReason)
+        case renewTokens
+        // Rare and large.
+        indirect case complete(RegistryAnswer)
+    }
+
+    let link: MQTTConnectionLink
+    let content: Content
+}

@@ -1,0 +1,110 @@
+package import HeraldMailbox
+package import HeraldModel
+package import HeraldTrust
+
+/// The parts of the service that the courier calls.
+package struct CourierServices: Sendable {
+    let registry: any DeviceRegistry
+    let postOffice: any DevicePostOffice
+    let channels: ChannelService
+    let tokens: any DeviceTokens
+
+    package init(
+        registry: any DeviceRegistry,
+        postOffice: any DevicePostOffice,
+        channels: ChannelService,
+        tokens: any DeviceTokens
+    ) {
+        self.registry = registry
+        self.postOffice = postOffice
+        self.channels = channels
+        self.tokens = tokens
+    }
+
+    func token(for registration: Registration) -> DeviceToken {
+        tokens.seal(TokenContents(slot: registration.slot, generation: registration.generation))
+    }
+
+    /// The device token of a registration under the newest key; nil if the registration is not live.
+    func token(for slot: Slot) -> DeviceToken? {
+        guard let registration = postOffice.registration(slot), registration.isLive else { return nil }
+        return token(for: registration)
+    }
+}
+
+/// The registry, as devices use it.
+///
+/// Every change is durable when the call returns or calls back. A method that takes `done` never waits, and calls it once,
+/// from any thread.
+package protocol DeviceRegistry: AnyObject, Sendable {
+    func number(of device: DeviceID) -> DeviceNumber?
+    /// Admits a device whose certificate has been checked.
+    func arrive(_ id: DeviceID) async throws -> Registry.Arrival
+    /// Admits a device that has a number.
+    func arriveAgain(_ id: DeviceID, _ done: @escaping @Sendable (Result<Registry.Arrival, any Error>) -> Void)
+    /// Registers apps, or confirms that they are registered; each fails alone.
+    func register(_ apps: [App], on device: DeviceNumber) async -> [App: Result<Registration, any Error>]
+    /// Removes apps, and returns for each whether it was registered. An app that the store could not remove stays.
+    func unregister(_ slots: Set<Slot>) async -> [Slot: Result<Bool, any Error>]
+    /// Stores whether the user wants the app's notifications.
+    func setEnabled(_ enabled: Bool, for slot: Slot) async throws
+    func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws
+    /// Stores a session, or deletes it with nil.
+    func setSession(
+        _ session: SessionRecord?,
+        for device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    )
+    func app(_ number: AppNumber) -> App?
+    func number(of app: App) -> AppNumber?
+}
+
+extension Registry: DeviceRegistry {}
+
+/// The post office, as connections of devices use it: from their event loops, and without waiting.
+package protocol DevicePostOffice: AnyObject, Sendable {
+    func registration(_ slot: Slot) -> Registration?
+    func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64)
+    func detach(_ device: DeviceNumber, fence: UInt64)
+    func open(_ apps: [AppSubscription], on device: DeviceNumber, fence: UInt64)
+    func close(_ slot: Slot, fence: UInt64)
+    func finished(_ slot: Slot, fence: UInt64, delivery: DeliveryNumber, result: DeliveryResult)
+    func setSavingPower(_ saving: Bool, device: DeviceNumber, fence: UInt64)
+}
+
+extension PostOffice: DevicePostOffice {}
+
+/// Seals and opens device tokens.
+package protocol DeviceTokens: AnyObject, Sendable {
+    /// The number of the key under which tokens are sealed now.
+    var newestKey: UInt32 { get }
+    func seal(_ contents: TokenContents) -> DeviceToken
+    func open(_ token: DeviceToken) -> TokenContents?
+}
+
+extension TokenSeal: DeviceTokens {}
+
+/// Checks the certificates of devices, DER.
+package protocol DeviceTrust: Sendable {
+    /// Identifies a device after every handshake, a resumed TLS session included.
+    /// - Throws: A `PeerRefusal` if the certificate is not a device's or is not accepted; its text is for the log.
+    func device(certificate: [UInt8], now: WallTime) throws -> DeviceIdentity
+    /// Whether the certificate of a connected device is still accepted: neither revoked nor expired.
+    func isWelcome(_ identity: DeviceIdentity, now: WallTime) -> Bool
+    /// The fault of a certificate that TLS refused.
+    func fault(of certificate: [UInt8], now: WallTime) -> PeerRefusal
+}
+
+extension TrustService: DeviceTrust {
+    package func device(certificate: [UInt8], now: WallTime) throws -> DeviceIdentity {
+        try peers.device(certificate: certificate, at: now).get()
+    }
+
+    package func isWelcome(_ identity: DeviceIdentity, now: WallTime) -> Bool {
+        now <= identity.expires && !isRevoked(serial: identity.serial, of: .device)
+    }
+
+    package func fault(of certificate: [UInt8], now: WallTime) -> PeerRefusal {
+        peers.fault(of: .device, certificate: certificate, at: now)
+    }
+}

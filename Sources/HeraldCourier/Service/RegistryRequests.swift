@@ -1,0 +1,281 @@
+import CoreMetrics
+import HeraldMailbox
+import HeraldModel
+import HeraldTrust
+import HeraldWire
+import Logging
+
+/// Performs the requests that connections make of the registry, and brings the answers back to their event loops.
+///
+/// Callbacks are the style from an event loop to the store and back. Most requests are a CONNECT of a known device or a
+/// session record, and those take no task. A few requests wait for several writes of the store, or open many tokens.
+/// ``wait(_:_:)`` runs them in a task, and is the only bridge between the two styles.
+final class RegistryRequests: Sendable {
+    /// The connection that makes a request.
+    struct Client: Sendable {
+        let link: MQTTConnectionLink
+        let environment: PushEnvironment
+        /// Nil until the device is admitted.
+        let device: DeviceNumber?
+
+        var id: DeviceID { link.identity.id }
+    }
+
+    private let services: CourierServices
+    private let takeovers: Takeovers
+    private let metrics: CourierMetrics
+    private let logger: Logger
+    private let queue = PerDeviceQueue()
+
+    init(_ services: CourierServices, _ takeovers: Takeovers, _ metrics: CourierMetrics, logger: Logger) {
+        self.services = services
+        self.takeovers = takeovers
+        self.metrics = metrics
+        self.logger = logger
+    }
+
+    func run() async {
+        await queue.run()
+    }
+
+    func finish() {
+        queue.finish()
+    }
+
+    /// Performs a request; the answer goes to the connection's event loop.
+    func perform(_ request: RegistryRequest, for client: Client) {
+        switch request {
+        case .admit:
+            admit(client)
+        case .keep(let record):
+            begin(client) { client, done in
+                guard let device = client.device else { return done(.success(.failed)) }
+                self.services.registry.setSession(record, for: device) { done($0.map { .done }) }
+            }
+        case .register(let apps):
+            wait(client) { await self.register(apps, $0) }
+        case .unregister(let apps):
+            wait(client) { .unregistered(await self.unregister(apps, $0)) }
+        case .findChannels(let filters):
+            begin(client) { client, done in
+                done(.success(.foundChannels(Set(filters.filter { self.exists($0, client) }))))
+            }
+        case .setEnabled(let isEnabled, let app):
+            wait(client) { try await self.setEnabled(isEnabled, app, $0) }
+        case .setSavingPower(let isSaving):
+            wait(client) { client in
+                guard let device = client.device else { return .failed }
+                try await self.services.registry.setSavingPower(isSaving, for: device)
+                return .done
+            }
+        case .examine(let tokens, let topic, let environment):
+            wait(client) { client in
+                .examined(tokens.map { self.examine($0, for: topic, in: environment, client) })
+            }
+        }
+    }
+
+    /// Releases the claim of a connection that is gone: detaches it, and stores what becomes of its session.
+    func release(_ claim: DeviceClaim, _ link: MQTTConnectionLink, unacknowledged: [UnacknowledgedNotification]) {
+        let id = link.identity.id
+        if case .keep = claim.session { takeovers.remember(unacknowledged, of: claim.device) }
+        services.postOffice.detach(claim.device, fence: claim.fence)
+        queue.add(id) { done in
+            guard self.takeovers.closed(id, fence: claim.fence) else { return done() }
+            let record: SessionRecord?
+            switch claim.session {
+            case .unchanged: return done()
+            case .keep(let kept): record = kept
+            case .drop: record = nil
+            }
+            self.services.registry.setSession(record, for: claim.device) { [logger = self.logger] result in
+                if case .failure(let error) = result {
+                    // The record of the connected session stays: the session lasts longer than it should, nothing is lost.
+                    logger.warning(
+                        "could not store a device's session",
+                        metadata: ["device": "\(id)", "error": "\(error)"]
+                    )
+                }
+                done()
+            }
+        }
+    }
+
+    // MARK: - The two styles
+
+    private typealias Done = @Sendable (Result<RegistryAnswer, any Error>) -> Void
+
+    private func begin(_ client: Client, _ body: @escaping @Sendable (Client, @escaping Done) -> Void) {
+        queue.add(client.id) { done in
+            body(client) { result in
+                self.answer(result, client)
+                done()
+            }
+        }
+    }
+
+    private func wait(_ client: Client, _ body: @escaping @Sendable (Client) async throws -> RegistryAnswer) {
+        queue.addTask(client.id) {
+            do {
+                self.answer(.success(try await body(client)), client)
+            } catch {
+                self.answer(.failure(error), client)
+            }
+        }
+    }
+
+    private func answer(_ result: Result<RegistryAnswer, any Error>, _ client: Client) {
+        switch result {
+        case .success(let answer): client.link.complete(answer)
+        case .failure(let error):
+            logger.error(
+                "could not perform a device's request",
+                metadata: ["device": "\(client.id)", "error": "\(error)"]
+            )
+            client.link.complete(.failed)
+        }
+    }
+
+    // MARK: - CONNECT
+
+    private func admit(_ client: Client) {
+        let registry = services.registry
+        guard registry.number(of: client.id) != nil else {
+            return wait(client) { client in
+                guard self.takeovers.permits(client.link.identity) else { return .tooManyTakeovers }
+                return self.admitted(try await registry.arrive(client.id), client)
+            }
+        }
+        begin(client) { client, done in
+            guard self.takeovers.permits(client.link.identity) else { return done(.success(.tooManyTakeovers)) }
+            registry.arriveAgain(client.id) { done($0.map { self.admitted($0, client) }) }
+        }
+    }
+
+    private func admitted(_ arrival: Registry.Arrival, _ client: Client) -> RegistryAnswer {
+        takeovers.admitted(client.id, fence: arrival.fence)
+        // Read before the tokens are sealed: a token under a newer key is only sent once more.
+        let tokenKey = services.tokens.newestKey
+        // A session that has the tokens of this key is sent none, and sealing takes some microseconds each.
+        let wantsTokens = arrival.record.session?.tokenKey != tokenKey
+        let session = arrival.record.session
+        let topics = Set((session?.subscriptions ?? [:]).keys.compactMap { CourierFilter($0)?.app })
+        let apps = topics.compactMap { topic -> RegisteredApp? in
+            let environment = session?.environments?[topic.name] ?? client.environment
+            let app = App(topic: topic, environment: environment)
+            guard let number = services.registry.number(of: app) else { return nil }
+            let slot = Slot(device: arrival.number, app: number)
+            guard let registration = services.postOffice.registration(slot), registration.isLive else { return nil }
+            return registered(registration, as: topic, sealsToken: wantsTokens)
+        }
+        return .admitted(
+            AdmittedDevice(
+                device: arrival.number,
+                fence: arrival.fence,
+                record: arrival.record,
+                apps: apps,
+                tokenKey: tokenKey
+            )
+        )
+    }
+
+    // MARK: - SUBSCRIBE, UNSUBSCRIBE and PUBLISH
+
+    private func register(_ wanted: [App], _ client: Client) async -> RegistryAnswer {
+        guard let device = client.device else { return .registered(wanted.map { _ in nil }) }
+        let results = await services.registry.register(wanted, on: device)
+        var refused: [App: RegistrationRefusal] = [:]
+        let apps = wanted.map { app -> RegisteredApp? in
+            switch results[app] {
+            case .success(let registration):
+                return registered(registration, as: app.topic, sealsToken: true)
+            case .failure(let refusal as RegistrationRefusal):
+                refused[app] = refusal
+                metrics.registrationsRefused.increment()
+                if client.link.reportsRegistrationRefusal() { log(refusal, client.id) }
+            case .failure(let error):
+                logger.error("could not register an app", metadata: ["topic": "\(app.topic)", "error": "\(error)"])
+            case nil:
+                break
+            }
+            return nil
+        }
+        return .registered(apps, refused: refused)
+    }
+
+    private func log(_ refusal: RegistrationRefusal, _ device: DeviceID) {
+        switch refusal {
+        case .tooManyAppsOnDevice:
+            logger.notice(
+                "app refused: the device has as many apps as apps-per-device allows",
+                metadata: ["device": "\(device)"]
+            )
+        case .tooManyNewNames, .tooManyApps:
+            // The registry's log names who used up the names.
+            break
+        }
+    }
+
+    private func registered(_ registration: Registration, as topic: Topic, sealsToken: Bool) -> RegisteredApp {
+        let number = registration.slot.app
+        return RegisteredApp(
+            // The registry's own copy of the name, so that sessions share it.
+            topic: services.registry.app(number)?.topic ?? topic,
+            number: number,
+            token: sealsToken ? services.token(for: registration) : nil
+        )
+    }
+
+    private func unregister(_ apps: [App], _ client: Client) async -> [Bool?] {
+        let slots = apps.map { slot($0, client) }
+        let results = await services.registry.unregister(Set(slots.compactMap(\.self)))
+        return zip(apps, slots).map { app, slot in
+            guard let slot else { return false }
+            switch results[slot] {
+            case .success(let wasRegistered):
+                return wasRegistered
+            case .failure(let error):
+                logger.error("could not remove an app", metadata: ["topic": "\(app.topic)", "error": "\(error)"])
+                return nil
+            case nil:
+                return nil
+            }
+        }
+    }
+
+    private func exists(_ filter: CourierFilter, _ client: Client) -> Bool {
+        guard let channel = ChannelFilter(filter) else { return false }
+        let app = App(topic: channel.bundle, environment: client.environment)
+        return services.channels.feed(channel.id, of: app) != nil
+    }
+
+    private func setEnabled(_ isEnabled: Bool, _ app: App, _ client: Client) async throws -> RegistryAnswer {
+        guard let slot = slot(app, client), services.postOffice.registration(slot)?.isLive == true else {
+            return .notRegistered
+        }
+        try await services.registry.setEnabled(isEnabled, for: slot)
+        return .done
+    }
+
+    private func examine(
+        _ token: DeviceToken,
+        for topic: Topic?,
+        in environment: PushEnvironment,
+        _ client: Client
+    ) -> PresentedToken {
+        guard let contents = services.tokens.open(token), contents.slot.device == client.device else { return .foreign }
+        let number = contents.slot.app
+        let app = services.registry.app(number)
+        let isRightApp = app?.environment == environment && (topic == nil || app?.topic == topic)
+        guard isRightApp, let registration = services.postOffice.registration(contents.slot), registration.isLive,
+            registration.generation == contents.generation
+        else { return .stale(number) }
+        return services.token(for: registration) == token ? .current(number) : .outdated(number)
+    }
+
+    /// The slot of an app on the device; nil if no device ever registered the app.
+    private func slot(_ app: App, _ client: Client) -> Slot? {
+        guard let device = client.device else { return nil }
+        return services.registry.number(of: app).map { Slot(device: device, app: $0) }
+    }
+}

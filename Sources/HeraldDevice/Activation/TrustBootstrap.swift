@@ -1,0 +1,104 @@
+import HeraldTrust
+import NIOCore
+import NIOPosix
+import NIOSSL
+
+/// Establishes trust in a service of which only the fingerprint in the invitation code is known.
+///
+/// It begins a TLS handshake, reads the certificates that the service presents, and aborts: no request and no part of the
+/// code is sent. If the authority of the code is among the certificates, the device connects again and trusts only that
+/// authority: TLS then verifies the service's certificate and its name.
+enum TrustBootstrap {
+    /// The authority (DER) that a code names.
+    /// - Throws: ``EnrollmentError/Code/untrusted`` if the service does not present it, ``EnrollmentError/Code/unreachable``.
+    static func authority(
+        named code: InvitationCode,
+        at address: ServiceAddress,
+        timeout: Duration
+    ) async throws -> [UInt8] {
+        guard let authority = try await chain(of: address, timeout: timeout).first(where: code.names) else {
+            throw EnrollmentError(
+                .untrusted,
+                "the service at \(address) is not the one that issued the invitation code; nothing was sent to it: "
+                    + "check address, port (the activation port) and code, and whether somebody intercepts the connection"
+            )
+        }
+        return authority
+    }
+
+    private static func chain(of address: ServiceAddress, timeout: Duration) async throws -> [[UInt8]] {
+        do {
+            var tls = TLSConfiguration.makeClientConfiguration()
+            tls.minimumTLSVersion = .tlsv12
+            let context = try NIOSSLContext(configuration: tls)
+            let seen = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: [[UInt8]].self)
+            let channel: any Channel
+            do {
+                channel = try await ClientBootstrap(group: seen.futureResult.eventLoop)
+                    .connectTimeout(TimeAmount(timeout))
+                    .channelInitializer { channel in
+                        channel.eventLoop.makeCompletedFuture {
+                            let handler = try NIOSSLClientHandler(
+                                context: context,
+                                serverHostname: isAddress(address.host) ? nil : address.host,
+                                customVerificationCallback: { certificates, verdict in
+                                    seen.completeWith(Result { try certificates.map { try $0.toDERBytes() } })
+                                    verdict.succeed(.failed)
+                                }
+                            )
+                            let end = BootstrapTimeout(seen: seen, timeout: TimeAmount(timeout))
+                            try channel.pipeline.syncOperations.addHandlers([handler, end])
+                        }
+                    }
+                    .connect(host: LocalName.resolvable(address.host), port: address.port)
+                    .get()
+            } catch {
+                seen.fail(error)
+                throw error
+            }
+            defer { channel.close(promise: nil) }
+            return try await seen.futureResult.get()
+        } catch {
+            throw EnrollmentError(
+                .unreachable,
+                "no service answers at \(address): check address and port (the activation port), and that it is running"
+            )
+        }
+    }
+
+    private static func isAddress(_ host: String) -> Bool {
+        (try? SocketAddress(ipAddress: host, port: 0)) != nil
+    }
+}
+
+/// Ends the wait with the connection, or after a timeout.
+private final class BootstrapTimeout: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private struct NoCertificates: Error {}
+
+    private let seen: EventLoopPromise<[[UInt8]]>
+    private let timeout: TimeAmount
+    private var timer: Scheduled<Void>?
+
+    init(seen: EventLoopPromise<[[UInt8]]>, timeout: TimeAmount) {
+        self.seen = seen
+        self.timeout = timeout
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        let seen = seen
+        timer = context.eventLoop.scheduleTask(in: timeout) { seen.fail(NoCertificates()) }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        timer?.cancel()
+        // Has no effect if certificates were received.
+        seen.fail(NoCertificates())
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        seen.fail(error)
+        context.close(promise: nil)
+    }
+}

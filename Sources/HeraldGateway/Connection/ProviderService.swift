@@ -1,0 +1,32 @@
+import HeraldListener
+import HeraldMailbox
+import HeraldModel
+import HeraldTrust
+import Logging
+
+/// The dependencies and shared state of all provider connections of a gateway.
+struct ProviderService: Sendable {
+    let configuration: GatewayConfiguration
+    let admission: Admission
+    let sink: any NotificationSink
+    /// nil for a gateway without broadcasts.
+    let channels: ChannelService?
+    let clock: any WallClock
+    let logger: Logger
+    let refusals: RefusalLog
+    let drills: DrillService
+    let rules: ReloadableRules
+    let bodies: BodyMemory
+    let metrics = GatewayMetrics()
+
+    /// The number of streams to advertise to an authenticated connection.
+    var streams: Int { drills.streams ?? configuration.http2.concurrentStreams }
+
+    var validator: RequestValidator {
+        RequestValidator(admission: admission, rules: rules.current, longestStorage: sink.longestStorage)
+    }
+
+    var channelValidator: ChannelRequestValidator {
+        ChannelRequestValidator(admission: admission, rules: rules.current, channels: channels)
+    }
+}

@@ -1,0 +1,387 @@
+import HeraldListener
+import HeraldMailbox
+import HeraldModel
+import HeraldTrust
+import NIOCore
+
+/// Answers the requests of one provider connection.
+///
+/// 1. Validates a request (``RequestValidator``, ``ChannelRequestValidator``) and posts its notification or performs its
+///    channel operation.
+/// 2. Turns completions into replies.
+/// 3. Performs drills. A drill never forges a success: a notification that it refuses or loses is in the journal and
+///    nowhere else, and a reply that it delays is the true one.
+final class RequestHandler {
+    /// The effect of a drill on the whole connection.
+    enum ConnectionEffect {
+        /// Write all pending frames at once.
+        case write
+        /// Close without a GOAWAY or close_notify, as a network failure does.
+        case drop
+        /// Stop as when the service stops.
+        case stop
+    }
+
+    private let service: ProviderService
+    private let session: HTTP2Session
+    private let eventLoop: any EventLoop
+    private var validator: RequestValidator
+    private var channelValidator: ChannelRequestValidator
+    private var rulesGeneration: UInt64
+    @exclusivity(unchecked) private var authorization: ProviderAuthorization
+    private var environment: ConnectionEnvironment
+    @exclusivity(unchecked) private var ids = IdentifierSource()
+    private var delayed = DelayedReplies()
+    /// The highest stream whose request was looked at.
+    private var highestStream: Int32 = 0
+    /// Whether a drill has sent GOAWAY.
+    private var hasSentGoAway = false
+    /// The drill that stops the connection, in words.
+    private var stoppingDrill: String?
+    /// Receives the completions of the connection's notifications; nil once the connection is gone.
+    var completions: (any CompletionHandler)?
+
+    /// - Throws: ``GatewayError`` if there is no memory for another session.
+    init(
+        service: ProviderService,
+        session: HTTP2Session,
+        eventLoop: any EventLoop,
+        authorization: ProviderAuthorization,
+        environment: ConnectionEnvironment
+    ) {
+        self.service = service
+        self.session = session
+        self.eventLoop = eventLoop
+        self.authorization = authorization
+        self.environment = environment
+        rulesGeneration = service.rules.generation
+        validator = service.validator
+        channelValidator = service.channelValidator
+    }
+
+    /// Whether the connection has authenticated its provider.
+    var isKnown: Bool { authorization.isKnown }
+    /// The provider of the connection's certificate; nil for a connection by token.
+    var certificate: ProviderCertificateIdentity? { authorization.certificate }
+    /// The number of refused provider tokens, each different from the one before.
+    var refusedTokens: Int { authorization.refusedTokens }
+
+    // MARK: - Requests
+
+    /// Prepares for a burst of requests: reloads rules and revalidates what is cached, if they may have changed.
+    func beginBurst(_ now: WallTime) {
+        if service.rules.isNewer(than: &rulesGeneration) {
+            validator = service.validator
+            channelValidator = service.channelValidator
+        }
+        authorization.refresh(service.admission, now: now)
+    }
+
+    /// Answers a request, now or by its completion.
+    func answer(_ request: PendingRequest, _ now: WallTime, isStopping: Bool) -> ConnectionEffect? {
+        highestStream = max(highestStream, request.streamID)
+        request.explains = request.fields.value(of: .heraldExplain, is: "1")
+        request.isAboutChannels = RequestRoute.isAboutChannels(request.fields)
+        guard !isStopping else {
+            refuse(request, stopRefusal)
+            return nil
+        }
+        let asked = environment.environment(of: request.fields)
+        guard !request.isAboutChannels else {
+            answerAboutChannels(request, asked, now)
+            return nil
+        }
+        switch validator.decide(request, &authorization, environment: asked, ids: &ids, now: now) {
+        case .refused(let refusal):
+            refuse(request, refusal)
+        case .notification(let notification, let generation, let use):
+            let post = Post(notification: notification, generation: generation, environment: asked, use: use)
+            do throws(PayloadDrill.Mistake) {
+                if service.drills.isOn, let verdict = try verdict(on: post, request) {
+                    return drill(post, request, verdict)
+                }
+                self.post(post, request)
+            } catch {
+                refuse(request, Refusal(.badPayload, error.text))
+            }
+        case .unreadable(let notification, let generation, let use):
+            let post = Post(notification: notification, generation: generation, environment: asked, use: use)
+            self.post(post, request, discardedAs: .discardedUndeliverable)
+        }
+        return nil
+    }
+
+    /// A completion was settled.
+    func settled(_ number: UInt64, _ outcome: CompletionOutcome) {
+        guard let request = session.request(number), request.phase == .posted else { return }
+        switch outcome {
+        case .accepted: accept(request)
+        case .refused(let refusalReason): refuse(request, Refusal(refusalReason, Refusal.storeTrouble))
+        }
+    }
+
+    // MARK: - Notifications
+
+    /// A notification to post.
+    private struct Post {
+        let notification: Notification
+        /// The generation of its registration.
+        let generation: UInt32
+        let environment: PushEnvironment
+        /// The use that claims its topic; nil if a team owns it.
+        let use: TopicUse?
+    }
+
+    private func post(_ post: Post, _ request: PendingRequest, discardedAs state: JournalState? = nil) {
+        guard var completions else { return }
+        let notification = post.notification
+        var claim: FirstUseCompletion?
+        switch service.admission.begin(post.use, completions: completions) {
+        case .proceed, .overLimit: break
+        case .claim(let completion):
+            claim = completion
+            completions = completion
+        case .taken(let topic):
+            return refuse(request, ProviderAuthorization.foreignTopic(topic, authorization.certificate))
+        }
+        request.replyID = givenID(request) ?? IdentifierText(notification.id, upperCase: true)
+        if post.environment == .sandbox || validator.rules.alwaysSendsUniqueID {
+            request.replyUniqueID = IdentifierText(notification.uniqueID, upperCase: false)
+        }
+        session.keepPosted(request)
+        let completion = Completion(handler: completions, number: request.number)
+        let envelope = Envelope(notification, completion: completion)
+        if request.explains { request.envelope = envelope }
+        let decision =
+            if let state {
+                service.sink.discard(envelope, generation: post.generation, as: state)
+            } else {
+                service.sink.post(envelope, generation: post.generation)
+            }
+        switch claim?.follow(decision, number: request.number) ?? decision {
+        case .accepted: accept(request)
+        case .pending: break
+        case .refused(let refusalReason, let since): refuse(request, Refusal(refusalReason, since: since))
+        }
+    }
+
+    private func accept(_ request: PendingRequest) {
+        let accepted = request.acceptance ?? .accepted
+        service.metrics.count(accepted.status)
+        guard request.explains, let envelope = request.envelope else { return send(accepted, to: request) }
+        let fields = request.fields
+        let asksForPast = fields.has(.apnsExpiration) && !fields.value(of: .apnsExpiration, is: "0")
+        var reply = accepted
+        reply.explanation = Array(Explanation.words(for: envelope, asksForPast: asksForPast).utf8)
+        send(reply, to: request)
+    }
+
+    /// Refuses a request; `retryAfter` is in seconds, and nil for the default of the reason.
+    private func refuse(_ request: PendingRequest, _ refusal: Refusal, retryAfter: Int? = nil) {
+        service.metrics.count(refusal.refusalReason)
+        request.replyID = request.replyID ?? givenID(request) ?? IdentifierText(ids.identifier(), upperCase: true)
+        request.replyUniqueID = nil
+        // A drill withholds acceptances only.
+        request.drill?.withholds = nil
+        var reply = Reply(refusal, explains: request.explains)
+        if let retryAfter { reply.retryAfter = Array("\(retryAfter)".utf8) }
+        // The answer to HEAD has no body (RFC 9110 §9.3.2).
+        if request.fields.value(of: .method, is: "HEAD") { reply.body = [] }
+        send(reply, to: request)
+    }
+
+    /// Sends a reply, unless a drill delays or withholds it.
+    private func send(_ reply: Reply, to request: PendingRequest) {
+        guard let drill = request.drill else { return session.reply(to: request, reply) }
+        if let notification = drill.withholds {
+            service.sink.record(.answerWithheldByDrill, about: notification)
+            return session.leaveUnanswered(request)
+        }
+        guard delayed.isEnabled, drill.answerAt > eventLoop.now, request.isStreamOpen else {
+            return session.reply(to: request, reply)
+        }
+        session.keepPosted(request)
+        delayed.add(reply, to: request.number, due: drill.answerAt)
+    }
+
+    /// The provider's own identifier, if it is valid.
+    private func givenID(_ request: PendingRequest) -> IdentifierText? {
+        request.fields.withValue(of: request.isAboutChannels ? .apnsRequestID : .apnsID) { text in
+            NotificationID(utf8: text) == nil ? nil : IdentifierText(copying: text)
+        } ?? nil
+    }
+
+    // MARK: - Channels and broadcasts
+
+    private func answerAboutChannels(_ request: PendingRequest, _ environment: PushEnvironment, _ now: WallTime) {
+        guard let completions else { return }
+        let given = request.fields.withValue(of: .apnsRequestID) { NotificationID(utf8: $0) } ?? nil
+        let id = given ?? ids.identifier()
+        request.replyID = givenID(request) ?? IdentifierText(id, upperCase: true)
+        let completion = Completion(handler: completions, number: request.number)
+        func perform(_ operation: (ChannelService) -> PostDecision) {
+            // Without a channel service the validator has refused the request.
+            hold(request, service.channels.map(operation) ?? .refused(.featureNotEnabled, since: nil))
+        }
+        switch channelValidator.decide(
+            request,
+            RequestRoute(request.fields),
+            id: id,
+            &authorization,
+            environment: environment,
+            ids: &ids,
+            now: now
+        ) {
+        case .refused(let refusal):
+            refuse(request, refusal)
+        case .answer(let body):
+            prepare(Reply(status: .ok, body: body), "the state at this moment", request)
+            accept(request)
+        case .create(let app, let storage, let use):
+            let claim: FirstUseCompletion?
+            switch service.admission.begin(use, completions: completions) {
+            case .proceed: claim = nil
+            case .claim(let first): claim = first
+            case .taken(let topic):
+                return refuse(request, ProviderAuthorization.foreignBundle(topic, authorization.certificate))
+            case .overLimit(let topic):
+                let why = "no team owns \(topic), and yours owns as many by use as it may: ask the operator for it"
+                return refuse(request, Refusal(.cannotCreateChannelConfig, why))
+            }
+            let channel = ChannelID.random()
+            request.acceptance = Reply(status: .created, channelID: Array(channel.base64.utf8))
+            let completion = Completion(handler: claim ?? completions, number: request.number)
+            let team = authorization.team
+            perform { channels in
+                let decision = channels.create(channel, for: app, storage: storage, team: team, completion: completion)
+                return claim?.follow(decision, number: request.number) ?? decision
+            }
+        case .delete(let channel, let app):
+            request.acceptance = Reply(status: .noContent)
+            perform { $0.delete(channel, of: app, completion: completion) }
+        case .publish(let post):
+            request.replyUniqueID = IdentifierText(post.uniqueID, upperCase: false)
+            perform { $0.publish(post, completion: completion) }
+        case .unreadable(let post):
+            request.replyUniqueID = IdentifierText(post.uniqueID, upperCase: false)
+            prepare(
+                .accepted,
+                "discarded: the payload is not a JSON object, so no app could read it; the journal has it",
+                request
+            )
+            perform { $0.discard(post, as: .discardedUndeliverable, completion: completion) }
+        }
+    }
+
+    /// Sets the reply of a request after its acceptance, with an explanation if the provider asks for one.
+    private func prepare(_ reply: Reply, _ explanation: StaticString, _ request: PendingRequest) {
+        var reply = reply
+        if request.explains { reply.explanation = explanation.withUTF8Buffer { Array($0) } }
+        request.acceptance = reply
+    }
+
+    /// Answers as decided, or waits for the completion, which comes on a later turn of the loop.
+    private func hold(_ request: PendingRequest, _ decision: PostDecision) {
+        session.keepPosted(request)
+        switch decision {
+        case .accepted:
+            prepare(.accepted, "sent: the channel stores nothing, and Herald sends it to the subscribers now", request)
+            accept(request)
+        case .pending:
+            if request.acceptance?.explanation == nil { prepare(request.acceptance ?? .accepted, "stored", request) }
+        case .refused(let refusalReason, _): refuse(request, Refusal(channels: refusalReason))
+        }
+    }
+
+    // MARK: - Drills
+
+    /// The refusal of requests on a connection that is stopping.
+    private var stopRefusal: Refusal {
+        guard let stoppingDrill else { return Refusal(.shutdown, "the service is stopping; connect again") }
+        return refusal(.shutdown, by: stoppingDrill, at: service.clock.now())
+    }
+
+    /// The time of the next delayed reply; nil for none.
+    var nextDelayedReply: NIODeadline? { delayed.nextDue }
+
+    /// Sends the delayed replies that are due.
+    func sendDelayedReplies(_ now: NIODeadline) {
+        for (number, reply) in delayed.takeDue(now) {
+            guard let request = session.request(number), request.phase == .posted else { continue }
+            session.reply(to: request, reply)
+        }
+    }
+
+    /// Sends all delayed replies and delays none from now on.
+    func stopDelaying() {
+        delayed.isEnabled = false
+        sendDelayedReplies(.distantFuture)
+    }
+
+    /// The verdict of the drills on a notification that would be accepted.
+    private func verdict(on post: Post, _ request: PendingRequest) throws(PayloadDrill.Mistake) -> DrillVerdict? {
+        if service.drills.allowsPayloadDrills, let verdict = try PayloadDrill.read(post.notification.payload) {
+            service.drills.countPayloadDrill()
+            return verdict
+        }
+        let named = request.fields.withValue(of: .apnsTopic) { Topic(utf8: $0) } ?? nil
+        let topic = named ?? authorization.certificate?.defaultTopic
+        return service.drills.judge(DrillSubject(slot: post.notification.slot, topic: topic))
+    }
+
+    /// Performs a verdict on a notification.
+    private func drill(_ post: Post, _ request: PendingRequest, _ verdict: DrillVerdict) -> ConnectionEffect? {
+        if let latency = verdict.latency { request.drill = RequestDrill(answerAt: eventLoop.now + TimeAmount(latency)) }
+        switch verdict.outcome {
+        case nil:
+            self.post(post, request)
+        case .refuse(let refusalReason, let retryAfter):
+            guard discard(post, request, as: .refusedByDrill) else { return nil }
+            let refusal = refusal(refusalReason, by: verdict.cause, at: post.notification.received)
+            refuse(request, refusal, retryAfter: retryAfter)
+        case .silence(isAccepted: false):
+            guard discard(post, request, as: .lostByDrill) else { return nil }
+            session.leaveUnanswered(request)
+        case .silence(isAccepted: true):
+            var drill = request.drill ?? RequestDrill()
+            drill.withholds = post.notification
+            request.drill = drill
+            self.post(post, request)
+        case .goAway(let refusalReason):
+            self.post(post, request)
+            guard !hasSentGoAway else { return nil }
+            hasSentGoAway = true
+            session.goAway(refusalReason.map { Reply.body($0) } ?? [], upTo: highestStream)
+            // Once it is written, the library drops the requests behind it that have arrived already.
+            return .write
+        case .drop:
+            return discard(post, request, as: .lostByDrill) ? .drop : nil
+        case .shutdown:
+            guard discard(post, request, as: .refusedByDrill) else { return nil }
+            stoppingDrill = stoppingDrill ?? verdict.cause
+            refuse(request, refusal(.shutdown, by: verdict.cause, at: post.notification.received))
+            return .stop
+        }
+        return nil
+    }
+
+    /// Journals a notification that a drill discards.
+    /// - Returns: false if the registration is gone; the request is refused for that then.
+    private func discard(_ post: Post, _ request: PendingRequest, as state: JournalState) -> Bool {
+        switch service.sink.discard(Envelope(post.notification), generation: post.generation, as: state) {
+        case .refused(let refusalReason, let since):
+            refuse(request, Refusal(refusalReason, since: since))
+            return false
+        case .accepted, .pending:
+            return true
+        }
+    }
+
+    private func refusal(_ refusalReason: RefusalReason, by drill: String, at now: WallTime) -> Refusal {
+        Refusal(
+            refusalReason,
+            "\(drill) refuses it; the notification itself is correct, and Herald does not deliver it",
+            since: refusalReason == .unregistered ? now : nil
+        )
+    }
+}

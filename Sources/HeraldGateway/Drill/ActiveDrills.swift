@@ -1,0 +1,176 @@
+import HeraldModel
+import NIOCore
+
+/// A time by both clocks: the service's, which a test may move, and the machine's monotonic clock.
+struct DrillMoment {
+    var wall: WallTime
+    var uptime: NIODeadline
+}
+
+/// The facts about a notification that drills select by.
+struct DrillSubject {
+    var slot: Slot
+    var topic: Topic?
+}
+
+/// The effect of the active drills on one request.
+struct DrillVerdict: Equatable {
+    /// The outcome of the request, apart from latency.
+    enum Outcome: Equatable {
+        case refuse(RefusalReason, retryAfter: Int?)
+        case silence(isAccepted: Bool)
+        case goAway(RefusalReason?)
+        case drop
+        case shutdown
+    }
+
+    /// The drill in words, for an explanation: `drill 3`, or `the payload's drill`.
+    var cause: String
+    /// Delay of the answer.
+    var latency: Duration?
+    var outcome: Outcome?
+}
+
+/// The active drills: decides which requests they hit, without clock, socket or randomness except the seeds.
+///
+/// A drill counts the requests that it could hit. Only its seed and that count decide. So the choice is the same for the
+/// same order of requests, whatever other drills are active.
+struct ActiveDrills {
+    /// An active drill.
+    struct Entry {
+        let id: Int
+        let drill: Drill
+        let isConfigured: Bool
+        let began: DrillMoment
+        /// Requests that it could have hit so far.
+        var seen: UInt64 = 0
+        var hits = 0
+
+        /// Its end by the service's clock.
+        var ends: WallTime { began.wall + drill.duration }
+
+        /// Whether it is over by either clock, so that a clock that is set back does not prolong it.
+        func isOver(at now: DrillMoment) -> Bool {
+            ends <= now.wall || began.uptime + TimeAmount(drill.duration) <= now.uptime
+        }
+    }
+
+    private(set) var entries: [Entry] = []
+    private var lastID = 0
+
+    /// Starts a drill.
+    /// - Returns: nil if the maximum number is active.
+    mutating func start(_ drill: Drill, isConfigured: Bool, now: DrillMoment) -> Entry? {
+        guard entries.count < DrillLimits.count else { return nil }
+        lastID += 1
+        let entry = Entry(id: lastID, drill: drill, isConfigured: isConfigured, began: now)
+        entries.append(entry)
+        return entry
+    }
+
+    /// Stops the matching drills and returns them.
+    mutating func stop(where matches: (Entry) -> Bool) -> [Entry] {
+        let ended = entries.filter(matches)
+        entries.removeAll(where: matches)
+        return ended
+    }
+
+    /// Applies the drills to a request.
+    /// - Returns: The verdict, and the kind of each drill that hit.
+    mutating func judge(_ subject: DrillSubject, now: DrillMoment) -> (verdict: DrillVerdict, hits: [String])? {
+        var verdict: DrillVerdict?
+        var hits: [String] = []
+        for index in entries.indices where !entries[index].isOver(at: now) {
+            let drill = entries[index].drill
+            guard drill.covers(subject) else { continue }
+            let number = entries[index].seen
+            entries[index].seen &+= 1
+            guard drill.hits(number) else { continue }
+            var next = verdict ?? DrillVerdict(cause: "drill \(entries[index].id)")
+            // The oldest drill with an outcome wins; latency combines with every outcome.
+            guard drill.add(to: &next, request: number) else { continue }
+            verdict = next
+            entries[index].hits += 1
+            hits.append(drill.kind.name)
+        }
+        return verdict.map { ($0, hits) }
+    }
+
+    /// The number of streams to announce; nil for the usual number.
+    func streams(at now: DrillMoment) -> Int? {
+        var fewest: Int?
+        for entry in entries where !entry.isOver(at: now) {
+            guard case .streams(let count, let period) = entry.drill.kind else { continue }
+            if let period {
+                let passed = (now.uptime - entry.began.uptime).nanoseconds / TimeAmount(period).nanoseconds
+                if passed % 2 == 1 { continue }
+            }
+            fewest = min(fewest ?? count, count)
+        }
+        return fewest
+    }
+}
+
+extension Drill {
+    /// Whether the drill may hit a request.
+    fileprivate func covers(_ subject: DrillSubject) -> Bool {
+        if case .streams = kind { return false }
+        switch target {
+        case .everybody: return true
+        case .topic(let topic): return subject.topic == topic
+        case .slot(let slot): return subject.slot == slot
+        }
+    }
+
+    /// Whether it hits the request with a number, counted from 0.
+    fileprivate func hits(_ number: UInt64) -> Bool {
+        share >= 1 || fraction(number, 0) < share
+    }
+
+    /// Adds the drill's effect to a verdict.
+    /// - Returns: false if an older drill already has that effect.
+    fileprivate func add(to verdict: inout DrillVerdict, request number: UInt64) -> Bool {
+        if case .latency(let range) = kind {
+            guard verdict.latency == nil else { return false }
+            verdict.latency = range.lowerBound + (range.upperBound - range.lowerBound) * fraction(number, 1)
+            return true
+        }
+        guard verdict.outcome == nil else { return false }
+        switch kind {
+        case .refuse(let refusalReason, let retryAfter):
+            verdict.outcome = .refuse(refusalReason, retryAfter: retryAfter.map { Int($0.components.seconds) })
+        case .silence(let isAccepted): verdict.outcome = .silence(isAccepted: isAccepted)
+        case .goAway(let refusalReason): verdict.outcome = .goAway(refusalReason)
+        case .drop: verdict.outcome = .drop
+        case .shutdown: verdict.outcome = .shutdown
+        case .latency, .streams: return false
+        }
+        return true
+    }
+
+    /// A number from 0 up to 1, the same for the same seed, request and purpose: SplitMix64 (Steele, Lea and Flood,
+    /// 2014) over a counter.
+    private func fraction(_ number: UInt64, _ purpose: UInt64) -> Double {
+        var value = (seed ^ kind.salt) &+ (number &* 2 &+ purpose &+ 1) &* 0x9E37_79B9_7F4A_7C15
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return Double((value ^ (value >> 31)) >> 11) * 0x1p-53
+    }
+}
+
+extension Drill.Kind {
+    /// A number per kind, so that drills with the same seed hit different requests.
+    fileprivate var salt: UInt64 {
+        let number: UInt64 =
+            switch self {
+            case .refuse: 1
+            case .latency: 2
+            case .silence(let isAccepted): isAccepted ? 3 : 4
+            case .goAway: 5
+            case .streams: 6
+            case .drop: 7
+            case .shutdown: 8
+            }
+        return number &* 0xD6E8_FEB8_6659_FD93
+    }
+}

@@ -1,0 +1,168 @@
+import HeraldMailbox
+import HeraldModel
+import HeraldTrust
+
+/// Turns a request about channels into an operation for the channel service, an answer, or a refusal.
+///
+/// A request with several faults is refused for the first in the order of the checks.
+struct ChannelRequestValidator {
+    enum Result {
+        /// A channel to make, and the use that claims the app's topic.
+        case create(App, MessageStoragePolicy, TopicUse?)
+        case delete(ChannelID, App)
+        case publish(BroadcastPost)
+        /// A broadcast whose payload no app can read, accepted because the rules say so.
+        case unreadable(BroadcastPost)
+        /// The body of the answer.
+        case answer([UInt8])
+        case refused(Refusal)
+    }
+
+    let admission: Admission
+    let rules: RequestRules
+    /// nil for a service without channels.
+    let channels: ChannelService?
+
+    /// Validates a request.
+    ///
+    /// - Parameters:
+    ///   - request: The request; the body of a broadcast moves out of it.
+    ///   - route: The operation, by method and path.
+    ///   - id: The `apns-request-id` of the answer: the provider's, if it is valid.
+    ///   - authorization: The connection's authorization.
+    ///   - environment: The environment that the client selected.
+    ///   - ids: The source of identifiers.
+    ///   - now: The time of the request.
+    /// - Returns: What to do with the request.
+    func decide(
+        _ request: PendingRequest,
+        _ route: RequestRoute,
+        id: NotificationID,
+        _ authorization: inout ProviderAuthorization,
+        environment: PushEnvironment,
+        ids: inout IdentifierSource,
+        now: WallTime
+    ) -> Result {
+        let fields = request.fields
+        if case .refused(let refusal) = route { return .refused(refusal) }
+        guard let bundle = route.bundle else { return .refused(Refusal(.badPath, "there is nothing at this path")) }
+        if let refusal = RequestParser.duplicates(fields) { return .refused(refusal) }
+        if let refusal = authorization.authenticate(fields, environment, admission, now: now) {
+            return .refused(refusal)
+        }
+        if let refusal = ChannelParser.checkRequestID(fields) { return .refused(refusal) }
+        let use: TopicUse?
+        do throws(Refusal) {
+            use = try authorization.checkBundle(bundle, environment, admission)
+        } catch {
+            return .refused(error)
+        }
+        // A credential that does not name the topic has no channels before its team owns the topic.
+        let isStranger = use.map { !$0.isNamed } ?? false
+        guard let channels, rules.broadcastApps.contains(bundle) else {
+            return .refused(
+                Refusal(
+                    .featureNotEnabled,
+                    "this service does not broadcast for \(bundle); see its setting broadcast-apps"
+                )
+            )
+        }
+        guard !request.isBodyDropped else { return .refused(.outOfBodyMemory) }
+        let app = App(topic: bundle, environment: environment)
+        func channel(_ inPath: String?) -> Swift.Result<BroadcastChannel, Refusal> {
+            ChannelParser.channelID(fields, inPath: inPath).flatMap {
+                find($0, of: app, in: channels, isStranger: isStranger)
+            }
+        }
+        switch route {
+        case .createChannel:
+            return ChannelParser.storage(request.body, byteCount: request.bodyByteCount)
+                .asResult { .create(app, $0, use) }
+        case .readChannel(_, let id):
+            return channel(id).asResult { .answer(ChannelParser.description(of: $0)) }
+        case .deleteChannel(_, let id):
+            return channel(id).asResult { .delete($0.id, app) }
+        case .listChannels:
+            return .answer(isStranger ? Array("{\"channels\":[]}".utf8) : channels.listing(of: app))
+        case .broadcast:
+            let uniqueID = ids.identifier()
+            do throws(Refusal) {
+                return try broadcast(
+                    request,
+                    to: app,
+                    in: channels,
+                    isStranger: isStranger,
+                    id: id,
+                    uniqueID: uniqueID,
+                    now: now
+                )
+            } catch {
+                return .refused(error)
+            }
+        case .notification, .refused:
+            return .refused(Refusal(.badPath, "there is nothing at this path"))
+        }
+    }
+
+    private func find(
+        _ id: ChannelID?,
+        of app: App,
+        in channels: ChannelService,
+        isStranger: Bool
+    ) -> Swift.Result<BroadcastChannel, Refusal> {
+        guard !isStranger, let id, let channel = channels.channel(id, of: app) else {
+            return .failure(
+                Refusal(.channelNotRegistered, "\(app.topic) has no such channel in \(app.environment.rawValue)")
+            )
+        }
+        return .success(channel)
+    }
+
+    private func broadcast(
+        _ request: PendingRequest,
+        to app: App,
+        in channels: ChannelService,
+        isStranger: Bool,
+        id: NotificationID,
+        uniqueID: NotificationID,
+        now: WallTime
+    ) throws(Refusal) -> Result {
+        let fields = request.fields
+        let channelID = try ChannelParser.channelID(fields, inPath: nil).get()
+        if let refusal = ChannelParser.checkPushType(fields) { throw refusal }
+        let expiration = try ChannelParser.expiration(fields).get()
+        let priority = try ChannelParser.priority(fields).get()
+        let channel = try find(channelID, of: app, in: channels, isStranger: isStranger).get()
+        guard channel.storage == .newest || expiration == .once else {
+            let why = "apns-expiration must be 0, because the channel stores nothing (message-storage-policy 0)"
+            throw Refusal(.badExpirationDate, why)
+        }
+        let isObject = RequestParser.isObject(request.body)
+        let isAccepted = isObject || rules.takesUnreadablePayloads
+        if let refusal = ChannelParser.checkPayload(byteCount: request.bodyByteCount, isObject: isAccepted) {
+            throw refusal
+        }
+        let payload = request.body
+        request.body = []
+        let post = BroadcastPost(
+            channel: channel.id,
+            app: app,
+            id: id,
+            uniqueID: uniqueID,
+            received: now,
+            storedUntil: expiration.storedUntil(now: now, longest: channels.longestStorage),
+            priority: priority,
+            payload: payload
+        )
+        return isObject ? .publish(post) : .unreadable(post)
+    }
+}
+
+extension Result where Failure == Refusal {
+    fileprivate func asResult(_ make: (Success) -> ChannelRequestValidator.Result) -> ChannelRequestValidator.Result {
+        switch self {
+        case .success(let value): make(value)
+        case .failure(let refusal): .refused(refusal)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import HeraldMailbox
+import HeraldModel
+import HeraldTrust
+
+/// Turns a request into a notification or a refusal.
+///
+/// A request with several faults is refused for the first in the order of the checks.
+struct RequestValidator {
+    enum Result {
+        /// A notification, the generation of its registration, and the use that claims its topic.
+        case notification(Notification, generation: UInt32, TopicUse?)
+        /// A notification whose payload no app can read, accepted because the rules say so.
+        case unreadable(Notification, generation: UInt32, TopicUse?)
+        case refused(Refusal)
+    }
+
+    let admission: Admission
+    let rules: RequestRules
+    /// Maximum storage time of a notification.
+    let longestStorage: Duration
+
+    /// Validates a request.
+    ///
+    /// - Parameters:
+    ///   - request: The request; its body moves into the notification.
+    ///   - authorization: The connection's authorization.
+    ///   - environment: The environment that the client selected.
+    ///   - ids: The source of identifiers.
+    ///   - now: The time of the request.
+    /// - Returns: What to do with the request.
+    func decide(
+        _ request: PendingRequest,
+        _ authorization: inout ProviderAuthorization,
+        environment: PushEnvironment,
+        ids: inout IdentifierSource,
+        now: WallTime
+    ) -> Result {
+        let fields = request.fields
+        if let refusal = RequestParser.route(fields) { return .refused(refusal) }
+        if let refusal = authorization.authenticate(fields, environment, admission, now: now) {
+            return .refused(refusal)
+        }
+        if let refusal = RequestParser.tokenIsMissing(fields) { return .refused(refusal) }
+        var parsed = RequestParser.Fields()
+        if let refusal = RequestParser.read(fields, into: &parsed) { return .refused(refusal) }
+        let grant: ProviderAuthorization.Grant
+        switch authorization.grant(fields, environment, declared: parsed.pushType, admission) {
+        case .success(let given): grant = given
+        case .failure(let refusal): return .refused(refusal)
+        }
+        let kind = parsed.pushType ?? grant.kind
+        guard !request.isBodyDropped else { return .refused(.outOfBodyMemory) }
+        if let refusal = RequestParser.check(
+            request.body,
+            byteCount: request.bodyByteCount,
+            kind: kind,
+            takesAnything: rules.takesUnreadablePayloads
+        ) {
+            return .refused(refusal)
+        }
+        switch admission.open(RequestParser.token(fields), for: grant.app, number: grant.number) {
+        case .refused(let refusal):
+            return .refused(refusal)
+        case .slot(let contents):
+            let isReadable = !rules.takesUnreadablePayloads || RequestParser.isObject(request.body)
+            let isSilent = parsed.pushType == nil && kind == .alert && PayloadScanner.isSilent(request.body)
+            // A payload that only wakes its app is a background notification, whatever the provider declares. Priority 10 is
+            // forbidden for it ("Sending notification requests to APNs"), but many older providers send 10.
+            if isSilent, parsed.priority == .immediate { parsed.priority = .conserving }
+            let payload = request.body
+            request.body = []
+            let notification = Notification(
+                id: parsed.id ?? ids.identifier(),
+                uniqueID: ids.identifier(),
+                slot: contents.slot,
+                received: now,
+                storedUntil: parsed.expiration.storedUntil(now: now, longest: longestStorage),
+                priority: parsed.priority,
+                pushType: isSilent ? .background : kind,
+                collapseID: parsed.collapseID,
+                payload: payload
+            )
+            return isReadable
+                ? .notification(notification, generation: contents.generation, grant.use)
+                : .unreadable(notification, generation: contents.generation, grant.use)
+        }
+    }
+}

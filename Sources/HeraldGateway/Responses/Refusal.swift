@@ -1,0 +1,39 @@
+package import HeraldModel
+
+/// A refusal, with an explanation for providers that ask for one (`herald-explain: 1`).
+package struct Refusal: Error, Hashable, Sendable {
+    package let refusalReason: RefusalReason
+    /// One sentence with the problem and what to do; never text of a payload, token or key.
+    package let why: String
+    /// When the device token became invalid; only with ``HeraldModel/RefusalReason/unregistered``.
+    package let since: WallTime?
+
+    static let unreadable = Refusal(
+        .badPayload,
+        "the payload is not a JSON object in UTF-8; `herald check` shows the error and its position"
+    )
+
+    static let outOfBodyMemory = Refusal(
+        .serviceUnavailable,
+        "the service holds too many unfinished requests; finish each request before you begin the next"
+    )
+
+    /// The store failed after it had accepted the notification.
+    static let storeTrouble = "Herald could not store the notification and has not kept it; send it again later"
+
+    /// A refusal in the words of the table of refusal reasons, unless `why` says more.
+    package init(_ refusalReason: RefusalReason, _ why: String? = nil, since: WallTime? = nil) {
+        self.refusalReason = refusalReason
+        self.why = why ?? refusalReason.explanation
+        self.since = since
+    }
+
+    /// The channel service's refusal of a request.
+    init(channels refusalReason: RefusalReason) {
+        let isFlood = refusalReason == .tooManyRequests
+        self.init(
+            refusalReason,
+            isFlood ? "broadcasts arrive faster than Herald can deliver them; send fewer, or later" : nil
+        )
+    }
+}

@@ -1,0 +1,113 @@
+import HeraldModel
+
+/// HTTP statuses of the API.
+enum ReplyStatus: Int {
+    case ok = 200
+    case created = 201
+    case noContent = 204
+    case badRequest = 400
+    case forbidden = 403
+    case notFound = 404
+    case methodNotAllowed = 405
+    case gone = 410
+    case payloadTooLarge = 413
+    case tooManyRequests = 429
+    case internalServerError = 500
+    case serviceUnavailable = 503
+
+    /// The status in digits.
+    var digits: StaticString {
+        switch self {
+        case .ok: "200"
+        case .created: "201"
+        case .noContent: "204"
+        case .badRequest: "400"
+        case .forbidden: "403"
+        case .notFound: "404"
+        case .methodNotAllowed: "405"
+        case .gone: "410"
+        case .payloadTooLarge: "413"
+        case .tooManyRequests: "429"
+        case .internalServerError: "500"
+        case .serviceUnavailable: "503"
+        }
+    }
+
+    /// The status of a refusal.
+    init(_ refusalReason: RefusalReason) {
+        self = ReplyStatus(rawValue: refusalReason.httpStatus) ?? .internalServerError
+    }
+}
+
+/// The answer to a request; its identifiers are in the ``PendingRequest``.
+struct Reply {
+    var status: ReplyStatus
+    /// JSON of less than 1,024 bytes (a Swift client reads no more of an error); empty for none.
+    var body: [UInt8] = []
+    /// `apns-channel-id` of a new channel, in base64; empty for none.
+    var channelID: [UInt8] = []
+    /// `retry-after` in seconds, as digits; empty for none.
+    var retryAfter: [UInt8] = []
+    /// `herald-explanation`; empty for none.
+    var explanation: [UInt8] = []
+
+    /// The reply to an accepted notification.
+    static let accepted = Reply(status: .ok)
+
+    /// Passes the bytes of `retry-after`, `herald-explanation` and `apns-channel-id` without copying them.
+    func withFieldValues<Result>(
+        _ read: (UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        retryAfter.withUnsafeBytes { seconds in
+            explanation.withUnsafeBytes { words in channelID.withUnsafeBytes { read(seconds, words, $0) } }
+        }
+    }
+}
+
+extension Reply {
+    /// A refusal in APNs' form: compact JSON, `reason` first, then `timestamp`; with an explanation if `explains`.
+    init(_ refusal: Refusal, explains: Bool) {
+        let refusalReason = refusal.refusalReason
+        self.init(status: ReplyStatus(refusalReason), retryAfter: Self.delays[refusalReason] ?? [])
+        guard refusal.since != nil || explains else {
+            body = Self.bodies[refusalReason] ?? Self.body(refusalReason)
+            return
+        }
+        body = Self.body(refusalReason, since: refusal.since, explanation: explains ? refusal.why : nil)
+    }
+
+    /// The bodies without timestamp and explanation, made once.
+    private static let bodies = Dictionary(uniqueKeysWithValues: RefusalReason.allCases.map { ($0, body($0)) })
+
+    /// The JSON of a refusal, for an answer or a GOAWAY.
+    static func body(_ refusalReason: RefusalReason, since: WallTime? = nil, explanation: String? = nil) -> [UInt8] {
+        var json = "{\"reason\":\"\(refusalReason.reason)\""
+        // Milliseconds, as a bare integer: several clients read an integer of 64 bits.
+        if let since { json += ",\"timestamp\":\(since.milliseconds)" }
+        if let explanation { json += ",\"explanation\":\"\(escaped(explanation))\"" }
+        return Array((json + "}").utf8)
+    }
+
+    /// Escapes a string for JSON and cuts it to 600 characters: some clients read only 1,024 bytes of the body.
+    private static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for scalar in text.unicodeScalars.prefix(600) where escaped.utf8.count < 600 {
+            switch scalar {
+            case "\"", "\\":
+                escaped += "\\\(scalar)"
+            case _ where scalar.value < 0x20:
+                escaped += " "
+            default:
+                escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
+    }
+
+    /// The values of `retry-after`, made once.
+    private static let delays = Dictionary(
+        uniqueKeysWithValues: RefusalReason.allCases.compactMap { refusalReason in
+            refusalReason.retryAfter.map { (refusalReason, Array("\($0)".utf8)) }
+        }
+    )
+}

@@ -1,0 +1,141 @@
+package import HeraldModel
+
+/// Decides up to which moment expiry is certain, by comparing the wall clock with the time that has really passed.
+///
+/// After a jump, the certain time goes on from the last trusted moment as if there had been none. It never is later than
+/// the wall clock. The jump ends when the wall clock returns, when an operator accepts it, or after ``patience``.
+package struct ClockGuard: Sendable {
+    /// The deviation that is no jump yet: slow corrections, and the time between two readings.
+    package static let tolerance: Duration = .seconds(3600)
+    /// The running time after which the clock is believed.
+    package static let patience: Duration = .seconds(86_400)
+    /// A time for which machines are often off.
+    private static let longStop: Duration = .seconds(7 * 86_400)
+
+    /// A look at the machine's clocks.
+    package struct Reading: Hashable, Sendable {
+        package var wall: WallTime
+        /// Time since the machine's boot, with the time that it was suspended.
+        package var uptime: Duration
+        /// Identifies the boot; 0 if it is unknown.
+        package var boot: Int64
+
+        package init(wall: WallTime, uptime: Duration, boot: Int64) {
+            self.wall = wall
+            self.uptime = uptime
+            self.boot = boot
+        }
+    }
+
+    /// The last trusted time as a later run of the service needs it.
+    package struct Record: Hashable, Sendable {
+        /// The certain time; `wall` is not the wall clock's after a jump.
+        package var certain: Reading
+        /// The running time since the jump; zero without one.
+        package var withheld: Duration
+        /// The size of the jump; zero without one.
+        package var deviation: Duration
+
+        package init(certain: Reading, withheld: Duration = .zero, deviation: Duration = .zero) {
+            self.certain = certain
+            self.withheld = withheld
+            self.deviation = deviation
+        }
+    }
+
+    package enum State: Hashable, Sendable {
+        case trusted
+        /// The wall clock deviates by this much from the time that passed; negative if it was set back.
+        case jumped(by: Duration)
+        /// The machine was started since the last run. It was off for this long, or its clock is wrong.
+        case unverified(stop: Duration)
+    }
+
+    /// The end of the last jump.
+    package enum Ending: Hashable, Sendable {
+        case returned
+        case accepted
+        /// ``patience`` is over.
+        case believed
+    }
+
+    package private(set) var state = State.trusted
+    package private(set) var ending: Ending?
+    /// The last trusted wall time, and the uptime at that moment.
+    private var trusted: (wall: WallTime, uptime: Duration)
+    /// Whether the uptime tells how much time has passed since: it does not over a start of the machine.
+    private var isMeasured = true
+    private var deviation = Duration.zero
+    private var withheld = Duration.zero
+    private var latest: Reading
+
+    /// - Parameters:
+    ///   - record: The last run's; nil if there was none.
+    ///   - now: The clocks now.
+    package init(_ record: Record? = nil, now: Reading) {
+        latest = now
+        trusted = (now.wall, now.uptime)
+        guard let record else { return }
+        let last = record.certain
+        isMeasured = last.boot != 0 && last.boot == now.boot && last.uptime <= now.uptime
+        trusted = (last.wall, isMeasured ? last.uptime : now.uptime)
+        // Another jump has its own time. A stop of the machine explains a week more.
+        let growth = abs(now.wall - expected - record.deviation)
+        withheld = growth > (isMeasured ? Self.tolerance : Self.longStop) ? .zero : record.withheld
+        observe(now)
+    }
+
+    /// The moment up to which expiry is certain at the last reading.
+    package var certainTime: WallTime { state == .trusted ? latest.wall : min(latest.wall, expected) }
+
+    package var record: Record {
+        guard state != .trusted else { return Record(certain: latest) }
+        let boot = isMeasured ? latest.boot : 0
+        return Record(
+            certain: Reading(wall: expected, uptime: latest.uptime, boot: boot),
+            withheld: withheld,
+            deviation: deviation
+        )
+    }
+
+    /// The wall time without a jump.
+    private var expected: WallTime { trusted.wall + (latest.uptime - trusted.uptime) }
+
+    /// Judges the clocks.
+    package mutating func observe(_ now: Reading) {
+        let passed = max(.zero, now.uptime - latest.uptime)
+        latest = now
+        let deviation = now.wall - expected
+        guard abs(deviation) > Self.tolerance else { return trust(ending: .returned) }
+        if state != .trusted {
+            // Another jump has its own time.
+            withheld = abs(deviation - self.deviation) > Self.tolerance ? .zero : withheld + passed
+        }
+        self.deviation = deviation
+        state = isMeasured || deviation < .zero ? .jumped(by: deviation) : .unverified(stop: deviation)
+        if withheld >= Self.patience { trust(ending: .believed) }
+    }
+
+    /// Accepts the wall clock as it is.
+    package mutating func accept(_ now: Reading) {
+        latest = now
+        trust(ending: .accepted)
+    }
+
+    private mutating func trust(ending: Ending) {
+        if state != .trusted { self.ending = ending }
+        state = .trusted
+        trusted = (latest.wall, latest.uptime)
+        isMeasured = true
+        withheld = .zero
+        deviation = .zero
+    }
+}
+
+private func abs(_ duration: Duration) -> Duration { duration < .zero ? .zero - duration : duration }
+
+/// Keeps the certain time for the next run.
+package protocol ClockStore: Sendable {
+    func clockRecord() async throws -> ClockGuard.Record?
+    func setClockRecord(_ record: ClockGuard.Record) async throws
+}

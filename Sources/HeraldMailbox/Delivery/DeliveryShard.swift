@@ -1,0 +1,399 @@
+import HeraldModel
+
+/// One share of the devices: their registrations, their connections, and what is in flight to them.
+///
+/// Decides what happens to each notification. Never waits, reads no clock, and knows no socket or database. The post office
+/// holds a lock around each call, and performs the effects for one slot in the order given.
+struct DeliveryShard {
+    var slots = SlotTable()
+    private(set) var connections: [DeviceNumber: DeviceConnection] = [:]
+    private var tokens: DeviceTokenCheck
+    var holdRules: HoldRules
+    private var grace = AcknowledgementGrace()
+    /// Slots that are blocked until a moment.
+    private(set) var holds = DueQueue()
+    /// Deliveries whose connection was gone before the store confirmed them, and that are to be removed from it then.
+    private(set) var detached: [ObjectIdentifier: DeliveryState] = [:]
+    /// Decided and not performed yet.
+    private(set) var effects: [DeliveryEffect] = []
+
+    init(
+        inFlightLimit: Int,
+        budget: BackgroundBudget = BackgroundBudget(),
+        rates: TokenRateLimiter = TokenRateLimiter()
+    ) {
+        holdRules = HoldRules(inFlightLimit: inFlightLimit, budget: budget)
+        tokens = DeviceTokenCheck(rates: rates)
+    }
+
+    /// Whether a delivery waits for its acknowledgement before it is stored.
+    var isAwaitingAcknowledgements: Bool { !grace.isEmpty }
+
+    mutating func clearEffects() { effects.removeAll(keepingCapacity: true) }
+
+    // MARK: - Posting
+
+    /// Decides about a notification for a registration of that generation.
+    ///
+    /// A notification posted as `discarded` is only journaled, if its token is valid.
+    mutating func post(_ envelope: Envelope, generation: UInt32, discarded: JournalState? = nil) -> PostDecision {
+        let slot = envelope.notification.slot
+        let index = slots.index(of: slot)
+        let registration = slots.registration(at: index)
+        let now = envelope.notification.received
+        if let refusal = tokens.refusal(of: slot, generation: generation, registration: registration, at: now) {
+            return refusal
+        }
+        add(.record(.received), to: envelope)
+        guard discarded == nil, let index, registration?.isEnabled == true else {
+            add(.recordThenAccept(discarded ?? .discardedDisabled), to: envelope)
+            return .pending
+        }
+        return envelope.notification.storedUntil == nil ? postOnce(envelope) : postStorable(envelope, index)
+    }
+
+    /// Delivers a notification that is never stored, or discards it.
+    private mutating func postOnce(_ envelope: Envelope) -> PostDecision {
+        let slot = envelope.notification.slot
+        let now = envelope.notification.received
+        guard let connection = connections[slot.device], let gate = connection.gates[slot.app] else {
+            envelope.note(.discardedDeviceOffline)
+            add(.record(.discardedDeviceOffline), to: envelope)
+            return .accepted
+        }
+        if let hold = holdRules.hold(envelope.notification, on: connection, at: now) {
+            let state = JournalState(notStored: hold.reason)
+            envelope.note(state, next: hold.until)
+            add(.record(state), to: envelope)
+        } else {
+            deliver(envelope, on: connection, gate, state: .singleAttempt, at: now)
+        }
+        return .accepted
+    }
+
+    private mutating func postStorable(_ envelope: Envelope, _ index: SlotTable.Index) -> PostDecision {
+        let slot = envelope.notification.slot
+        guard let connection = connections[slot.device], let gate = connection.gates[slot.app] else {
+            slots.addUnconfirmedWrite(at: index)
+            add(.store(.deviceOffline, nil), to: envelope)
+            return .pending
+        }
+        let now = envelope.notification.received
+        let hold = holdRules.hold(envelope.notification, on: connection, at: now)
+        if case .direct = gate.state {
+            if hold == nil, gate.qualityOfService > 0, gate.unconfirmedWrites == 0 {
+                let number = deliver(envelope, on: connection, gate, state: .unstored, at: now)
+                grace.add(PutTag(fence: connection.fence, delivery: number), of: slot.device)
+                return .pending
+            }
+            if let hold { block(slot, on: connection, for: hold) }
+        }
+        // The store keeps the newest write: what was sent before is stored before.
+        storeUnstored(of: slot.app, on: connection)
+        let reason = hold.map { StoreReason($0.reason) } ?? .backlog
+        effects.append(.envelope(envelope, .store(reason, connection.addUnconfirmedWrite(slot.app))))
+        envelope.note(JournalState(stored: reason), next: hold?.until)
+        return .pending
+    }
+
+    /// Stores every delivery that stayed unacknowledged for one full tick.
+    mutating func tick() {
+        for (device, tag) in grace.tick() {
+            guard let connection = connection(device, tag.fence),
+                let delivery = tag.delivery.flatMap({ connection.inFlight[$0] })
+            else { continue }
+            apply(.storageDue(tag), to: delivery, on: connection)
+        }
+    }
+
+    private mutating func storeUnstored(of app: AppNumber, on connection: DeviceConnection) {
+        for delivery in connection.inFlight.inOrder(of: app) {
+            apply(.storageDue(PutTag(fence: connection.fence, delivery: delivery.number)), to: delivery, on: connection)
+        }
+    }
+
+    // MARK: - Connections
+
+    /// Attaches a connection of a device; the newer of two takes over.
+    mutating func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64) {
+        switch Takeover(of: connections[device], byFence: fence) {
+        case .firstConnection: break
+        case .replaces(let old):
+            effects.append(.dismiss(old.link, .takenOver))
+            endDeliveries(of: old)
+        case .comesTooLate:
+            effects.append(.dismiss(link, .takenOver))
+            return
+        }
+        connections[device] = DeviceConnection(device, link: link, fence: fence, isSavingPower: isSavingPower)
+    }
+
+    /// Detaches a connection that is gone: what it has not acknowledged waits in the store.
+    mutating func detach(_ device: DeviceNumber, fence: UInt64) {
+        guard let connection = connection(device, fence) else { return }
+        connections[device] = nil
+        endDeliveries(of: connection)
+    }
+
+    private mutating func endDeliveries(of connection: DeviceConnection) {
+        for (app, gate) in connection.gates {
+            slots.addUnconfirmedWrites(gate.unconfirmedWrites, Slot(device: connection.device, app: app))
+        }
+        for delivery in connection.inFlight.inOrder() {
+            let slot = Slot(device: connection.device, app: delivery.app)
+            let isEnabled = slots.registration(slot)?.isEnabled ?? true
+            let (next, effect) = delivery.state.after(.connectionLost(isEnabled: isEnabled))
+            if let effect { add(effect, to: delivery.envelope) }
+            guard next.isBeingStored else { continue }
+            slots.addUnconfirmedWrites(1, slot)
+            if next != .storing { detached[ObjectIdentifier(delivery.envelope)] = next }
+        }
+    }
+
+    /// The connection of a device; nil if it is gone, or a newer one took over.
+    private func connection(_ device: DeviceNumber, _ fence: UInt64) -> DeviceConnection? {
+        guard let connection = connections[device], connection.fence == fence else { return nil }
+        return connection
+    }
+
+    /// Opens the gates of apps; the mailbox is read first.
+    mutating func open(_ apps: [AppSubscription], on device: DeviceNumber, fence: UInt64) {
+        guard let connection = connection(device, fence) else { return }
+        var opened: [Slot] = []
+        for app in apps {
+            let slot = Slot(device: device, app: app.number)
+            let isNew = connection.gates[app.number] == nil
+            connection.openGate(app, unconfirmedWrites: isNew ? slots.takeUnconfirmedWrites(slot) : 0)
+            if isNew { opened.append(slot) }
+        }
+        if !opened.isEmpty { effects.append(.read(opened, fence: fence)) }
+    }
+
+    /// Closes an app's gate; what was sent may still be acknowledged.
+    mutating func close(_ slot: Slot, fence: UInt64) {
+        guard let connection = connection(slot.device, fence) else { return }
+        slots.addUnconfirmedWrites(connection.closeGate(slot.app), slot)
+        storeUnstored(of: slot.app, on: connection)
+    }
+
+    /// Ends a delivery that the courier has finished.
+    mutating func finished(_ slot: Slot, fence: UInt64, delivery number: DeliveryNumber, result: DeliveryResult) {
+        let connection = connection(slot.device, fence)
+        guard let connection, let delivery = connection.inFlight[number] else { return }
+        let state = JournalState(result, isFromStorage: delivery.isFromStorage)
+        delivery.envelope.note(state)
+        apply(.finished(state), to: delivery, on: connection)
+        if case .unstored = delivery.state, connection.inFlight.mayHaveOlder(than: delivery) {
+            for older in OvertakenDeliveries(by: delivery, in: connection.inFlight).deliveries {
+                apply(.newerAcknowledged(delivery.envelope.notification.id), to: older, on: connection)
+            }
+        }
+        catchUpIfRoom(connection)
+    }
+
+    /// Sets whether a device saves power; what waited for power is read when it no longer does.
+    mutating func setSavingPower(_ saving: Bool, device: DeviceNumber, fence: UInt64) {
+        guard let connection = connection(device, fence) else { return }
+        connection.isSavingPower = saving
+        if !saving { catchUp(connection, connection.blockedApps(includingPower: true)) }
+    }
+
+    /// Dismisses every connection, or one device's.
+    mutating func dismiss(_ reason: DismissalReason, only device: DeviceNumber? = nil) {
+        for connection in connections.values where device == nil || device == connection.device {
+            effects.append(.dismiss(connection.link, reason))
+        }
+    }
+
+    // MARK: - Reports of the store
+
+    /// A write is durable.
+    mutating func stored(_ put: StoredPut) {
+        let slot = put.envelope.notification.slot
+        if put.isReplaced, put.envelope.status?.state.isStored ?? true { put.envelope.note(.replaced) }
+        add(.settle(.accepted), to: put.envelope)
+        let connection = connections[slot.device]
+        let index = slots.index(of: slot)
+        let isLive = slots.registration(at: index)?.isLive ?? false
+        let number = put.tag?.fence == connection?.fence ? put.tag?.delivery : nil
+        let delivery = number.flatMap { connection?.inFlight[$0] }
+        if delivery == nil { confirmWrite(slot, index, connection) }
+        let event = DeliveryEvent.stored(sequence: put.sequence, isReplaced: put.isReplaced)
+        if endDetached(put.envelope, event) { return }
+        guard put.isReplaced || isLive else {
+            // Written while the app was being removed: a later registration gets nothing of it.
+            add(.remove(sequence: put.sequence, .discardedUnregisteredFromStorage), to: put.envelope)
+            return
+        }
+        guard let connection else { return }
+        if let delivery {
+            connection.noteSequence(put.sequence, app: slot.app)
+            apply(event, to: delivery, on: connection)
+        } else if number == nil, !put.isReplaced {
+            // A notification replaced in the same commit is not sent: its successor is reported next.
+            deliverStored(put, on: connection)
+        }
+        catchUpIfRoom(connection)
+    }
+
+    /// Delivers a notification that was stored before it was sent.
+    private mutating func deliverStored(_ put: StoredPut, on connection: DeviceConnection) {
+        let slot = put.envelope.notification.slot
+        guard let gate = connection.gates[slot.app], put.sequence > gate.lastSequence else { return }
+        if case .catchingUp(let newest) = gate.state {
+            if put.sequence > newest?.sequence ?? 0 { connection.moveGate(slot.app, to: .catchingUp(newest: put)) }
+            return
+        }
+        // The newest of the slot in the store's own order: nothing older waits behind it.
+        deliverStored(StoredNotification(put), on: connection, gate, at: put.envelope.notification.received)
+    }
+
+    /// A write failed, and nothing of it is kept; what the device did all the same counts.
+    mutating func couldNotStore(_ envelope: Envelope) {
+        let slot = envelope.notification.slot
+        let connection = connections[slot.device]
+        if let connection, let delivery = connection.inFlight.delivery(of: envelope) {
+            return apply(.storeFailed, to: delivery, on: connection)
+        }
+        confirmWrite(slot, slots.index(of: slot), connection)
+        if !endDetached(envelope, .storeFailed) { add(.settle(.refused(.serviceUnavailable)), to: envelope) }
+    }
+
+    /// Counts the report of a write that is no delivery of the device's connection.
+    private mutating func confirmWrite(_ slot: Slot, _ index: SlotTable.Index?, _ connection: DeviceConnection?) {
+        if connection?.confirmWrite(slot.app) != true { slots.confirmWrite(at: index) }
+    }
+
+    /// Applies the store's report to a delivery whose connection is gone.
+    /// - Returns: Whether there is such a delivery.
+    private mutating func endDetached(_ envelope: Envelope, _ event: DeliveryEvent) -> Bool {
+        guard !detached.isEmpty, let state = detached.removeValue(forKey: ObjectIdentifier(envelope)) else {
+            return false
+        }
+        if let effect = state.after(event).effect { add(effect, to: envelope) }
+        return true
+    }
+
+    // MARK: - Catching up
+
+    /// The stored notifications of slots have been read; the gate of a slot without one opens.
+    mutating func haveRead(_ slots: [Slot], found: [StoredNotification], fence: UInt64, now: WallTime) {
+        let bySlot = Dictionary(found.map { ($0.notification.slot, $0) }) { $1 }
+        for slot in slots {
+            guard let connection = connection(slot.device, fence), let gate = connection.gates[slot.app],
+                case .catchingUp(let newest) = gate.state
+            else { continue }
+            var stored = bySlot[slot]
+            if let newest, newest.sequence > stored?.sequence ?? 0 { stored = StoredNotification(newest) }
+            if let stored, stored.sequence > gate.lastSequence, !connection.inFlight.contains(stored) {
+                deliverStored(stored, on: connection, gate, at: now)
+            } else {
+                connection.moveGate(slot.app, to: .direct)
+            }
+        }
+    }
+
+    /// Delivers, discards or holds the newest notification of a slot.
+    private mutating func deliverStored(
+        _ stored: StoredNotification,
+        on connection: DeviceConnection,
+        _ gate: AppGate,
+        at now: WallTime
+    ) {
+        let slot = stored.notification.slot
+        let isEnabled = slots.registration(slot)?.isEnabled ?? false
+        if isEnabled, !holdRules.isExpired(stored.notification, at: now) {
+            if let hold = holdRules.holdOfStored(stored.notification, on: connection, at: now) {
+                return block(slot, on: connection, for: hold)
+            }
+            connection.noteSequence(stored.sequence, app: slot.app)
+            let envelope = Envelope(stored.notification)
+            deliver(envelope, on: connection, gate, state: .stored(sequence: stored.sequence), at: now)
+        } else {
+            let state: JournalState = isEnabled ? .discardedExpiredFromStorage : .discardedDisabledFromStorage
+            add(.remove(sequence: stored.sequence, state), to: Envelope(stored.notification))
+        }
+        connection.moveGate(slot.app, to: .direct)
+    }
+
+    /// The stored notifications of slots could not be read: they are read again at the next release.
+    mutating func couldNotRead(_ slots: [Slot], fence: UInt64) {
+        for slot in slots {
+            guard let connection = connection(slot.device, fence),
+                case .catchingUp? = connection.gates[slot.app]?.state
+            else { continue }
+            block(slot, on: connection, for: Hold(reason: .room, until: WallTime(milliseconds: 0)))
+        }
+    }
+
+    /// Blocks an app until the reason of a hold is gone.
+    private mutating func block(_ slot: Slot, on connection: DeviceConnection, for hold: Hold) {
+        connection.moveGate(slot.app, to: .blocked(hold.reason))
+        if let until = hold.until { holds.set(slot, due: until) }
+    }
+
+    /// Reads up to `limit` slots whose hold is over, or that could not be read; the others have their turn next time.
+    mutating func release(at now: WallTime, limit: Int) {
+        for (device, slots) in Dictionary(grouping: holds.take(dueAt: now, limit: limit), by: \.device) {
+            guard let connection = connections[device] else { continue }
+            catchUp(connection, slots.map(\.app).filter { connection.gates[$0]?.isBlocked ?? false })
+        }
+    }
+
+    /// Reads what waits for the clock, after a jump.
+    mutating func releaseWithheld() {
+        for connection in connections.values { catchUp(connection, connection.appsHeldByClock) }
+    }
+
+    /// Reads what waits for room, once there is enough of it that a read is worthwhile.
+    private mutating func catchUpIfRoom(_ connection: DeviceConnection) {
+        guard connection.isBlocked, connection.inFlight.count <= holdRules.inFlightLimit / 2 else { return }
+        catchUp(connection, connection.blockedApps(includingPower: !connection.isSavingPower))
+    }
+
+    private mutating func catchUp(_ connection: DeviceConnection, _ apps: [AppNumber]) {
+        guard !apps.isEmpty else { return }
+        for app in apps { connection.moveGate(app, to: .catchingUp(newest: nil)) }
+        effects.append(.read(apps.map { Slot(device: connection.device, app: $0) }, fence: connection.fence))
+    }
+
+    // MARK: - Registrations
+
+    /// Ends a registration: nothing is sent any more, and what was in flight is not stored.
+    mutating func endRegistration(_ slot: Slot, at moment: WallTime) {
+        slots.endRegistration(slot, at: moment)
+        guard let connection = connections[slot.device] else { return }
+        slots.addUnconfirmedWrites(connection.closeGate(slot.app), slot)
+        for delivery in connection.inFlight.inOrder(of: slot.app) {
+            if delivery.state.isBeingStored { slots.addUnconfirmedWrites(1, slot) }
+            apply(.registrationEnded, to: delivery, on: connection)
+        }
+    }
+
+    // MARK: - Effects
+
+    /// Applies an event to a delivery in flight.
+    private mutating func apply(_ event: DeliveryEvent, to one: InFlightDelivery, on connection: DeviceConnection) {
+        if let effect = connection.inFlight.apply(event, to: one) { add(effect, to: one.envelope) }
+    }
+
+    private mutating func add(_ effect: EnvelopeEffect, to envelope: Envelope) {
+        if let status = effect.status { envelope.note(status) }
+        effects.append(.envelope(envelope, effect))
+    }
+
+    @discardableResult
+    private mutating func deliver(
+        _ envelope: Envelope,
+        on connection: DeviceConnection,
+        _ gate: AppGate,
+        state: DeliveryState,
+        at now: WallTime
+    ) -> DeliveryNumber {
+        let notification = envelope.notification
+        if notification.pushType == .background { holdRules.budget.charge(notification, at: now) }
+        let delivery = connection.add(envelope, qualityOfService: gate.qualityOfService, state: state)
+        effects.append(.deliver(connection.link, delivery))
+        return delivery.number
+    }
+}

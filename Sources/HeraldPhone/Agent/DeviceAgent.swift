@@ -1,0 +1,382 @@
+import Foundation
+public import HeraldDevice
+public import HeraldModel
+import Synchronization
+
+/// A simulated device: shows notifications according to its settings, language and state, and runs apps.
+///
+/// ``Phone`` decides, the agent performs: records and state first. A notification is acknowledged once it is durable, and
+/// shown exactly once, even if the agent is killed.
+public actor DeviceAgent {
+    let folder: AgentFolder
+    let connection: any ServiceConnection
+    let clock: any WallClock
+    let bundleLimits = BundleLimits()
+    let limits: PhoneLimits
+    let runner: ProgramRunner
+    private let runs: AsyncStream<PhoneRun>
+    private let runQueue: AsyncStream<PhoneRun>.Continuation
+    /// The numbers of the queued and running programs; a run from before the start is started once.
+    private var queued: Set<Int> = []
+    private let displayLog: DisplayLog
+    var phone: Phone
+    private var written: PhoneState
+    private var announced: Set<Topic> = []
+    private var observe: @Sendable (AgentEvent) -> Void = { _ in }
+    private var sounds: [Topic: Date] = [:]
+    private var lastID = 0
+    private var watchers: [Int: AsyncStream<PhoneSnapshot>.Continuation] = [:]
+    private var waiters: [Int: (id: String, found: AsyncStream<DisplayRecord>.Continuation)] = [:]
+    private var peers: [Topic: LocalPeer] = [:]
+    private var connections = 0
+
+    /// Creates a device.
+    /// - Parameters:
+    ///   - connection: Its connection, without apps.
+    ///   - device: Its identifier.
+    ///   - service: The service as `host:port`, for people.
+    ///   - folder: The folder of its apps and state; nil for a device that keeps nothing.
+    /// - Throws: ``DeviceError/Code/badFolder``, ``DeviceError/Code/folderInUse``.
+    public init(connection: any ServiceConnection, device: String, service: String, folder: String? = nil) throws {
+        try self.init(connection: connection, device: device, service: service, folder: folder, clock: MachineClock())
+    }
+
+    /// Creates a device with a given clock.
+    package init(
+        connection: any ServiceConnection,
+        device: String,
+        service: String,
+        folder: String?,
+        clock: any WallClock
+    ) throws {
+        let folder = try folder.map { try AgentFolder($0) } ?? .temporary()
+        try self.init(connection: connection, device: device, service: service, folder: folder, clock: clock)
+    }
+
+    init(
+        connection: any ServiceConnection,
+        device: String,
+        service: String,
+        folder: AgentFolder,
+        clock: any WallClock,
+        limits: PhoneLimits = PhoneLimits(),
+        programLimits: ProgramLimits = ProgramLimits()
+    ) throws {
+        self.connection = connection
+        self.folder = folder
+        self.clock = clock
+        self.limits = limits
+        runner = ProgramRunner(folder, limits: programLimits)
+        (runs, runQueue) = AsyncStream.makeStream()
+        displayLog = try DisplayLog(folder.isKept ? folder.displayLogPath : nil)
+        var state = try folder.readState()
+        var bundles: [Topic: AppBundle] = [:]
+        for index in state.apps.indices where state.apps[index].information.hasBundle {
+            let topic = state.apps[index].topic
+            do {
+                (state.apps[index].information, bundles[topic]) = try folder.read(topic, limits: bundleLimits)
+            } catch let error as BundleError {
+                throw DeviceError(.badFolder, "\(error): install \(topic) again, or remove it")
+            }
+        }
+        written = state
+        phone = Phone(device: device, service: service, state: state, bundles: bundles, limits: limits)
+    }
+
+    /// A device that does not run.
+    ///
+    /// The service learns of changes when it runs.
+    /// - Throws: ``DeviceError/Code/badFolder``, ``DeviceError/Code/folderInUse``.
+    package static func stopped(folder: String) throws -> DeviceAgent {
+        try DeviceAgent(connection: DetachedConnection(), device: "", service: "", folder: folder)
+    }
+
+    /// Runs the device until the task is cancelled, or the service refuses it permanently.
+    /// - Parameter observe: Called with one event at a time.
+    /// - Throws: ``DeviceError``, `CancellationError`.
+    public nonisolated func run(_ observe: @escaping @Sendable (AgentEvent) -> Void = { _ in }) async throws {
+        defer { folder.discard() }
+        try await begin(observe)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await self.runPrograms() }
+            group.addTask { try await self.tickForever() }
+            if folder.isKept {
+                let socket = try await LocalSocket.open(folder)
+                group.addTask {
+                    try await socket.serve(self)
+                    try Task.checkCancellation()
+                    throw DeviceError(.badFolder, "the local socket was closed: start the agent again")
+                }
+            }
+            group.addTask { try await self.holdConnection() }
+            // The first failure ends the device, so that it never runs without one of its parts.
+            try await group.next()
+        }
+    }
+
+    private func begin(_ observe: @escaping @Sendable (AgentEvent) -> Void) throws {
+        self.observe = observe
+        announced = []
+        try apply { phone, now in phone.start(now) }
+    }
+
+    private nonisolated func holdConnection() async throws {
+        do {
+            try await connection.run { try await self.handle($0) }
+        } catch let error as DeviceError {
+            await refused(error)
+            throw error
+        }
+    }
+
+    private func refused(_ error: DeviceError) {
+        phone.refused(error.message, clock.now())
+        publish()
+    }
+
+    // MARK: - Events
+
+    private func handle(_ event: DeviceEvent) throws {
+        switch event {
+        case .notification(let notification): return try receive(notification)
+        case .connected:
+            try apply { phone, now in
+                phone.connected(now)
+                return []
+            }
+        case .token(let token, let topic): try apply { phone, now in phone.gotToken(token, for: topic, now) }
+        case .appRefused(let topic, let reason):
+            try apply { phone, now in phone.appRefused(topic, reason: reason, now) }
+        case .removed(let topic):
+            try apply { phone, _ in
+                phone.removed(topic)
+                return []
+            }
+        case .settingsTaken(let topic):
+            try apply { phone, _ in
+                phone.settingsTaken(topic)
+                return []
+            }
+        case .disconnected(let reason, let pause):
+            try apply { phone, now in
+                phone.disconnected(reason, nextAttempt: pause, now)
+                return []
+            }
+        }
+        observe(.connection(event))
+    }
+
+    /// Takes a notification from the connection or from a test.
+    func receive(_ notification: ReceivedNotification) throws {
+        refreshSounds(of: notification.topic)
+        var reception = Phone.Reception()
+        try apply { phone, now in
+            reception = phone.receive(notification, now)
+            return reception.effects
+        }
+        observe(.notification(notification, reception.record, isRepeated: reception.isRepeated))
+    }
+
+    /// Reads the bundle again if the sounds in the container have changed.
+    private func refreshSounds(of topic: Topic) {
+        guard let index = phone.owner(of: topic), phone.bundles[phone.state.apps[index].topic] != nil else { return }
+        let app = phone.state.apps[index].topic
+        let path = folder.containerPath(app) + "/Library/Sounds"
+        let facts = try? FileManager.default.attributesOfItem(atPath: path)
+        guard let changed = facts?[.modificationDate] as? Date else { return }
+        guard sounds.updateValue(changed, forKey: app) != changed else { return }
+        if let (_, bundle) = try? folder.read(app, limits: bundleLimits) { phone.bundles[app] = bundle }
+    }
+
+    private func runPrograms() async throws {
+        try await withThrowingDiscardingTaskGroup { group in
+            for await run in runs {
+                group.addTask {
+                    let outcome = await self.runner.run(run)
+                    // The end of the agent interrupted the run: it is repeated after the next start.
+                    guard !Task.isCancelled else { return }
+                    try await self.ended(run, outcome)
+                }
+            }
+        }
+        throw CancellationError()
+    }
+
+    /// Ends a run; if that cannot be made durable, the run is repeated after the next start.
+    private func ended(_ run: PhoneRun, _ outcome: Program.Outcome) throws {
+        queued.remove(run.number)
+        try apply { phone, now in
+            guard run.event == .service else {
+                return phone.runEnded(run.number, outcome.background, now, words: outcome.words)
+            }
+            let changed = outcome.payload
+            let verdict: DisplayRecord.ExtensionOutcome =
+                changed != nil ? .changed : outcome.end == .ended ? .timedOut : .failed
+            let reception = phone.serviceEnded(run.number, verdict, payload: changed, now)
+            if let record = reception.record { observe(.presented(record)) }
+            return reception.effects
+        }
+    }
+
+    private func tickForever() async throws {
+        while true {
+            try await Task.sleep(for: .seconds(1))
+            let now = clock.now()
+            guard let next = phone.nextTick, next <= now.unixSeconds else { continue }
+            try apply { phone, now in phone.tick(now) }
+        }
+    }
+
+    /// Lets the phone decide, makes the decision durable, and performs its effects.
+    ///
+    /// If the decision cannot be made durable, the phone is unchanged.
+    func apply(_ decide: (inout Phone, WallTime) throws -> [PhoneEffect]) throws {
+        let before = phone
+        let effects: [PhoneEffect]
+        do {
+            effects = try decide(&phone, clock.now())
+            try displayLog.take(effects)
+            try keepState()
+        } catch {
+            phone = before
+            throw error
+        }
+        for effect in effects { try perform(effect) }
+        try keepState()
+        publish()
+    }
+
+    private func keepState() throws {
+        guard phone.state != written else { return }
+        try folder.write(phone.state)
+        written = phone.state
+    }
+
+    private func perform(_ effect: PhoneEffect) throws {
+        switch effect {
+        case .record(let record):
+            for waiter in waiters.values where waiter.id == record.apnsID { waiter.found.yield(record) }
+        case .amend: break
+        case .register(let app): connection.install(app)
+        case .present(let token, let topic): connection.present(token, for: topic)
+        case .unregister(let topic, let environment): connection.remove(topic, in: environment)
+        case .setEnabled(let enabled, let topic): connection.setEnabled(enabled, for: topic)
+        case .setSaving(let saving): connection.setSaving(saving)
+        case .setNetwork(let isOn): connection.setNetwork(isOn)
+        case .run(let run): if queued.insert(run.number).inserted { runQueue.yield(run) }
+        case .endPrograms(let topic): runner.end(topic)
+        case .notifyApp(let topic, let message): peers[topic]?.send(LocalMessage.line(message))
+        case .deleteFiles(let topic):
+            try folder.delete(topic)
+            phone.deleted(topic)
+        }
+    }
+
+    // MARK: - Apps on the local socket
+
+    func register(_ topic: Topic, wants: [NotificationKind]?, _ peer: LocalPeer) throws {
+        let former = peers.updateValue(peer, forKey: topic)
+        if let former, former.id != peer.id {
+            former.send(LocalMessage.event("replaced", ["topic": .string(topic.name)]))
+        }
+        do {
+            try apply { phone, now in try phone.appConnected(topic, wants: wants, now) }
+        } catch {
+            peers[topic] = former
+            throw error
+        }
+    }
+
+    func move(_ topic: Topic, to state: AppState, _ peer: LocalPeer) throws {
+        try check(topic, peer)
+        try apply { phone, _ in
+            try phone.appMoved(topic, to: state)
+            return []
+        }
+    }
+
+    func done(_ topic: Topic, apnsID: String, outcome: DisplayRecord.BackgroundOutcome, _ peer: LocalPeer) throws {
+        try check(topic, peer)
+        try apply { phone, now in try phone.done(topic, apnsID: apnsID, outcome, now) }
+    }
+
+    /// Closes a connection, and disconnects its apps.
+    func closed(_ peer: LocalPeer) {
+        for (topic, owner) in peers where owner.id == peer.id {
+            peers[topic] = nil
+            try? apply { phone, now in phone.appDisconnected(topic, now) }
+        }
+        connections -= 1
+    }
+
+    /// - Returns: The number of a new connection; nil if there are too many.
+    func openConnection(limit: Int) -> Int? {
+        guard connections < limit else { return nil }
+        connections += 1
+        return nextID()
+    }
+
+    var languages: [String] { phone.state.languages }
+
+    private func check(_ topic: Topic, _ peer: LocalPeer) throws {
+        guard peers[topic]?.id == peer.id else {
+            throw DeviceError(.notPossible, "\(topic) is not registered on this connection: send \"register\" first")
+        }
+    }
+
+    // MARK: - Views
+
+    /// Publishes the snapshot to all watchers, and reports new permission requests.
+    func publish() {
+        if !watchers.isEmpty {
+            let snapshot = phone.snapshot(clock.now())
+            for (number, watcher) in watchers {
+                // A stream that is not read any more is removed at the next change.
+                if case .terminated = watcher.yield(snapshot) { watchers[number] = nil }
+            }
+        }
+        let waiting = Set(phone.state.apps.filter { $0.permission == nil }.map(\.topic))
+        let new = waiting.subtracting(announced)
+        announced = waiting
+        guard !new.isEmpty else { return }
+        for app in phone.snapshot(clock.now()).apps where new.contains(app.topic) { observe(.question(app)) }
+    }
+
+    func displayRecord(_ id: String) -> DisplayRecord? { displayLog[id] }
+
+    private func nextID() -> Int {
+        lastID += 1
+        return lastID
+    }
+
+    /// How it looks now, and after each change; of several unread snapshots, only the newest is kept.
+    public func snapshots() -> AsyncStream<PhoneSnapshot> {
+        let (stream, watcher) = AsyncStream<PhoneSnapshot>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        watchers[nextID()] = watcher
+        watcher.yield(phone.snapshot(clock.now()))
+        return stream
+    }
+
+    /// The display record of a notification, once it has arrived; nil if it does not arrive in time.
+    public func displayRecord(of id: NotificationID, within time: Duration = .zero) async -> DisplayRecord? {
+        if let record = displayRecord(id.description) { return record }
+        guard time > .zero else { return nil }
+        let (found, continuation) = AsyncStream<DisplayRecord>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let number = nextID()
+        waiters[number] = (id.description, continuation)
+        defer { waiters[number] = nil }
+        return await withTaskGroup(of: DisplayRecord?.self) { group in
+            group.addTask {
+                for await record in found { return record }
+                return nil
+            }
+            group.addTask {
+                try? await Task.sleep(for: time)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+    }
+}

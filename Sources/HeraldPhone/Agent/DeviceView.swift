@@ -1,0 +1,25 @@
+package import HeraldModel
+
+/// A file of an app that a view needs.
+package enum BundleFileKind: Hashable, Sendable {
+    /// The app's icon; its name is ignored.
+    case icon
+    /// A sound, by its file name.
+    case sound
+    /// A picture in the bundle, by its file name.
+    case image
+}
+
+/// A simulated device, as its views use it.
+package protocol DeviceView: Sendable {
+    /// The current snapshot.
+    func snapshot() async -> PhoneSnapshot
+    /// The current snapshot, and one after each change. Of several unread snapshots, only the newest is kept.
+    func snapshots() async -> AsyncStream<PhoneSnapshot>
+    /// Performs an action of the user; throws ``DeviceError/Code/notPossible`` with an explanation.
+    func perform(_ action: PhoneAction) async throws
+    /// The display record of a notification, once it has arrived; nil if it does not arrive in time.
+    func displayRecord(of id: NotificationID, within time: Duration) async -> DisplayRecord?
+    /// Reads a file of an app; nil if there is none, or it is too large.
+    func file(_ kind: BundleFileKind, of topic: Topic, named name: String) async -> [UInt8]?
+}

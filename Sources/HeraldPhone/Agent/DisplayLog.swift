@@ -1,0 +1,112 @@
+import Foundation
+
+/// The newest display records, in memory and, if the device keeps a folder, in a file.
+///
+/// Each line is a record; a later line replaces an earlier one of the same notification. The file is compacted when it has
+/// twice as many lines as records may be kept.
+final class DisplayLog {
+    /// The most records.
+    static let limit = 10_000
+
+    private let path: String?
+    private let limit: Int
+    private var records: [String: DisplayRecord] = [:]
+    /// The `apns-id`s, oldest first, from `first` on.
+    private var order: [String] = []
+    private var first = 0
+    private var lines = 0
+    private(set) var descriptor: CInt = -1
+
+    /// Reads the file; without a path, records are kept in memory only.
+    init(_ path: String?, limit: Int = DisplayLog.limit) throws {
+        self.path = path
+        self.limit = limit
+        guard let path else { return }
+        let bytes = try AgentFile.read(path, limit: 512 << 20) ?? []
+        let decoder = JSONDecoder()
+        for line in bytes.split(separator: UInt8(ascii: "\n")) {
+            lines += 1
+            // A crash leaves an incomplete last line. Its notification was not acknowledged, and comes again.
+            if let record = try? decoder.decode(DisplayRecord.self, from: Data(line)) { keep(record) }
+        }
+        let isWhole = bytes.isEmpty || bytes.last == UInt8(ascii: "\n")
+        if !isWhole || lines > 2 * limit { try rewrite() } else { try openFile() }
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    subscript(id: String) -> DisplayRecord? { records[id] }
+
+    /// Writes records and amendments; they are durable when this returns.
+    func take(_ effects: [PhoneEffect]) throws {
+        var changed: [DisplayRecord] = []
+        for effect in effects {
+            switch effect {
+            case .record(let record) where !record.apnsID.isEmpty:
+                keep(record)
+                changed.append(record)
+            case .amend(let id, let amendment):
+                guard var record = records[id] else { continue }
+                record.amend(amendment)
+                records[id] = record
+                changed.append(record)
+            default: continue
+            }
+        }
+        guard let path, !changed.isEmpty else { return }
+        lines += changed.count
+        guard lines <= 2 * limit else { return try rewrite() }
+        do {
+            try AgentFile.write(try changed.flatMap(Self.line), to: descriptor, path)
+            guard fsync(descriptor) == 0 else { throw AgentFile.failure("cannot write", path) }
+        } catch {
+            // There may be an incomplete line. The next call rewrites the file.
+            lines = 2 * limit
+            throw error
+        }
+    }
+
+    private func keep(_ record: DisplayRecord) {
+        guard records.updateValue(record, forKey: record.apnsID) == nil else { return }
+        order.append(record.apnsID)
+        guard records.count > limit else { return }
+        records[order[first]] = nil
+        first += 1
+        guard first >= limit else { return }
+        order.removeFirst(first)
+        first = 0
+    }
+
+    private func rewrite() throws {
+        guard let path else { return }
+        let kept = order[first...].compactMap { records[$0] }
+        try AgentFile.replace(path, with: try kept.flatMap(Self.line))
+        lines = kept.count
+        try openFile()
+    }
+
+    private func openFile() throws {
+        guard let path else { return }
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw AgentFile.failure("cannot write", path) }
+    }
+
+    private static func line(_ record: DisplayRecord) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return Array(try encoder.encode(record)) + [UInt8(ascii: "\n")]
+    }
+}
+
+extension DisplayRecord {
+    mutating func amend(_ amendment: DisplayAmendment) {
+        switch amendment {
+        case .replaced(let id): replacedBy = id
+        case .responded(let response): self.response = response
+        case .ranInBackground(let outcome): background = outcome
+        }
+    }
+}

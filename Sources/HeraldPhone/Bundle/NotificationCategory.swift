@@ -1,0 +1,70 @@
+/// A notification category with its buttons, from the app's `NotificationCategories.json`.
+public struct NotificationCategory: Hashable, Sendable {
+    /// A button.
+    public struct Action: Hashable, Sendable, Codable {
+        /// The identifier that the app gets when it is pressed.
+        public var identifier: String
+        /// The title, or its key in `Localizable.strings`.
+        public var title: String
+        /// Whether pressing it opens the app.
+        public var opensApp: Bool
+        /// Whether it is shown as destructive.
+        public var isDestructive: Bool
+        /// Whether it needs an unlocked device.
+        public var needsUnlocking: Bool
+        /// Whether it requests a text.
+        public var takesText: Bool
+
+        private enum CodingKeys: String, CodingKey {
+            case identifier, title
+            case opensApp = "foreground"
+            case isDestructive = "destructive"
+            case needsUnlocking = "authentication_required"
+            case takesText = "text_input"
+        }
+    }
+
+    /// The most buttons that are shown.
+    public static let maximumActions = 4
+
+    /// The buttons, in order.
+    public var actions: [Action]
+
+    /// Reads the declarations: `{"INVITATION":{"actions":[{"identifier":"accept","title":"Accept"}]}}`.
+    /// - Throws: ``BundleError``.
+    static func read(_ bytes: [UInt8], file: String) throws -> [String: NotificationCategory] {
+        guard case .object(let members, _) = PayloadReader.read(bytes) else {
+            throw BundleError(file, "is not a JSON object")
+        }
+        return try Dictionary(
+            uniqueKeysWithValues: members.map { name, entry in
+                guard let actions = entry.members?["actions"]?.elements else {
+                    throw BundleError(file, "\(name) has no list \"actions\"")
+                }
+                return (name, NotificationCategory(actions: try actions.map { try action($0, of: name, file: file) }))
+            }
+        )
+    }
+
+    private static func action(_ value: PayloadValue, of category: String, file: String) throws -> Action {
+        let members = value.members ?? [:]
+        guard let identifier = members["identifier"]?.text, let title = members["title"]?.text else {
+            throw BundleError(file, "an action of \(category) has no \"identifier\" or no \"title\"")
+        }
+        func isSet(_ key: String) throws -> Bool {
+            switch members[key] {
+            case nil: false
+            case .boolean(let truth): truth
+            default: throw BundleError(file, "\"\(key)\" of \(category) must be true or false")
+            }
+        }
+        return Action(
+            identifier: identifier,
+            title: title,
+            opensApp: try isSet("foreground"),
+            isDestructive: try isSet("destructive"),
+            needsUnlocking: try isSet("authentication_required"),
+            takesText: try isSet("text_input")
+        )
+    }
+}

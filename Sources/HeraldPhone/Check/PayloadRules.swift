@@ -1,0 +1,261 @@
+import HeraldModel
+
+/// The rules for payloads that are JSON objects: keys, types and combinations.
+struct PayloadRules {
+    private let pushType: PushType
+    private let bundle: AppBundle?
+    private let now: Double
+    private(set) var findings: [Finding] = []
+
+    init(pushType: PushType, bundle: AppBundle?, now: Double) {
+        self.pushType = pushType
+        self.bundle = bundle
+        self.now = now
+    }
+
+    private mutating func warn(_ place: String, _ message: String) {
+        findings.append(Finding(.warning, place, message))
+    }
+
+    mutating func check(_ members: [String: PayloadValue]) {
+        checkTop(members)
+        if let value = members["aps"] {
+            if let aps = value.members { checkAps(aps) } else { warn("aps", "aps must be a dictionary") }
+        } else if ![.mdm, .fileprovider, .voip, .pushtotalk, .location].contains(pushType) {
+            warn("aps", "aps is missing")
+        }
+        for finding in PersonalData.findings(in: members) { findings.append(finding) }
+    }
+
+    private mutating func checkTop(_ members: [String: PayloadValue]) {
+        for key in members.keys.sorted() where key != "aps" {
+            if PayloadKey.misplaced.contains(key) {
+                warn(key, "\(key) is beside aps, where it is the app's own data: did you mean aps.\(key)?")
+            } else if members["aps"] == nil, PayloadKey.likely(key, in: ["aps"]) != nil {
+                warn(key, "\(key) is not a known key: did you mean aps?")
+            }
+        }
+        if isUnread(.object(members)) {
+            warn(
+                "",
+                "it is nested deeper than \(PayloadReader.maximumDepth) levels: many JSON parsers refuse that"
+            )
+        }
+    }
+
+    /// Whether a value contains one that was not read; the reader limits the depth.
+    private func isUnread(_ value: PayloadValue) -> Bool {
+        switch value {
+        case .unread: true
+        case .array(let elements): elements.contains(where: isUnread)
+        case .object(let members): members.values.contains(where: isUnread)
+        default: false
+        }
+    }
+
+    private mutating func checkAps(_ aps: [String: PayloadValue]) {
+        for key in aps.keys.sorted() {
+            if let kind = PayloadKey.aps[key] {
+                checkType(of: aps[key], kind, at: "aps.\(key)")
+            } else if let likely = PayloadKey.likely(key, in: PayloadKey.aps.keys) {
+                warn("aps.\(key)", "aps.\(key) is not a known key: did you mean \(likely)?")
+            } else if PayloadKey.alert[key] != nil {
+                warn("aps.\(key)", "aps.\(key) is ignored by the system: did you mean aps.alert.\(key)?")
+            } else {
+                warn("aps.\(key)", "aps.\(key) is ignored by the system: put custom data beside aps")
+            }
+        }
+        checkValues(aps)
+        checkMixture(aps)
+        if pushType == .liveactivity { checkActivity(aps) }
+        if let alert = aps["alert"] { checkAlert(alert) }
+        checkSound(aps["sound"], at: "aps.sound")
+        checkSound(aps["alert"]?.members?["sound"], at: "aps.alert.sound")
+        checkBundle(aps)
+    }
+
+    private mutating func checkType(of value: PayloadValue?, _ kind: PayloadKey.Kind, at place: String) {
+        guard let value else { return }
+        if !kind.fits(value) {
+            warn(place, "\(place) must be \(kind.words)")
+        } else if kind == .one, !value.isOne {
+            warn(place, "\(place) has no meaning unless it is 1")
+        }
+    }
+
+    private mutating func checkValues(_ aps: [String: PayloadValue]) {
+        if let badge = aps["badge"]?.double, badge < 0 || badge.rounded() != badge {
+            warn("aps.badge", "aps.badge must be a whole number, 0 or more")
+        }
+        if let level = aps["interruption-level"]?.text,
+            !["passive", "active", "time-sensitive", "critical"].contains(level)
+        {
+            warn("aps.interruption-level", "\(level) is none of passive, active, time-sensitive and critical")
+        }
+        if pushType != .liveactivity, let score = aps["relevance-score"]?.double, !(0...1).contains(score) {
+            warn("aps.relevance-score", "aps.relevance-score must be from 0 to 1")
+        }
+        for key in ["stale-date", "dismissal-date", "timestamp"] {
+            guard let date = aps[key]?.double else { continue }
+            if date > 100_000_000_000 {
+                warn("aps.\(key)", "aps.\(key) must be UNIX seconds; this looks like milliseconds")
+            } else if key == "stale-date", date <= now {
+                warn("aps.\(key)", "aps.\(key) is in the past: the Live Activity is outdated at once")
+            } else if key == "dismissal-date", date <= now {
+                warn("aps.\(key)", "aps.\(key) is in the past: the Live Activity is removed at once")
+            } else if key == "timestamp", date < now - 86_400 {
+                warn("aps.\(key)", "aps.\(key) is in the past: an update older than the shown content is ignored")
+            }
+        }
+    }
+
+    /// Checks keys that must, or must not, be combined.
+    private mutating func checkMixture(_ aps: [String: PayloadValue]) {
+        let noticeable = ["alert", "badge", "sound"].filter { aps[$0] != nil && aps[$0] != .null }
+        let wakes = aps["content-available"]?.isOne == true
+        let hasAlert = aps["alert"] != nil && aps["alert"] != .null
+        switch pushType {
+        case .background:
+            if !noticeable.isEmpty {
+                let names = noticeable.map { "aps.\($0)" }.joined(separator: ", ")
+                warn(names, "a background push must carry no alert, sound or badge")
+            }
+            if !wakes { warn("aps.content-available", "a background push needs \"content-available\":1") }
+        case .alert:
+            if noticeable.isEmpty, wakes {
+                warn("aps", "it is silent: send it with push type background and priority 5")
+            } else if noticeable.isEmpty {
+                warn("aps", "it has nothing for the user: an alert push needs alert, badge or sound")
+            }
+        default: break
+        }
+        if aps["mutable-content"]?.isOne == true, !hasAlert {
+            warn("aps.mutable-content", "a service extension runs only for a push with an alert")
+        }
+        if aps["category"] != nil, !hasAlert { warn("aps.category", "the buttons of a category need an alert") }
+    }
+
+    private mutating func checkActivity(_ aps: [String: PayloadValue]) {
+        let event = aps["event"]?.text
+        if let event, !["start", "update", "end"].contains(event) {
+            warn("aps.event", "\(event) is none of start, update and end")
+        }
+        var needed = ["event", "timestamp"]
+        if event != "end" { needed.append("content-state") }
+        if event == "start" { needed += ["attributes-type", "attributes", "alert"] }
+        for key in needed where aps[key] == nil {
+            warn("aps.\(key)", "a Live Activity push\(event.map { " that says \($0)" } ?? "") needs aps.\(key)")
+        }
+        if event == "end", aps["content-state"] == nil {
+            warn("aps.content-state", "an end should carry the last content-state")
+        }
+    }
+
+    private mutating func checkSound(_ sound: PayloadValue?, at place: String) {
+        guard let sound else { return }
+        if let members = sound.members {
+            for key in members.keys.sorted() {
+                if let kind = PayloadKey.sound[key] {
+                    checkType(of: members[key], kind, at: "\(place).\(key)")
+                } else {
+                    let likely = PayloadKey.likely(key, in: PayloadKey.sound.keys).map { ": did you mean \($0)?" }
+                    warn("\(place).\(key)", "\(place).\(key) is not a known key\(likely ?? "")")
+                }
+            }
+            if let volume = members["volume"]?.double, !(0...1).contains(volume) {
+                warn("\(place).volume", "\(place).volume must be from 0 to 1")
+            }
+        }
+        guard let name = sound.text ?? sound.members?["name"]?.text, name != "default" else { return }
+        if !["aiff", "aif", "aifc", "wav", "caf"].contains(where: { name.lowercased().hasSuffix("." + $0) }) {
+            warn(place, "sound \(name) is not in a playable format: it must be an aiff, wav or caf file")
+        }
+        guard let bundle else { return }
+        guard let file = bundle.sound(name) else { return warn(place, "sound \(name) is not in the bundle") }
+        if let fault = file.fault { warn(place, "sound \(name) \(fault)") }
+    }
+
+    // MARK: - Texts and the bundle
+
+    private mutating func checkAlert(_ alert: PayloadValue) {
+        if alert == .string("") { warn("aps.alert", "aps.alert is empty: nothing is shown") }
+        guard let members = alert.members else { return }
+        for key in members.keys.sorted() {
+            let place = "aps.alert.\(key)"
+            if let kind = PayloadKey.alert[key], key != "sound" || pushType == .liveactivity {
+                let isPlain = kind == .textOrKey && pushType != .liveactivity
+                checkType(of: members[key], isPlain ? .text : kind, at: place)
+            } else if PayloadKey.aps[key] != nil {
+                warn(place, "\(place) is ignored by the system: did you mean aps.\(key)?")
+            } else if let likely = PayloadKey.likely(key, in: PayloadKey.alert.keys) {
+                warn(place, "\(place) is not a known key: did you mean \(likely)?")
+            } else {
+                warn(place, "\(place) is ignored by the system: put custom data beside aps")
+            }
+        }
+        let texts = ["title", "subtitle", "body", "title-loc-key", "subtitle-loc-key", "loc-key"]
+        if texts.allSatisfy({ members[$0] == nil || members[$0] == .null || members[$0] == .string("") }) {
+            warn("aps.alert", "aps.alert has neither a text nor a key: nothing is shown")
+        }
+        for prefix in ["title-", "subtitle-", ""] {
+            checkKey(members["\(prefix)loc-key"], members["\(prefix)loc-args"], at: "aps.alert.\(prefix)loc-key")
+        }
+        for name in ["title", "subtitle", "body"] where pushType == .liveactivity {
+            guard let inner = members[name]?.members else { continue }
+            checkKey(inner["loc-key"], inner["loc-args"], at: "aps.alert.\(name).loc-key")
+        }
+        checkKey(members["action-loc-key"], nil, at: "aps.alert.action-loc-key")
+    }
+
+    /// Checks a key of the bundle and its arguments in every language.
+    private mutating func checkKey(_ key: PayloadValue?, _ arguments: PayloadValue?, at place: String) {
+        guard let key = key?.text else {
+            if arguments?.elements?.isEmpty == false { warn(place, "there are arguments without \(place)") }
+            return
+        }
+        guard let bundle else { return }
+        let given = arguments?.elements?.count ?? 0
+        let languages = bundle.languages
+        let missing = languages.filter { bundle.texts[$0]?[key] == nil }
+        if languages.isEmpty {
+            warn(place, "key \(key) does not exist: the bundle has no Localizable.strings")
+        } else if !missing.isEmpty {
+            warn(place, "key \(key) missing in \(missing.joined(separator: ", "))")
+        }
+        var byCount: [Int: [String]] = [:]
+        for language in languages {
+            guard let text = bundle.texts[language]?[key] else { continue }
+            let format = FormatString(text.format)
+            byCount[format.argumentCount, default: []].append(language)
+            if let conversion = format.foreignConversions.first {
+                warn(
+                    place,
+                    "\(conversion) in \(key) (\(language)): arguments are texts, write %@, and %% for a percent sign"
+                )
+            }
+            if format.mixesOrders { warn(place, "\(key) (\(language)) mixes %@ and %1$@: number all of them") }
+            if text.isPlural {
+                warn(place, "\(key) (\(language)) is a plural: arguments are texts, so the form other is shown")
+            }
+        }
+        for (count, languages) in byCount.sorted(by: { $0.key < $1.key }) where count != given {
+            let noun = count == 1 ? "argument" : "arguments"
+            let suffix = byCount.count > 1 ? " (\(languages.joined(separator: ", ")))" : ""
+            warn(place, "\(key) takes \(count) \(noun)\(suffix), \(given) given")
+        }
+    }
+
+    /// Checks the image, category and background mode that the payload needs in the bundle.
+    private mutating func checkBundle(_ aps: [String: PayloadValue]) {
+        guard let bundle else { return }
+        if let image = aps["alert"]?.members?["launch-image"]?.text, bundle.image(image) == nil {
+            warn("aps.alert.launch-image", "launch image \(image) is not in the bundle")
+        }
+        if let category = aps["category"]?.text, !bundle.categories.isEmpty, bundle.categories[category] == nil {
+            warn("aps.category", "category \(category) is not declared by the app")
+        }
+        if aps["content-available"]?.isOne == true, !bundle.wakesInBackground, bundle.identifier != nil {
+            warn("aps.content-available", "UIBackgroundModes of the app lacks remote-notification: it is not woken")
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import Foundation
+public import HeraldModel
+
+/// An app on this machine that gets its notifications from the agent, over the agent's local socket.
+///
+/// ```swift
+/// try await LocalApp.run(topic, wants: [.alert], socket: "herald-device/run/agent.sock") { app in
+///     for await event in app.events {
+///         if case .token(let token, _) = event { try await provider.register(token) }
+///     }
+/// }
+/// ```
+public struct LocalApp: Sendable {
+    /// The reason why an app gets a notification.
+    public enum Cause: String, Hashable, Sendable {
+        /// The app is in the foreground: nothing is shown.
+        case foreground
+        /// The user opened the app by the notification.
+        case opened
+        /// The user pressed a button of the notification's category.
+        case action
+        /// The app is woken. It must call ``LocalApp/done(_:_:)`` within thirty seconds.
+        case background
+    }
+
+    /// A notification for an app.
+    public struct Notification: Hashable, Sendable {
+        /// The app, with the suffix of the push type if there is one.
+        public var topic: Topic
+        /// Its `apns-id`.
+        public var id: NotificationID?
+        /// The payload.
+        public var payload: PayloadValue
+        /// The reason why the app gets it.
+        public var cause: Cause
+        /// The button that the user pressed.
+        public var action: String?
+        /// The text that the user entered.
+        public var text: String?
+    }
+
+    /// An event from the device.
+    public enum Event: Hashable, Sendable {
+        /// The user's permission; an empty set refuses.
+        case permission(Set<NotificationKind>)
+        /// The user changed the permission.
+        case settings(Set<NotificationKind>)
+        /// The device token, for the app's provider.
+        case token(DeviceToken, for: Topic)
+        /// There is no device token, with the reason.
+        case refused(String)
+        /// A notification.
+        case notification(Notification)
+        /// The user changed the languages, which are in order of preference.
+        case languages([String])
+    }
+
+    /// Events in the order in which the agent sent them; for one reader.
+    public struct Events: AsyncSequence, Sendable {
+        let lines: AsyncStream<[UInt8]>
+
+        /// Creates an iterator.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(lines: lines.makeAsyncIterator())
+        }
+
+        /// Reads events.
+        public struct Iterator: AsyncIteratorProtocol {
+            var lines: AsyncStream<[UInt8]>.Iterator
+
+            /// The next event; nil at the end.
+            public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Event? {
+                while let line = await lines.next(isolation: actor) {
+                    if let event = Event(line) { return event }
+                }
+                return nil
+            }
+        }
+    }
+
+    /// The events, until the agent closes the connection, or 1,024 events are unread.
+    public let events: Events
+    private let topic: Topic
+    private let client: LocalClient
+
+    /// Runs the app.
+    ///
+    /// When `body` returns, the app is not running any more.
+    /// - Parameters:
+    ///   - topic: The app's bundle identifier; an app that is not installed is installed.
+    ///   - wants: The permission that it requests.
+    ///   - socket: The path of the agent's socket.
+    ///   - body: The app.
+    /// - Returns: The result of `body`.
+    /// - Throws: ``DeviceError/Code/unreachable``, ``DeviceError/Code/notPossible``, and the error of `body`.
+    public static func run<Result: Sendable>(
+        _ topic: Topic,
+        wants: Set<NotificationKind> = Set(NotificationKind.allCases),
+        socket: String,
+        _ body: @Sendable (LocalApp) async throws -> Result
+    ) async throws -> Result {
+        try await LocalClient.with(socket: socket) { client in
+            let kinds = NotificationKind.allCases.filter(wants.contains).map { PayloadValue.string($0.rawValue) }
+            try await client.ask([
+                "do": .string("register"), "topic": .string(topic.name), "wants": .array(kinds),
+            ])
+            return try await body(LocalApp(events: Events(lines: client.events), topic: topic, client: client))
+        }
+    }
+
+    /// Changes the app's state.
+    ///
+    /// In the foreground it gets its notifications itself, and nothing is shown.
+    /// - Throws: ``DeviceError/Code/unreachable``, ``DeviceError/Code/notPossible``.
+    public func move(to state: AppState) async throws {
+        try await client.ask([
+            "do": .string("state"), "topic": .string(topic.name), "state": .string(state.rawValue),
+        ])
+    }
+
+    /// Ends the background run that a silent notification started.
+    /// - Throws: ``DeviceError/Code/unreachable``; ``DeviceError/Code/notPossible`` if its time is up.
+    public func done(_ id: NotificationID, _ result: DisplayRecord.BackgroundOutcome) async throws {
+        try await client.ask([
+            "do": .string("done"), "topic": .string(topic.name), "apns_id": .string(id.description),
+            "result": .string(result.rawValue),
+        ])
+    }
+
+    /// The user's languages in order of preference, for a provider that writes texts in them.
+    /// - Throws: ``DeviceError/Code/unreachable``.
+    public func languages() async throws -> [String] {
+        try await client.ask(["do": .string("languages")])["languages"]?.elements?.compactMap(\.text) ?? []
+    }
+}
+
+extension LocalApp.Event {
+    init?(_ line: [UInt8]) {
+        guard case .object(let members, _) = PayloadReader.read(line) else { return nil }
+        let topic = members["topic"]?.text.flatMap { Topic($0) }
+        func kinds() -> Set<NotificationKind> {
+            Set((members["granted"]?.elements ?? []).compactMap { $0.text.flatMap { NotificationKind(rawValue: $0) } })
+        }
+        switch members["event"]?.text {
+        case "permission": self = .permission(kinds())
+        case "settings": self = .settings(kinds())
+        case "token":
+            guard let topic, let token = members["token"]?.text.flatMap({ DeviceToken($0) }) else { return nil }
+            self = .token(token, for: topic)
+        case "refused": self = .refused(members["reason"]?.text ?? "")
+        case "languages": self = .languages(members["languages"]?.elements?.compactMap(\.text) ?? [])
+        case "notification":
+            guard let topic, let cause = members["why"]?.text.flatMap({ LocalApp.Cause(rawValue: $0) }) else {
+                return nil
+            }
+            self = .notification(
+                LocalApp.Notification(
+                    topic: topic,
+                    id: members["apns_id"]?.text.flatMap { NotificationID($0) },
+                    payload: members["payload"] ?? .null,
+                    cause: cause,
+                    action: members["action"]?.text,
+                    text: members["text"]?.text
+                )
+            )
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import HeraldDevice
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// A connection to the agent's local socket: requests with answers, and events.
+package final class LocalClient: Sendable {
+    /// The longest line, in bytes: a device with a hundred long notifications.
+    private static let maximumLineBytes = 4 << 20
+    /// The most unread events; a client with more is disconnected, so that no event is dropped silently.
+    package static let maximumUnread = 1024
+
+    private struct State {
+        var lastID = 0
+        var waiting: [Int: CheckedContinuation<[String: PayloadValue], any Error>] = [:]
+        /// Answers that arrived before their request waited for them.
+        var early: [Int: [String: PayloadValue]] = [:]
+        var isClosed = false
+        var reason = LocalClient.gone
+    }
+
+    private let state = Mutex(State())
+    private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
+    /// Events, as lines.
+    package let events: AsyncStream<[UInt8]>
+    private let event: AsyncStream<[UInt8]>.Continuation
+
+    private init(_ outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>) {
+        self.outbound = outbound
+        (events, event) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maximumUnread))
+    }
+
+    /// Connects for as long as `body` runs.
+    ///
+    /// Throws ``DeviceError/Code/unreachable`` if no agent listens there, and the error of `body`.
+    package static func with<Result: Sendable>(
+        socket: String,
+        _ body: @Sendable (LocalClient) async throws -> Result
+    ) async throws -> Result {
+        let channel: NIOAsyncChannel<ByteBuffer, ByteBuffer>
+        do {
+            channel = try await SocketPath.shortened(socket) { path in
+                try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                    .connect(unixDomainSocketPath: path) { channel in
+                        channel.eventLoop.makeCompletedFuture {
+                            try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                        }
+                    }
+            }
+        } catch {
+            throw DeviceError(.unreachable, "no agent is running: nothing listens at \(socket)")
+        }
+        return try await channel.executeThenClose { inbound, outbound in
+            let client = LocalClient(outbound)
+            return try await withThrowingTaskGroup(of: Void.self) { group in
+                defer { group.cancelAll() }
+                group.addTask {
+                    defer { client.close() }
+                    try? await client.read(inbound)
+                }
+                return try await body(client)
+            }
+        }
+    }
+
+    /// Sends a request, and waits for its answer.
+    ///
+    /// Throws ``DeviceError/Code/notPossible`` with the agent's explanation if it refuses, ``DeviceError/Code/unreachable`` if
+    /// the connection is closed.
+    @discardableResult
+    package func ask(_ request: [String: PayloadValue]) async throws -> [String: PayloadValue] {
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        var request = request
+        request["id"] = .number(Double(id))
+        let line = LocalMessage.line(request)
+        do {
+            try await outbound.write(ByteBuffer(bytes: line))
+        } catch {
+            throw state.withLock { $0.reason }
+        }
+        let answer = try await withCheckedThrowingContinuation { continuation in
+            let refusal: DeviceError? = state.withLock { state in
+                if state.isClosed { return state.reason }
+                // The answer may already be here.
+                if let answer = state.early.removeValue(forKey: id) {
+                    continuation.resume(returning: answer)
+                } else {
+                    state.waiting[id] = continuation
+                }
+                return nil
+            }
+            if let refusal { continuation.resume(throwing: refusal) }
+        }
+        if let words = answer["error"]?.text { throw DeviceError(.notPossible, words) }
+        return answer
+    }
+
+    private static let gone = DeviceError(.unreachable, "the agent closed the connection")
+
+    private func read(_ inbound: NIOAsyncChannelInboundStream<ByteBuffer>) async throws {
+        var rest: [UInt8] = []
+        for try await bytes in inbound {
+            rest += bytes.readableBytesView
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                guard take(Array(rest[..<end])) else { return }
+                rest.removeSubrange(...end)
+            }
+            guard rest.count <= Self.maximumLineBytes else { return }
+        }
+    }
+
+    /// - Returns: Whether to read on.
+    private func take(_ line: [UInt8]) -> Bool {
+        guard case .object(let members, _) = PayloadReader.read(line) else { return true }
+        guard members["event"] == nil, let id = members["id"]?.integer else {
+            guard case .dropped = event.yield(line) else { return true }
+            state.withLock {
+                $0.reason = DeviceError(.unreachable, "disconnected: \(Self.maximumUnread) events were not read")
+            }
+            return false
+        }
+        let waiting = state.withLock { state in
+            let waiting = state.waiting.removeValue(forKey: id)
+            if waiting == nil { state.early[id] = members }
+            return waiting
+        }
+        waiting?.resume(returning: members)
+        return true
+    }
+
+    private func close() {
+        let (waiting, reason) = state.withLock { state in
+            state.isClosed = true
+            defer { state.waiting = [:] }
+            return (state.waiting, state.reason)
+        }
+        for continuation in waiting.values { continuation.resume(throwing: reason) }
+        event.finish()
+    }
+}

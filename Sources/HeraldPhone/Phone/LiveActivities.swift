@@ -1,0 +1,77 @@
+import HeraldModel
+
+/// The Live Activities on the screen, newest first.
+struct LiveActivities: Codable, Hashable, Sendable {
+    private(set) var all: [PhoneState.Activity] = []
+
+    /// The `timestamp` of the activity that a payload changes; nil if there is none.
+    func timestamp(of app: Topic, payload: [UInt8]) -> Double? {
+        PayloadReader.aps(of: payload).flatMap { index(of: app, $0) }.map { all[$0].timestamp }
+    }
+
+    /// The activity with the attributes that the payload names, else the app's newest.
+    private func index(of app: Topic, _ aps: [String: PayloadValue]) -> Int? {
+        all.firstIndex { $0.app == app && (aps["attributes"] == nil || $0.view.attributes == aps["attributes"]) }
+    }
+
+    /// Starts, updates or ends an activity.
+    mutating func apply(
+        _ presentation: Presentation,
+        app: Topic,
+        payload: [UInt8],
+        now: Double,
+        limit: Int,
+        start: (_ content: PayloadValue, _ attributes: PayloadValue) -> PhoneSnapshot.Activity
+    ) {
+        guard let change = presentation.activity, let aps = PayloadReader.aps(of: payload) else { return }
+        let existing = index(of: app, aps)
+        var activity: PhoneState.Activity
+        if change.event == "start" {
+            let view = start(change.content ?? .object([:]), aps["attributes"] ?? .object([:]))
+            activity = PhoneState.Activity(view: view, app: app, timestamp: 0)
+        } else if let existing {
+            activity = all[existing]
+        } else {
+            return
+        }
+        if let existing { all.remove(at: existing) }
+        guard change.state != .dismissed else { return }
+        activity.timestamp = aps["timestamp"]?.double ?? now
+        activity.view.state = change.state
+        activity.view.content = change.content ?? activity.view.content
+        activity.view.title = presentation.alert?.title ?? activity.view.title
+        activity.view.body = presentation.alert?.body ?? activity.view.body
+        activity.view.staleDate = change.staleDate
+        activity.view.dismissalDate = change.dismissalDate
+        all.insert(activity, at: 0)
+        if all.count > limit { all.removeLast() }
+    }
+
+    mutating func removeAll(of app: Topic) {
+        all.removeAll { $0.app == app }
+    }
+
+    /// The next time at which ``tick(_:)`` changes something, in UNIX seconds.
+    var nextTick: Double? {
+        all.flatMap { activity -> [Double] in
+            let stale = activity.view.state == .active ? activity.view.staleDate : nil
+            return [stale, activity.view.dismissalDate].compactMap { $0 }
+        }
+        .min()
+    }
+
+    /// Marks activities as outdated, and removes dismissed ones.
+    /// - Returns: Lines for the log.
+    mutating func tick(_ now: Double) -> [String] {
+        var lines: [String] = []
+        for index in all.indices where all[index].view.state == .active {
+            guard let date = all[index].view.staleDate, date <= now else { continue }
+            all[index].view.state = .stale
+            lines.append("a Live Activity of \(all[index].view.app) is outdated")
+        }
+        func isOver(_ activity: PhoneState.Activity) -> Bool { activity.view.dismissalDate.map { $0 <= now } ?? false }
+        lines += all.filter(isOver).map { "a Live Activity of \($0.view.app) was removed" }
+        all.removeAll(where: isOver)
+        return lines
+    }
+}

@@ -1,0 +1,339 @@
+import Foundation
+import HeraldDevice
+import HeraldModel
+
+/// Decides what happens on a simulated device.
+///
+/// Knows no clock, socket or file.
+///
+/// Each event is a call, which changes ``state`` and returns effects. The agent makes records and state durable before it
+/// performs the effects, so that no decision is lost or made twice.
+struct Phone {
+    let device: String
+    let service: String
+    let limits: PhoneLimits
+    var state: PhoneState
+    /// The bundles of the apps that have one.
+    var bundles: [Topic: AppBundle]
+
+    // Not kept over a restart.
+    private(set) var connection = PhoneSnapshot.Connection()
+    private(set) var log: [PhoneSnapshot.Line] = []
+    private(set) var sounds: [PhoneSnapshot.Sound] = []
+    /// The last notification that the open app received.
+    var received: [Topic: PhoneState.Arrival] = [:]
+    /// The apps that are connected to the local socket.
+    private(set) var connectedApps: Set<Topic> = []
+
+    init(
+        device: String,
+        service: String,
+        state: PhoneState = PhoneState(),
+        bundles: [Topic: AppBundle] = [:],
+        limits: PhoneLimits = PhoneLimits()
+    ) {
+        self.device = device
+        self.service = service
+        self.state = state
+        self.bundles = bundles
+        self.limits = limits
+    }
+
+    func snapshot(_ now: WallTime) -> PhoneSnapshot {
+        PhoneSnapshotBuilder(self).snapshot(at: now)
+    }
+
+    /// Starts the device: repeats requests that the service may not have received, and resumes unfinished runs.
+    mutating func start(_ now: WallTime) -> [PhoneEffect] {
+        for index in state.apps.indices where state.apps[index].state != .endedByUser {
+            if state.apps[index].state == .foreground { state.apps[index].hasSnapshot = true }
+            state.apps[index].state = .notRunning
+        }
+        state.foreground = nil
+        state.notifications.hideBanner()
+        var effects = state.deletions.map { PhoneEffect.deleteFiles($0) }
+        effects += state.removals.map { .unregister($0.topic, in: $0.environment) }
+        for app in state.apps where app.permission != nil {
+            effects += app.information.topics.compactMap { topic in
+                app.tokens[topic.name].flatMap { DeviceToken($0) }.map { .present($0, for: topic) }
+            }
+            effects += registration(of: app)
+        }
+        if !state.hasNetwork { effects.append(.setNetwork(false)) }
+        if state.isSaving { effects.append(.setSaving(true)) }
+        effects += state.runs.filter { $0.deadline == nil }.map { .run($0) }
+        return effects + tick(now)
+    }
+
+    /// Registers the topics of an app, and repeats the user's setting if the service may not know it.
+    private func registration(of app: PhoneState.App) -> [PhoneEffect] {
+        let environment = app.information.environment
+        let topics = app.information.topics.map { PhoneEffect.register(DeviceApp(topic: $0, environment: environment)) }
+        return topics + (app.isEnabled == app.isEnabledAtService ? [] : [.setEnabled(app.isEnabled, for: app.topic)])
+    }
+
+    // MARK: - Connection
+
+    mutating func connected(_ now: WallTime) {
+        connection = PhoneSnapshot.Connection()
+        connection.state = .connected
+        note("connected to \(service)", now)
+    }
+
+    mutating func disconnected(_ reason: String, nextAttempt: Duration?, _ now: WallTime) {
+        connection.state = .offline
+        connection.reason = reason
+        connection.retryIn = nextAttempt.map { Double($0.wholeMilliseconds) / 1000 }
+        note("disconnected: \(reason)", now)
+    }
+
+    mutating func refused(_ reason: String, _ now: WallTime) {
+        connection.state = .refused
+        connection.reason = reason
+        connection.retryIn = nil
+        note("refused: \(reason)", now)
+    }
+
+    mutating func setNetwork(_ isOn: Bool, _ now: WallTime) -> PhoneEffect {
+        state.hasNetwork = isOn
+        note(isOn ? "network on" : "network off", now)
+        if isOn {
+            connection.state = .connecting
+            connection.reason = nil
+        }
+        connection.retryIn = nil
+        return .setNetwork(isOn)
+    }
+
+    mutating func gotToken(_ token: DeviceToken, for topic: Topic, _ now: WallTime) -> [PhoneEffect] {
+        guard let index = owner(of: topic) else { return [] }
+        let isNew = state.apps[index].tokens.updateValue(token.hex, forKey: topic.name) != token.hex
+        state.apps[index].refused = nil
+        let suffix = topic == state.apps[index].topic ? "" : " for \(topic)"
+        if isNew { note("\(name(index)) got a device token\(suffix)", now) }
+        return [.notifyApp(state.apps[index].topic, .token(topic, token.hex))]
+    }
+
+    mutating func appRefused(_ topic: Topic, reason: String, _ now: WallTime) -> [PhoneEffect] {
+        guard let index = owner(of: topic) else { return [] }
+        state.apps[index].refused = reason
+        note("\(name(index)) is not registered: \(reason)", now)
+        return [.notifyApp(state.apps[index].topic, .refused(topic, reason))]
+    }
+
+    mutating func removed(_ topic: Topic) {
+        state.removals.removeAll { $0.topic == topic }
+    }
+
+    /// The service confirmed the user's last setting.
+    mutating func settingsTaken(_ topic: Topic) {
+        guard let index = owner(of: topic) else { return }
+        state.apps[index].isEnabledAtService = state.apps[index].isEnabled
+    }
+
+    // MARK: - Apps
+
+    /// Installs an app, or replaces the one with its identifier, which keeps permission, token and badge.
+    ///
+    /// Throws ``DeviceError/Code/notPossible`` if there are too many apps.
+    mutating func install(
+        _ information: AppInformation,
+        _ bundle: AppBundle?,
+        allow: Set<NotificationKind>?,
+        _ now: WallTime
+    ) throws -> [PhoneEffect] {
+        let topic = information.topic
+        var effects: [PhoneEffect] = []
+        if let index = state.apps.firstIndex(where: { $0.topic == topic }) {
+            let former = state.apps[index].information
+            let hasMoved = former.environment != information.environment
+            // An app that changes its environment leaves no registration behind in the other one.
+            effects += unregister(former.topics.filter { hasMoved || !information.topics.contains($0) }, index)
+            if hasMoved { state.apps[index].isEnabledAtService = true }
+            if former != information { note("\(information.name) was replaced", now) }
+            state.apps[index].information = information
+            if state.apps[index].permission != nil { effects += registration(of: state.apps[index]) }
+        } else {
+            guard state.apps.count < limits.apps else {
+                throw DeviceError(
+                    .notPossible,
+                    "there are already \(limits.apps) apps on this device: remove one first"
+                )
+            }
+            var app = PhoneState.App(information: information)
+            app.number = nextNumber()
+            state.apps.append(app)
+            note("\(information.name) was installed", now)
+        }
+        bundles[topic] = bundle
+        state.deletions.removeAll { $0 == topic }
+        if let allow, let index = state.apps.firstIndex(where: { $0.topic == topic }),
+            state.apps[index].permission == nil
+        {
+            effects += permit(index, allow, now)
+        }
+        return effects
+    }
+
+    /// Sets an app's permission; an app is registered only once it has one, so that nothing sent to it is lost.
+    mutating func permit(_ index: Int, _ kinds: Set<NotificationKind>, _ now: WallTime) -> [PhoneEffect] {
+        let topic = state.apps[index].topic
+        let isFirst = state.apps[index].permission == nil
+        let granted = state.apps[index].information.wants.filter(kinds.contains)
+        let settings = NotificationSettings(granted)
+        guard state.apps[index].permission != settings else { return [] }
+        let wasEnabled = state.apps[index].isEnabled
+        state.apps[index].permission = settings
+        let words = granted.isEmpty ? "nothing" : granted.map { "\($0.rawValue)s" }.joined(separator: ", ")
+        note("\(name(index)) may use: \(words)", now)
+        if !settings.badges { state.apps[index].badge = 0 }
+        let message = PhoneEffect.notifyApp(topic, isFirst ? .permission(topic, granted) : .settings(topic, granted))
+        if isFirst { return registration(of: state.apps[index]) + [message] }
+        let isEnabled = state.apps[index].isEnabled
+        return (isEnabled == wasEnabled ? [] : [.setEnabled(isEnabled, for: topic)]) + [message]
+    }
+
+    mutating func remove(_ index: Int, _ now: WallTime) -> [PhoneEffect] {
+        let app = state.apps[index]
+        let topic = app.topic
+        note("\(name(index)) was removed", now)
+        var effects: [PhoneEffect] = [.endPrograms(topic), .notifyApp(topic, .refused(topic, "the app was removed"))]
+        effects += unregister(app.information.topics, index)
+        state.apps.remove(at: index)
+        bundles[topic] = nil
+        if state.foreground == topic { state.foreground = nil }
+        received[topic] = nil
+        state.notifications.removeAll(of: topic)
+        state.activities.removeAll(of: topic)
+        state.runs.removeAll { $0.app == topic }
+        if app.information.hasBundle {
+            state.deletions.append(topic)
+            effects.append(.deleteFiles(topic))
+        }
+        return effects
+    }
+
+    /// The agent has deleted the files of a removed app.
+    mutating func deleted(_ topic: Topic) {
+        state.deletions.removeAll { $0 == topic }
+    }
+
+    /// Ends the registration of topics; an app without permission has none.
+    private mutating func unregister(_ topics: [Topic], _ index: Int) -> [PhoneEffect] {
+        guard state.apps[index].permission != nil else { return [] }
+        let environment = state.apps[index].information.environment
+        return topics.map { topic in
+            state.apps[index].tokens[topic.name] = nil
+            state.removals.removeAll { $0.topic == topic }
+            state.removals.append(PhoneState.Removal(topic: topic, environment: environment))
+            return .unregister(topic, in: environment)
+        }
+    }
+
+    // MARK: - Apps on the local socket
+
+    /// An app has connected.
+    ///
+    /// An app that is not installed is installed without a bundle.
+    ///
+    /// `wants` is the permission that it requests. Throws ``DeviceError/Code/notPossible`` if there are too many apps.
+    mutating func appConnected(_ topic: Topic, wants: [NotificationKind]?, _ now: WallTime) throws -> [PhoneEffect] {
+        var effects: [PhoneEffect] = []
+        if !state.apps.contains(where: { $0.topic == topic }) {
+            var information = AppInformation(topic: topic)
+            information.wants = wants ?? information.wants
+            effects += try install(information, nil, allow: nil, now)
+        }
+        let index = try app(topic)
+        connectedApps.insert(topic)
+        if !state.apps[index].state.isRunning { state.apps[index].state = .background }
+        let app = state.apps[index]
+        if let permission = app.permission {
+            effects.append(.notifyApp(topic, .permission(topic, permission.kinds)))
+        }
+        for (name, token) in app.tokens.sorted(by: { $0.key < $1.key }) {
+            if let topic = Topic(name) { effects.append(.notifyApp(app.topic, .token(topic, token))) }
+        }
+        if let reason = app.refused { effects.append(.notifyApp(topic, .refused(topic, reason))) }
+        return effects + deliverHeld(index, now)
+    }
+
+    /// An app on the local socket has changed its state.
+    mutating func appMoved(_ topic: Topic, to appState: AppState) throws {
+        let index = try app(topic)
+        if appState == .foreground {
+            if state.foreground != topic { leaveForeground() }
+            state.foreground = topic
+        } else if state.foreground == topic {
+            leaveForeground()
+        }
+        state.apps[index].state = appState
+    }
+
+    /// An app has disconnected from the local socket.
+    mutating func appDisconnected(_ topic: Topic, _ now: WallTime) -> [PhoneEffect] {
+        connectedApps.remove(topic)
+        guard let index = state.apps.firstIndex(where: { $0.topic == topic }) else { return [] }
+        if state.apps[index].state != .endedByUser {
+            if state.foreground == topic { leaveForeground() }
+            state.apps[index].state = .notRunning
+        }
+        let unfinished = state.runs.filter { $0.app == topic && $0.deadline != nil }
+        return unfinished.flatMap { runEnded($0.number, .failed, now) }
+    }
+
+    // MARK: - Time
+
+    /// The next time at which ``tick(_:)`` changes something, in UNIX seconds.
+    var nextTick: Double? {
+        (state.runs.compactMap(\.deadline) + [state.activities.nextTick].compactMap { $0 }).min()
+    }
+
+    /// Updates Live Activities, and ends the background runs of apps that have used up their time.
+    mutating func tick(_ now: WallTime) -> [PhoneEffect] {
+        for line in state.activities.tick(now.unixSeconds) { note(line, now) }
+        let late = state.runs.filter { $0.deadline.map { $0 <= now.unixSeconds } ?? false }
+        return late.flatMap { runEnded($0.number, .timedOut, now) }
+    }
+
+    // MARK: - Look-ups and the log
+
+    /// The index of the app that has a topic.
+    func owner(of topic: Topic) -> Int? {
+        state.apps.firstIndex { $0.information.topics.contains(topic) }
+    }
+
+    /// The index of an app.
+    /// - Throws: ``DeviceError/Code/notPossible``.
+    func app(_ topic: Topic) throws -> Int {
+        guard let index = state.apps.firstIndex(where: { $0.topic == topic }) else {
+            throw DeviceError(.notPossible, "there is no app \(topic) on this device")
+        }
+        return index
+    }
+
+    func name(_ index: Int) -> String { state.apps[index].information.name }
+
+    mutating func nextNumber() -> Int {
+        state.lastNumber += 1
+        return state.lastNumber
+    }
+
+    mutating func note(_ text: String, _ now: WallTime) {
+        log.append(PhoneSnapshot.Line(time: now.unixSeconds, text: text))
+        if log.count > limits.lines { log.removeFirst(log.count - limits.lines) }
+    }
+
+    mutating func play(_ sound: Presentation.Sound, _ topic: Topic, _ now: WallTime) {
+        var heard = PhoneSnapshot.Sound(id: "s\(nextNumber())", topic: topic, name: sound.name, time: now.unixSeconds)
+        heard.critical = sound.isCritical
+        heard.volume = sound.volume
+        sounds.append(heard)
+        if sounds.count > limits.sounds { sounds.removeFirst(sounds.count - limits.sounds) }
+    }
+}
+
+extension WallTime {
+    /// Seconds since the UNIX epoch, with their fraction.
+    var unixSeconds: Double { Double(milliseconds) / 1000 }
+}

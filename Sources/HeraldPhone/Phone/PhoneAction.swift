@@ -1,0 +1,195 @@
+public import HeraldModel
+
+/// A part of the user's permission for an app's notifications.
+public enum NotificationKind: String, Codable, Hashable, Sendable, CaseIterable {
+    /// Show a text.
+    case alert
+    /// Show a number on the icon.
+    case badge
+    /// Play a sound.
+    case sound
+}
+
+/// An action of the user of a simulated device.
+///
+/// Its JSON, `{"do":"tap","id":"n1"}`, is the same in the screen's API and on the local socket. On the socket, where `id` is
+/// the number of the request, `notification` names the notification.
+public enum PhoneAction: Hashable, Sendable {
+    /// Locks the screen.
+    case lock
+    /// Unlocks it.
+    case unlock
+    /// Leaves the open app.
+    case home
+    /// Opens an app by its icon.
+    case open(Topic)
+    /// Ends an app. No silent notification wakes it until it is opened again.
+    case end(Topic)
+    /// Opens the app by a notification: with the View button, the slider, or a tap.
+    case tap(id: String)
+    /// Closes a notification. Its app is not told.
+    case close(id: String)
+    /// Closes all notifications.
+    case clear
+    /// Presses a button of a notification's category.
+    case act(id: String, action: String, text: String?)
+    /// Sets the permission for an app's notifications; an empty set refuses them.
+    case permit(Topic, Set<NotificationKind>)
+    /// Changes switches of the device.
+    case set(PhoneSwitches)
+    /// Sets the badge, as the app itself does; 0 removes it.
+    case badge(Topic, Int)
+    /// Installs the bundle at a path.
+    case install(path: String)
+    /// Removes an app and its data. Its device token never works again.
+    case remove(Topic)
+
+    /// The highest badge.
+    static let highestBadge = 999_999_999
+}
+
+/// Changes of a device's switches; nil leaves a switch unchanged.
+public struct PhoneSwitches: Codable, Hashable, Sendable {
+    /// Whether the screen is locked.
+    public var locked: Bool?
+    /// The user's languages in order of preference; at least one.
+    public var languages: [String]?
+    /// Whether it has a network.
+    public var network: Bool?
+    /// Whether it saves power.
+    public var saving: Bool?
+    /// Whether the mute switch is on.
+    public var muted: Bool?
+    /// Whether a Focus is on.
+    public var focus: Bool?
+
+    /// Changes nothing.
+    public init() {}
+}
+
+extension PhoneAction: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case verb = "do"
+        case topic, id, notification, action, text, allow, path, badge
+    }
+
+    private enum Verb: String, Codable, CaseIterable {
+        case lock, unlock, home, open, end, tap, close, clear, act, permit, set, badge, install, remove
+    }
+
+    /// Reads an action.
+    /// - Throws: `DecodingError` with an explanation for the sender.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        guard let verb = (try? container.decode(String.self, forKey: .verb)).flatMap({ Verb(rawValue: $0) }) else {
+            let verbs = Verb.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+            throw Self.failure("\"do\" must be one of \(verbs)", .verb, container)
+        }
+        func text(_ key: CodingKeys) throws -> String {
+            guard let text = try? container.decode(String.self, forKey: key) else {
+                throw Self.failure("\"\(verb.rawValue)\" needs the text \"\(key.rawValue)\"", key, container)
+            }
+            return text
+        }
+        func topic() throws -> Topic {
+            guard let topic = Topic(try text(.topic)) else {
+                throw Self.failure("\"topic\" must be an app, like com.example.app", .topic, container)
+            }
+            return topic
+        }
+        func notification() throws -> String {
+            try container.contains(.notification) ? text(.notification) : text(.id)
+        }
+        switch verb {
+        case .lock: self = .lock
+        case .unlock: self = .unlock
+        case .home: self = .home
+        case .clear: self = .clear
+        case .open: self = .open(try topic())
+        case .end: self = .end(try topic())
+        case .remove: self = .remove(try topic())
+        case .tap: self = .tap(id: try notification())
+        case .close: self = .close(id: try notification())
+        case .act:
+            let answer = container.contains(.text) ? try? container.decodeIfPresent(String.self, forKey: .text) : nil
+            self = .act(id: try notification(), action: try text(.action), text: answer)
+        case .permit:
+            guard let kinds = try? container.decode([NotificationKind].self, forKey: .allow) else {
+                throw Self.failure(
+                    "\"allow\" must be a list of \"alert\", \"badge\" and \"sound\"; an empty one refuses",
+                    .allow,
+                    container
+                )
+            }
+            self = .permit(try topic(), Set(kinds))
+        case .set:
+            guard let switches = try? PhoneSwitches(from: decoder) else {
+                throw Self.failure(
+                    "\"locked\", \"network\", \"saving\", \"muted\" and \"focus\" must be true or false, \"languages\" a"
+                        + " list like [\"de\",\"en\"]",
+                    .verb,
+                    container
+                )
+            }
+            guard switches != PhoneSwitches() else {
+                throw Self.failure(
+                    "\"set\" needs one of \"locked\", \"network\", \"saving\", \"muted\", \"focus\" and \"languages\"",
+                    .verb,
+                    container
+                )
+            }
+            self = .set(switches)
+        case .badge:
+            guard let number = try? container.decode(Int.self, forKey: .badge) else {
+                throw Self.failure("\"badge\" must be a number; 0 removes it", .badge, container)
+            }
+            self = .badge(try topic(), number)
+        case .install: self = .install(path: try text(.path))
+        }
+    }
+
+    /// Writes an action.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        func write(_ verb: Verb, _ topic: Topic? = nil, id: String? = nil) throws {
+            try container.encode(verb, forKey: .verb)
+            try container.encodeIfPresent(topic, forKey: .topic)
+            try container.encodeIfPresent(id, forKey: .id)
+        }
+        switch self {
+        case .lock: try write(.lock)
+        case .unlock: try write(.unlock)
+        case .home: try write(.home)
+        case .clear: try write(.clear)
+        case .open(let topic): try write(.open, topic)
+        case .end(let topic): try write(.end, topic)
+        case .remove(let topic): try write(.remove, topic)
+        case .tap(let id): try write(.tap, id: id)
+        case .close(let id): try write(.close, id: id)
+        case .act(let id, let action, let text):
+            try write(.act, id: id)
+            try container.encode(action, forKey: .action)
+            try container.encodeIfPresent(text, forKey: .text)
+        case .permit(let topic, let kinds):
+            try write(.permit, topic)
+            try container.encode(NotificationKind.allCases.filter(kinds.contains), forKey: .allow)
+        case .set(let switches):
+            try write(.set)
+            try switches.encode(to: encoder)
+        case .badge(let topic, let number):
+            try write(.badge, topic)
+            try container.encode(number, forKey: .badge)
+        case .install(let path):
+            try write(.install)
+            try container.encode(path, forKey: .path)
+        }
+    }
+
+    private static func failure(
+        _ words: String,
+        _ key: CodingKeys,
+        _ container: KeyedDecodingContainer<CodingKeys>
+    ) -> DecodingError {
+        .dataCorruptedError(forKey: key, in: container, debugDescription: words)
+    }
+}

@@ -1,0 +1,63 @@
+import HeraldModel
+
+/// Builds the snapshot of a phone.
+struct PhoneSnapshotBuilder {
+    private let phone: Phone
+
+    init(_ phone: Phone) {
+        self.phone = phone
+    }
+
+    func snapshot(at now: WallTime) -> PhoneSnapshot {
+        let state = phone.state
+        var snapshot = PhoneSnapshot(device: phone.device, service: phone.service, time: now.unixSeconds)
+        snapshot.connection = phone.connection
+        snapshot.locked = state.isLocked
+        snapshot.languages = state.languages
+        snapshot.availableLanguages = Set(phone.bundles.values.flatMap(\.languages)).sorted()
+        snapshot.network = state.hasNetwork
+        snapshot.saving = state.isSaving
+        snapshot.muted = state.isMuted
+        snapshot.focus = state.isFocused
+        snapshot.foreground = state.foreground
+        snapshot.apps = state.apps.map { view(of: $0) }
+            .sorted { ($0.name.lowercased(), $0.topic.name) < ($1.name.lowercased(), $1.topic.name) }
+        snapshot.questions = state.apps.filter { $0.permission == nil }.sorted { $0.number < $1.number }.map(\.topic)
+        snapshot.notifications = state.notifications.all.map(\.view)
+        snapshot.banner = state.notifications.banner
+        snapshot.activities = state.activities.all.map(\.view)
+        snapshot.sounds = phone.sounds
+        snapshot.log = phone.log
+        return snapshot
+    }
+
+    private func view(of app: PhoneState.App) -> PhoneSnapshot.App {
+        var view = PhoneSnapshot.App(topic: app.topic, name: app.information.name)
+        view.icon = app.information.icon != nil
+        view.badge = app.badge
+        view.state = app.state
+        view.environment = app.information.environment
+        view.token = app.tokens[app.topic.name]
+        view.permission = app.permission
+        view.wants = app.information.wants
+        view.refused = app.refused
+        view.screenURL = app.information.screenURL
+        view.openedWith = app.openedWith.flatMap { object(in: $0) }
+        view.received = phone.received[app.topic]
+            .map { PhoneSnapshot.Delivery(apnsID: $0.apnsID, payload: object(in: $0.payload)) }
+        view.launchImage = app.launchImage
+        view.launchPicture = app.launchImage.flatMap { picture($0, app.topic) }
+        return view
+    }
+
+    /// The file of an image that views can show: not a storyboard, not in an asset catalog.
+    private func picture(_ name: String, _ topic: Topic) -> String? {
+        guard let file = phone.bundles[topic]?.image(name) else { return nil }
+        return [".png", ".jpg", ".jpeg", ".svg"].contains { file.lowercased().hasSuffix($0) } ? file : nil
+    }
+
+    private func object(in payload: some Sequence<UInt8>) -> PayloadValue? {
+        guard case .object(let members, _) = PayloadReader.read(Array(payload)) else { return nil }
+        return .object(members)
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import HeraldDevice
+import HeraldModel
+
+/// The state of a simulated device that is kept over restarts, except bundles.
+struct PhoneState: Codable, Hashable, Sendable {
+    /// An app.
+    struct App: Codable, Hashable, Sendable {
+        var information: AppInformation
+        /// The order of installation.
+        var number = 0
+        /// The user's permission; nil until the user has answered.
+        ///
+        /// The app is not registered before.
+        var permission: NotificationSettings?
+        /// The confirmed value of ``isEnabled``; a new registration is enabled.
+        var isEnabledAtService = true
+        var badge = 0
+        var state = AppState.notRunning
+        /// Whether there is a snapshot of its last screen.
+        var hasSnapshot = false
+        /// Device tokens by topic, in lower-case hex.
+        var tokens: [String: String] = [:]
+        /// The reason why the service does not register it.
+        var refused: String?
+        var openedWith: Data?
+        var launchImage: String?
+        /// The newest silent notification since the user ended the app; it is delivered when the app is opened.
+        var held: Arrival?
+
+        var topic: Topic { information.topic }
+        /// Whether the user wants any of its notifications.
+        var isEnabled: Bool { permission.map { $0.alerts || $0.badges || $0.sounds } ?? true }
+    }
+
+    /// A notification that has arrived.
+    struct Arrival: Codable, Hashable, Sendable {
+        var topic: Topic
+        var apnsID: String?
+        var payload: Data
+        var pushType: PushType?
+        var collapseID: String?
+        /// UNIX seconds.
+        var time: Double
+    }
+
+    /// A notification on the screen.
+    struct Shown: Codable, Hashable, Sendable {
+        var view: PhoneSnapshot.Notification
+        /// The app; the topic of the view may have a suffix.
+        var app: Topic
+        var arrival: Arrival
+        var launchImage: String?
+    }
+
+    /// A Live Activity on the screen.
+    struct Activity: Codable, Hashable, Sendable {
+        var view: PhoneSnapshot.Activity
+        /// The app; the topic of the view may have a suffix.
+        var app: Topic
+        /// The `timestamp` of its content.
+        var timestamp: Double
+    }
+
+    /// An app whose removal the service has not confirmed.
+    struct Removal: Codable, Hashable, Sendable {
+        var topic: Topic
+        var environment: PushEnvironment?
+    }
+
+    var languages = ["en"]
+    var isLocked = false
+    var hasNetwork = true
+    var isSaving = false
+    var isMuted = false
+    var isFocused = false
+    var foreground: Topic?
+    var apps: [App] = []
+    var notifications = NotificationList()
+    var activities = LiveActivities()
+    /// The unfinished runs of programs and of apps on the local socket, oldest first.
+    var runs: [PhoneRun] = []
+    var removals: [Removal] = []
+    /// Removed apps whose files are not deleted yet.
+    var deletions: [Topic] = []
+    var seen = SeenNotifications()
+    /// The last number that was assigned.
+    var lastNumber = 0
+
+    init() {}
+}
+
+/// A run of a program, or of an app on the local socket, because of a notification.
+struct PhoneRun: Codable, Hashable, Sendable {
+    /// The number that identifies the run.
+    var number: Int
+    /// The app; not the topic of the notification, which may have a suffix.
+    var app: Topic
+    var event: ProgramEvent
+    /// The notification; nil for an app that was opened by its icon.
+    var arrival: PhoneState.Arrival?
+    var state: AppState
+    var language: String?
+    var action: String?
+    var text: String?
+    /// The deadline of an app on the local socket, in UNIX seconds; nil for a program.
+    var deadline: Double?
+}
+
+/// An event that a program of the bundle handles: the file of that name in `Programs`.
+enum ProgramEvent: String, Codable, Hashable, Sendable, CaseIterable {
+    /// A notification has arrived.
+    case receive
+    /// The user opened the app.
+    case open
+    /// The user pressed a button of a notification's category.
+    case action
+    /// A silent notification wakes the app.
+    case background
+    /// A notification can be changed before it is shown.
+    case service
+}

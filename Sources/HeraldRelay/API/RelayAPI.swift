@@ -1,0 +1,128 @@
+import HeraldModel
+import HeraldWeb
+import Hummingbird
+import Logging
+import ServiceLifecycle
+
+/// Address, token and limits of the relay's HTTP listener.
+package struct RelayAPIConfiguration: Sendable {
+    /// Address to listen on; loopback by default.
+    package var host: String
+    /// Port; 0 picks a free one.
+    package var port: Int
+    /// Bearer token of `/v1`; nil switches `/v1` off.
+    package var token: String?
+    /// Maximum number of connections; more wait in the system's queue.
+    package var maximumConnections = 256
+    /// Time for a silent connection, for the header of a request, and for its body.
+    package var requestTimeout: Duration = .seconds(30)
+
+    package init(host: String, port: Int, token: String?) {
+        self.host = host
+        self.port = port
+        self.token = token
+    }
+}
+
+/// HTTP listener of the relay: health, metrics, and an API for senders on other machines or in other languages.
+///
+///     GET /health /health/live      for anybody who reaches the port
+///     GET /metrics                  the same
+///     GET /openapi.yaml             description of all requests
+///     /v1/…                         with the bearer token
+package struct RelayAPI: Service {
+    let configuration: RelayAPIConfiguration
+    let store: any RelayStore
+    let health: RelayHealth
+    let clock: any WallClock
+    let logger: Logger
+    let metrics: @Sendable () -> String
+    let isOpen: @Sendable (Int) -> Void
+
+    /// Makes the listener of a relay.
+    /// - Parameters:
+    ///   - configuration: Address, token and limits.
+    ///   - relay: The relay.
+    ///   - metrics: Returns the text for Prometheus.
+    ///   - isOpen: Called with the port once it listens.
+    package init(
+        _ configuration: RelayAPIConfiguration,
+        relay: Relay,
+        metrics: @escaping @Sendable () -> String,
+        isOpen: @escaping @Sendable (Int) -> Void
+    ) {
+        self.configuration = configuration
+        store = relay.context.store
+        health = relay.context.health
+        clock = relay.context.clock
+        logger = relay.context.logger
+        self.metrics = metrics
+        self.isOpen = isOpen
+    }
+
+    /// Runs until the service group stops.
+    /// - Throws: `WebListenerError` if it cannot listen.
+    package func run() async throws {
+        let address = ListenAddress.Address.port(host: configuration.host, port: configuration.port)
+        let listener = WebListener(
+            ListenAddress(listener: "relay", address, portOption: "--relay-port", hostOption: "--relay-host"),
+            router: router(),
+            server: .plain(timeout: configuration.requestTimeout),
+            maximumConnections: configuration.maximumConnections,
+            name: "herald-relay",
+            logger: logger,
+            isOpen: isOpen
+        )
+        try await listener.run()
+    }
+
+    private func router() -> Router<BasicRequestContext> {
+        let router = Router(context: BasicRequestContext.self)
+        router.add(
+            middleware: WebFailures(logger: logger) { error in
+                guard (error as? RelayStoreError)?.code == .unavailable else { return nil }
+                return WebRefusal(503, "the queue's database does not work at the moment: try again")
+            }
+        )
+        router.get("health") { _, _ in try report() }
+        router.get("health/live") { _, _ in WebReply.live }
+        router.get("metrics") { _, _ in WebReply.metrics(metrics()) }
+        router.get("openapi.yaml") { _, _ in WebReply.bytes(PackageResources.openapi_yaml, type: "application/yaml") }
+        let routes = router.group("v1")
+        if let token = configuration.token {
+            let routes = routes.add(middleware: BearerToken(token, place: "of --api-token"))
+            RelayRoutes(store: store, clock: clock).add(to: routes)
+        } else {
+            for method in WebRoutes.methods { routes.on("**", method: method) { _, _ -> Response in throw Self.isOff } }
+        }
+        return router
+    }
+
+    private static let isOff = WebRefusal(404, "the API is off: start the relay with --api-token FILE")
+
+    private func report() throws -> Response {
+        let problems = health.problems
+        let report = RelayReport(
+            status: problems.isEmpty ? "ready" : "failing",
+            problems: problems,
+            notes: health.notes,
+            oldestUnsentSeconds: health.progress?.oldestUnsentSeconds
+        )
+        return try WebReply.json(report, status: problems.isEmpty ? .ok : .serviceUnavailable)
+    }
+}
+
+/// The answer of `/health`.
+private struct RelayReport: Encodable {
+    let status: String
+    let problems: [String]
+    let notes: [String]
+    let oldestUnsentSeconds: Double?
+
+    private enum CodingKeys: String, CodingKey {
+        case status
+        case problems
+        case notes
+        case oldestUnsentSeconds = "oldest_unsent_seconds"
+    }
+}

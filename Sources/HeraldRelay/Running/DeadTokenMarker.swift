@@ -1,0 +1,81 @@
+import CoreMetrics
+import HeraldModel
+import Logging
+import Synchronization
+
+/// Decides whether tokens are marked dead: not while the app's circuit breaker is open.
+///
+/// ``DeadTokenQueries/markDead(_:held:)`` writes it into the database.
+/// The database keeps open breakers until an operator resets them.
+final class DeadTokenMarker: Sendable {
+    private let context: RelayContext
+    private let breaker: Mutex<DeadTokenBreaker>
+
+    init(_ context: RelayContext) {
+        self.context = context
+        breaker = Mutex(DeadTokenBreaker(context.configuration.deadTokenLimits))
+    }
+
+    /// Breakers that the database is known to keep.
+    var stored: [DeadTokenBreaker.Trip] { breaker.withLock { $0.stored } }
+
+    /// Counts answers, and marks the dead tokens among them.
+    func note(app: String, answers: Int, deadTokens: [DeadToken]) async {
+        let (mayMark, trip) = breaker.withLock {
+            $0.note(app: app, answers: answers, deadTokens: deadTokens.count, at: context.clock.now())
+        }
+        if let trip {
+            logOpen(trip)
+            showBreakers()
+            // If this fails, the next check of the queue stores it.
+            do { try await store(trip) } catch { context.health.checkFailure("\(error)") }
+        }
+        guard !deadTokens.isEmpty else { return }
+        do {
+            let count = try await context.store.markDead(deadTokens, held: !mayMark)
+            (mayMark ? context.metrics.deadTokens : context.metrics.heldTokens).increment(by: Int64(count))
+        } catch {
+            // The next answer for the token reports it again.
+            context.logger.warning("cannot mark a token dead", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Adopts the breakers in the database, and stores those that are missing there.
+    /// - Parameters:
+    ///   - found: Breakers in the database.
+    ///   - known: ``stored`` before `found` was read.
+    /// - Throws: ``RelayStoreError``.
+    func reconcile(_ found: [QueueProgress.Breaker], known: [DeadTokenBreaker.Trip]) async throws {
+        let trips = found.map { breaker in
+            DeadTokenBreaker.Trip(
+                app: breaker.app,
+                deadTokens: breaker.deadTokens,
+                answers: breaker.answers,
+                since: WallTime(rfc3339: breaker.since) ?? context.clock.now()
+            )
+        }
+        let (opened, reset) = breaker.withLock { $0.reconcile(trips, known: known) }
+        for trip in opened { logOpen(trip) }
+        for trip in reset { context.logger.notice("dead tokens are marked again", metadata: ["app": "\(trip.app)"]) }
+        showBreakers()
+        for trip in breaker.withLock({ $0.unstored }) { try await store(trip) }
+    }
+
+    private func store(_ trip: DeadTokenBreaker.Trip) async throws {
+        try await context.store.save(trip)
+        breaker.withLock { $0.didStore(trip) }
+    }
+
+    private func logOpen(_ trip: DeadTokenBreaker.Trip) {
+        context.logger.critical(
+            "too many dead tokens: marking is suspended",
+            metadata: ["why": "\(trip.description)"]
+        )
+    }
+
+    private func showBreakers() {
+        let trips = breaker.withLock { $0.trips }
+        context.health.breakers(trips)
+        context.metrics.breakers.record(trips.count)
+    }
+}

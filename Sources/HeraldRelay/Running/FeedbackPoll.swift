@@ -1,0 +1,59 @@
+import HeraldModel
+import HeraldProvider
+import Logging
+import Synchronization
+
+/// Reads the feedback services of the apps at intervals, and marks the dead tokens.
+struct FeedbackPoll: Sendable {
+    private let context: RelayContext
+    private let deadTokens: DeadTokenMarker
+
+    init(_ context: RelayContext, _ deadTokens: DeadTokenMarker) {
+        self.context = context
+        self.deadTokens = deadTokens
+    }
+
+    func run() async {
+        while !Task.isCancelled {
+            for route in context.routes.table.routes { await read(route.app) }
+            guard (try? await Task.sleep(for: context.configuration.feedbackPause)) != nil else { return }
+        }
+    }
+
+    private func read(_ app: RelayApp) async {
+        guard let service = app.feedback, case .certificate = app.credential else { return }
+        let label = "\(app.topics.first ?? "every topic") (\(app.environment.rawValue))"
+        // The service deletes what was read, so an open breaker leaves the list unread.
+        guard !context.health.hasOpenBreaker(label) else { return }
+        let connection = ProviderConfiguration(
+            host: service.host,
+            port: service.port,
+            credential: app.providerCredential,
+            authorities: app.authorities
+        )
+        // Entries read before an error count, too.
+        let read = Mutex<[FeedbackEntry]>([])
+        do {
+            try await readFeedback(connection) { entry in read.withLock { $0.append(entry) } }
+        } catch {
+            context.logger.warning(
+                "could not read the feedback list to its end",
+                metadata: ["service": "\(service)", "error": "\(error)"]
+            )
+        }
+        let entries = read.withLock { $0 }
+        let dead = entries.flatMap { entry in
+            app.topics.map { topic in
+                DeadToken(token: entry.tokenHex, topic: topic, time: entry.time, evidence: "feedback of \(service)")
+            }
+        }
+        guard !dead.isEmpty else { return }
+        context.logger.notice(
+            "feedback read",
+            metadata: ["service": "\(service)", "tokens": "\(entries.count)"]
+        )
+        let progress = try? await context.store.progress(at: context.clock.now())
+        // For a list, the number of registered tokens stands for the number of answers.
+        await deadTokens.note(app: label, answers: max(progress?.devices ?? 0, dead.count), deadTokens: dead)
+    }
+}

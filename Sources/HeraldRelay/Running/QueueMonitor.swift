@@ -1,0 +1,62 @@
+import HeraldModel
+import Logging
+
+/// Checks the state of the queue at intervals, for health and metrics.
+struct QueueMonitor: Sendable {
+    private let context: RelayContext
+    private let deadTokens: DeadTokenMarker
+
+    init(_ context: RelayContext, _ deadTokens: DeadTokenMarker) {
+        self.context = context
+        self.deadTokens = deadTokens
+    }
+
+    func run() async {
+        var last: Int64 = 0
+        while !Task.isCancelled {
+            do {
+                try await check()
+                try await settleAbandoned(&last)
+            } catch {
+                noteFailure(error)
+            }
+            guard (try? await Task.sleep(for: context.configuration.progressPause)) != nil else { return }
+        }
+    }
+
+    /// Checks the queue; a failure goes to health.
+    func checkOnce() async {
+        do { try await check() } catch { noteFailure(error) }
+    }
+
+    private func noteFailure(_ error: any Error) {
+        // A shutdown is no failure.
+        if !Task.isCancelled { context.health.checkFailure("\(error)") }
+    }
+
+    private func check() async throws {
+        let known = deadTokens.stored
+        let progress = try await context.store.progress(at: context.clock.now())
+        try await deadTokens.reconcile(progress.breakers, known: known)
+        let routes = context.routes.table.routes
+        context.health.update(
+            progress,
+            problems: routes.flatMap(\.credentialProblems),
+            warnings: routes.compactMap(\.problem) + routes.compactMap(\.journalProblem)
+        )
+        context.metrics.show(progress)
+    }
+
+    /// Finishes rows for many tokens whose remaining parts another program deleted.
+    private func settleAbandoned(_ last: inout Int64) async throws {
+        let (finished, next) = try await context.store.settle(after: last)
+        last = next ?? 0
+        for row in finished {
+            context.metrics.count(row.status)
+            context.logger.notice(
+                "push",
+                metadata: ["row": "\(row.row)", "outcome": "\(row.status.rawValue)", "reason": "parts were deleted"]
+            )
+        }
+    }
+}

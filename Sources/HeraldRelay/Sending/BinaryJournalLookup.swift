@@ -1,0 +1,120 @@
+import HeraldModel
+import Synchronization
+
+/// Looks up notifications that were sent over the binary interface, which has no `apns-id`.
+///
+/// Herald gives such a notification an `apns-id` that ends with its binary identifier, and that is the end of the relay's
+/// own `apns-id`. The journal cannot search by ending, so this reads the topic's newest lines, once for all waiting lookups.
+final class BinaryJournalLookup: JournalLookup {
+    /// Number of lines to read: the maximum of one answer.
+    private static let maximumLines = 10_000
+    /// Maximum length of an answer, in bytes.
+    private static let maximumBytes = 8 << 20
+
+    private enum Turn {
+        case page(Result<JournalPage, JournalError>)
+        /// The waiting lookup reads the next page, for all that wait.
+        case reading
+    }
+
+    private struct State {
+        var isReading = false
+        var waiting: [CheckedContinuation<Turn, Never>] = []
+    }
+
+    private let client: JournalClient
+    private let topic: String
+    private let state = Mutex(State())
+
+    init(_ client: JournalClient, topic: String) {
+        self.client = client
+        self.topic = topic
+    }
+
+    func result(of id: NotificationID, since start: WallTime) async -> JournalResult {
+        switch await page() {
+        case .success(let page): page.result(of: BinaryEncoding.identifier(id), since: start)
+        case .failure(let error): .unavailable(error.message)
+        }
+    }
+
+    /// A page whose request started after the call.
+    private func page() async -> Result<JournalPage, JournalError> {
+        let reads = state.withLock { state in
+            defer { state.isReading = true }
+            return !state.isReading
+        }
+        if reads { return await read() }
+        // The page that is being read may be older than this lookup.
+        let turn = await withCheckedContinuation { continuation in
+            let reads = state.withLock { state in
+                guard state.isReading else {
+                    state.isReading = true
+                    return true
+                }
+                state.waiting.append(continuation)
+                return false
+            }
+            if reads { continuation.resume(returning: .reading) }
+        }
+        return switch turn {
+        case .page(let page): page
+        case .reading: await read()
+        }
+    }
+
+    private func read() async -> Result<JournalPage, JournalError> {
+        let served = state.withLock { state in
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        let lines = await client.lines("topic=\(topic)&limit=\(Self.maximumLines)", upTo: Self.maximumBytes)
+        let page = lines.map { JournalPage($0, isWhole: $0.count < Self.maximumLines) }
+        for continuation in served { continuation.resume(returning: .page(page)) }
+        let next = state.withLock { state -> CheckedContinuation<Turn, Never>? in
+            guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
+            state.isReading = false
+            return nil
+        }
+        next?.resume(returning: .reading)
+        return page
+    }
+}
+
+/// The newest journal lines of a topic, by binary identifier.
+struct JournalPage: Sendable {
+    /// Maximum difference between the clocks of the service and of the queue.
+    private static let skew = Duration.seconds(60)
+
+    private let lines: [UInt32: [JournalLine]]
+    /// Time of its oldest line; nil if the journal has no older ones.
+    private let start: WallTime?
+
+    /// - Parameters:
+    ///   - lines: The lines, oldest first.
+    ///   - isWhole: Whether the journal has no older lines.
+    init(_ lines: [JournalLine], isWhole: Bool) {
+        var byNumber: [UInt32: [JournalLine]] = [:]
+        for line in lines {
+            guard let number = Self.number(line.id) else { continue }
+            byNumber[number, default: []].append(line)
+        }
+        self.lines = byNumber
+        start = isWhole ? nil : lines.first.flatMap { WallTime(rfc3339: $0.time) } ?? WallTime(milliseconds: .max)
+    }
+
+    /// The result for a notification; ``JournalResult/unavailable(_:)`` if its lines may be older than the page.
+    func result(of number: UInt32, since moment: WallTime) -> JournalResult {
+        let result = JournalResult(lines[number] ?? [])
+        if result == .notAccepted, let start, start > moment - Self.skew {
+            return .unavailable("its newest lines do not reach back to when the row was queued")
+        }
+        return result
+    }
+
+    /// The binary identifier at the end of an `apns-id` of version 8; nil for other versions.
+    private static func number(_ text: String) -> UInt32? {
+        guard let id = NotificationID(text), id.high >> 12 & 0xF == 8 else { return nil }
+        return BinaryEncoding.identifier(id)
+    }
+}

@@ -1,0 +1,152 @@
+import AsyncHTTPClient
+import Foundation
+package import HeraldModel
+import NIOCore
+import NIOHTTP1
+import Synchronization
+
+/// Looks up notifications in the journal of a Herald.
+package protocol JournalLookup: Sendable {
+    /// - Parameters:
+    ///   - id: The `apns-id`.
+    ///   - start: Time before which it was certainly not sent.
+    /// - Returns: The result.
+    func result(of id: NotificationID, since start: WallTime) async -> JournalResult
+}
+
+/// A journal's result for a notification.
+package enum JournalResult: Hashable, Sendable {
+    /// The service accepted it: stored, delivered, or finished otherwise.
+    case accepted
+    /// The service received it, and has not recorded an outcome yet.
+    case pending
+    /// The service did not accept it: it never arrived, or was refused each time.
+    case notAccepted
+    /// The journal is unavailable, with the reason.
+    case unavailable(String)
+
+    /// Evaluates the journal's lines about one notification.
+    ///
+    /// There is a line `received` for each attempt that arrived, and a line for each one that a drill refused or lost.
+    init(_ lines: some Sequence<JournalLine>) {
+        var (received, refused) = (0, 0)
+        for line in lines {
+            switch (line.state, line.reason) {
+            case ("received", _): received += 1
+            case ("refused", "drill"), ("lost", "drill"): refused += 1
+            default:
+                self = .accepted
+                return
+            }
+        }
+        self = received > refused ? .pending : .notAccepted
+    }
+}
+
+/// The members of a journal line that the relay uses.
+struct JournalLine: Decodable {
+    let id: String
+    let time: String
+    let state: String
+    let reason: String?
+}
+
+extension RelayApp {
+    /// The journal for notifications that may have been sent for this app.
+    /// - Parameter readToken: Reads the token in a file, at each call.
+    /// - Returns: nil if no journal is configured.
+    func journalLookup(_ readToken: @escaping @Sendable (String) throws -> String) -> (any JournalLookup)? {
+        guard let journal else { return nil }
+        let client = JournalClient(console: journal.console) { try readToken(journal.tokenFile) }
+        return switch interface {
+        case .http2: HTTP2JournalLookup(client: client)
+        case .binary: topics.first.map { BinaryJournalLookup(client, topic: $0) }
+        }
+    }
+}
+
+/// Looks up notifications by `apns-id` (`GET /v1/journal?notification=…`).
+struct HTTP2JournalLookup: JournalLookup {
+    /// Maximum length of an answer, in bytes; a notification has about ten lines.
+    private static let maximumBytes = 1 << 18
+
+    let client: JournalClient
+    func result(of id: NotificationID, since start: WallTime) async -> JournalResult {
+        switch await client.lines("notification=\(id)&limit=1000", upTo: Self.maximumBytes) {
+        case .success(let lines): JournalResult(lines)
+        case .failure(let error): .unavailable(error.message)
+        }
+    }
+}
+
+/// Reason for which a journal is unavailable.
+struct JournalError: Error, Hashable {
+    let message: String
+}
+
+/// Client of the journal in the admin API of a Herald's console.
+///
+/// Herald makes a new token at each start. If it refuses the token, the client reads the file again.
+final class JournalClient: Sendable {
+    private let address: String
+    private let timeout: Duration
+    private let readToken: @Sendable () throws -> String
+    private let token = Mutex<String?>(nil)
+
+    /// - Parameters:
+    ///   - console: Address of the console, for example `http://127.0.0.1:2190`.
+    ///   - timeout: Time limit for an answer.
+    ///   - readToken: Reads the token from its file.
+    init(console: String, timeout: Duration = .seconds(5), readToken: @escaping @Sendable () throws -> String) {
+        var base = console
+        while base.hasSuffix("/") { base.removeLast() }
+        address = base + "/v1/journal"
+        self.timeout = timeout
+        self.readToken = readToken
+    }
+
+    /// The lines that match a query, oldest first.
+    /// - Returns: The lines, or the reason for which the journal is unavailable. An answer of more than `limit` bytes is a failure.
+    func lines(_ query: String, upTo limit: Int) async -> Result<[JournalLine], JournalError> {
+        do {
+            let token = try self.token.withLock { token in
+                let known = try token ?? readToken()
+                token = known
+                return known
+            }
+            if case .answered(let lines) = try await request(query, limit, token) { return lines }
+            let newer = try self.token.withLock { known -> String? in
+                // Many requests may be refused at once: one of them reads the file.
+                if known == token { known = try readToken() }
+                return known == token ? nil : known
+            }
+            guard let newer, case .answered(let lines) = try await request(query, limit, newer) else {
+                return .failure(JournalError(message: "it refuses the token of `console-token`"))
+            }
+            return lines
+        } catch {
+            return .failure(JournalError(message: "\(error)"))
+        }
+    }
+
+    private enum Answer {
+        case answered(Result<[JournalLine], JournalError>)
+        case tokenRefused
+    }
+
+    private func request(_ query: String, _ limit: Int, _ token: String) async throws -> Answer {
+        var request = HTTPClientRequest(url: "\(address)?\(query)")
+        request.headers.add(name: "authorization", value: "Bearer \(token)")
+        let response = try await HTTPClient.shared.execute(request, timeout: TimeAmount(timeout))
+        guard response.status != .unauthorized else { return .tokenRefused }
+        guard response.status == .ok else {
+            return .answered(.failure(JournalError(message: "it answers \(response.status.code)")))
+        }
+        let body = try await response.body.collect(upTo: limit)
+        do {
+            return .answered(.success(try JSONDecoder().decode([JournalLine].self, from: Data(body.readableBytesView))))
+        } catch {
+            return .answered(.failure(JournalError(message: "the answer is not from a journal")))
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import HeraldModel
+
+/// Statements that claim rows for a relay, within one transaction.
+struct ClaimQueries {
+    let session: any SQLSession
+    let dialect: SQLDialect
+
+    func claim(_ request: ClaimRequest) throws -> [QueueRow] {
+        // Half of the room is for retries and lapsed leases. Rows that were never tried have the oldest `due_at`, so a
+        // long queue of them would delay the others.
+        let late = try claim((request.limit + 1) / 2, "due_at > 0", request)
+        let ids = try late + claim(request.limit - late.count, "1 = 1", request)
+        return ids.isEmpty ? [] : try rows(ids)
+    }
+
+    private func claim(_ limit: Int, _ condition: String, _ request: ClaimRequest) throws -> [Int64] {
+        guard limit > 0 else { return [] }
+        // A row with an owner was claimed before, by a relay that did not record its outcome. This relay's own claims are
+        // not due before their lease ends.
+        return try session.run(
+            """
+            WITH due AS MATERIALIZED (
+                SELECT id FROM push_queue WHERE status = 'queued' AND due_at <= ?1 AND \(condition)
+                ORDER BY due_at, id LIMIT ?2\(dialect.skipLocked)
+            )
+            UPDATE push_queue SET
+                uncertain = CASE WHEN owner IS NOT NULL AND uncertain = 0 THEN 1 ELSE uncertain END,
+                owner = ?3, due_at = ?4, apns_id = coalesce(apns_id, \(dialect.randomUUID))
+            WHERE id IN (SELECT id FROM due) RETURNING id
+            """,
+            [
+                .int(request.now.milliseconds), .int(Int64(limit)), .text(request.owner),
+                .int(request.leaseEnd.milliseconds),
+            ]
+        )
+        .rows.compactMap { $0[0].int }
+    }
+
+    private func rows(_ ids: [Int64]) throws -> [QueueRow] {
+        let columns = QueueColumn.allCases.map { dialect.bounded("q.\($0.rawValue)", $0.limit) }.joined(separator: ", ")
+        let result = try session.runOnce(
+            """
+            SELECT q.id, substr(q.apns_id, 1, 64), q.uncertain, q.attempts, q.parent,
+            d.device_token, substr(d.environment, 1, 64), substr(d.service, 1, 64), substr(d.languages, 1, 1024),
+            d.registered_at, d.dead_at, \(columns)
+            FROM push_queue q LEFT JOIN devices d
+            ON d.device_token = lower(substr(q.device_token, 1, 512)) AND d.topic = q.topic
+            WHERE q.id IN (\(SQLDialect.list(ids))) ORDER BY q.id
+            """,
+            []
+        )
+        return result.rows.compactMap { values in
+            guard let id = values[0].int else { return nil }
+            var device: DeviceEntry?
+            if let token = values[5].text {
+                var entry = DeviceEntry(token: token, topic: "")
+                entry.environment = values[6].text
+                entry.service = values[7].text
+                entry.languages = LanguageList.read(values[8].text ?? "")
+                entry.registered = values[9].text.flatMap(StoredMoment.read)
+                entry.died = values[10].text.flatMap(StoredMoment.read)
+                device = entry
+            }
+            return QueueRow(
+                id: id,
+                apnsID: values[1].text,
+                isUncertain: (values[2].int ?? 0) > 0,
+                lookups: Int(clamping: max(0, (values[2].int ?? 0) - 1)),
+                attempts: Int(clamping: values[3].int ?? 0),
+                parent: values[4].int,
+                device: device,
+                values: Array(values[11...])
+            )
+        }
+    }
+
+    func nextDue() throws -> WallTime? {
+        let result = try session.run("SELECT min(due_at) FROM push_queue WHERE status = 'queued'")
+        guard let due = result.rows.first?[0].int, due < RelaySchema.never else { return nil }
+        return WallTime(milliseconds: due)
+    }
+
+    func extend(_ rows: [Int64], owner: String, until: WallTime) throws {
+        _ = try session.runOnce(
+            "UPDATE push_queue SET due_at = ?2 WHERE owner = ?1 AND status = 'queued' AND id IN (\(SQLDialect.list(rows)))",
+            [.text(owner), .int(until.milliseconds)]
+        )
+    }
+
+    func takeOver(at moment: WallTime) throws -> Int {
+        try session.run(
+            "UPDATE push_queue SET due_at = ?1 WHERE owner IS NOT NULL AND status = 'queued' AND due_at > ?1",
+            [.int(moment.milliseconds)]
+        )
+        .changed
+    }
+
+    func fanOut(_ row: Int64, to tokens: [String], owner: String) throws {
+        let claimed = try session.run(
+            """
+            UPDATE push_queue SET parts = ?2, due_at = ?3, owner = NULL, uncertain = 0, apns_id = NULL
+            WHERE id = ?1 AND status = 'queued' AND owner = ?4 AND parts IS NULL
+            """,
+            [.int(row), .int(Int64(tokens.count)), .int(RelaySchema.never), .text(owner)]
+        )
+        guard claimed.changed == 1 else { return }
+        for token in tokens {
+            try session.run(
+                """
+                INSERT INTO push_queue (parent, device_token, topic, payload, priority, expiration, collapse_id, push_type,
+                    send_after, give_up_at, environment, service, template, parameters, time_queued)
+                SELECT id, ?2, topic, payload, priority, expiration, collapse_id, push_type,
+                    send_after, give_up_at, environment, service, template, parameters, time_queued
+                FROM push_queue WHERE id = ?1
+                """,
+                [.int(row), .text(token)]
+            )
+        }
+    }
+}

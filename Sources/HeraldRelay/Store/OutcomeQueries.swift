@@ -1,0 +1,154 @@
+import HeraldModel
+
+/// Statements that write the outcomes of rows, within one transaction.
+struct OutcomeQueries {
+    /// Outcomes that one statement writes.
+    private struct Update: Hashable {
+        let change: RowOutcome.Change
+        /// The time to write; NULL unless the row was sent.
+        let time: SQLValue
+    }
+
+    /// Maximum number of rows for many tokens in one check, which reads all their parts at worst.
+    static let maximumChecked = 100
+
+    let session: any SQLSession
+    let dialect: SQLDialect
+
+    func finish(_ outcomes: [RowOutcome], owner: String) throws -> [FinishedRow] {
+        var finished: [FinishedRow] = []
+        let parents = Set(outcomes.compactMap(\.parent)).sorted()
+        // Two relays that each finish one of the last two parts of a row must see each other's write.
+        try lock(parents)
+        // Most outcomes of a second are equal, and share a statement.
+        for (update, group) in Dictionary(grouping: outcomes, by: Self.update) {
+            finished += try write(update, to: group.map(\.row).sorted(), owner: owner)
+        }
+        return try finished + close(parents)
+    }
+
+    private static func update(_ outcome: RowOutcome) -> Update {
+        guard case .final(.sent, _) = outcome.change else { return Update(change: outcome.change, time: .null) }
+        return Update(change: outcome.change, time: StoredMoment.text(outcome.time))
+    }
+
+    /// Locks rows until the end of the transaction, in order of their identifiers.
+    private func lock(_ rows: [Int64]) throws {
+        guard !rows.isEmpty, !dialect.forUpdate.isEmpty else { return }
+        let sql = "SELECT id FROM push_queue WHERE id IN (\(SQLDialect.list(rows))) ORDER BY id\(dialect.forUpdate)"
+        _ = try session.runOnce(sql, [])
+    }
+
+    /// - Returns: The rows that are final now.
+    private func write(_ update: Update, to rows: [Int64], owner: String) throws -> [FinishedRow] {
+        switch update.change {
+        case .final(let status, let reason):
+            // Regardless of the claim's owner: the service's answer to the row's identifier is the truth.
+            let result = try run(
+                "status = ?1, reason = ?2, time_sent = ?3, attempts = attempts + ?4, owner = NULL, uncertain = 0",
+                [
+                    .text(status.rawValue), .text(reason), update.time,
+                    .int(status == .sent || status == .refused ? 1 : 0),
+                ],
+                on: rows,
+                where: "status = 'queued'"
+            )
+            return result.rows.compactMap { $0[0].int }.map { FinishedRow(row: $0, status: status) }
+        case .later(let moment, let reason, let uncertain, let counts):
+            try postpone(rows, until: moment, reason, uncertain: uncertain ? 1 : 0, attempts: counts ? 1 : 0, owner)
+        case .lookUp(let moment, let reason, let lookups):
+            try postpone(rows, until: moment, reason, uncertain: 1 + max(0, lookups), attempts: 0, owner)
+        }
+        return []
+    }
+
+    private func postpone(
+        _ rows: [Int64],
+        until moment: WallTime,
+        _ reason: String?,
+        uncertain: Int,
+        attempts: Int,
+        _ owner: String
+    ) throws {
+        _ = try run(
+            "due_at = ?1, reason = ?2, uncertain = ?3, attempts = attempts + ?4, owner = NULL",
+            [
+                .int(min(moment.milliseconds, RelaySchema.never - 1)), .text(reason), .int(Int64(uncertain)),
+                .int(Int64(attempts)), .text(owner),
+            ],
+            on: rows,
+            where: "status = 'queued' AND owner = ?5"
+        )
+    }
+
+    /// Updates rows with one statement; for a single row, with one that is prepared once.
+    private func run(
+        _ assignments: String,
+        _ arguments: [SQLValue],
+        on rows: [Int64],
+        where condition: String
+    ) throws -> SQLResult {
+        let start = "UPDATE push_queue SET \(assignments) WHERE \(condition) AND id"
+        if rows.count == 1, let row = rows.first {
+            return try session.run("\(start) = ?\(arguments.count + 1) RETURNING id", arguments + [.int(row)])
+        }
+        return try session.runOnce("\(start) IN (\(SQLDialect.list(rows))) RETURNING id", arguments)
+    }
+
+    /// Finds rows for many tokens without a queued part.
+    /// - Returns: The rows, and the row to go on after; nil at the end.
+    func abandoned(after last: Int64) throws -> (rows: [Int64], last: Int64?) {
+        let rows =
+            try session.run(
+                """
+                SELECT p.id, EXISTS (SELECT 1 FROM push_queue q WHERE q.parent = p.id AND q.status = 'queued')
+                FROM (SELECT id FROM push_queue WHERE status = 'queued' AND due_at = \(RelaySchema.never)
+                AND parts IS NOT NULL AND id > ?1 ORDER BY id LIMIT \(Self.maximumChecked)) p ORDER BY p.id
+                """,
+                [.int(last)]
+            )
+            .rows
+        let next = rows.count == Self.maximumChecked ? rows.last?[0].int : nil
+        return (rows.filter { !["1", "t"].contains($0[1].text ?? "") }.compactMap { $0[0].int }, next)
+    }
+
+    func settle(_ rows: [Int64]) throws -> [FinishedRow] {
+        try lock(rows)
+        return try close(rows)
+    }
+
+    private func close(_ parents: [Int64]) throws -> [FinishedRow] {
+        try parents.compactMap { parent in
+            try close(parent: parent).map { FinishedRow(row: parent, status: $0) }
+        }
+    }
+
+    /// Finishes a row for many tokens if all its parts are final; deleted parts count as not sent.
+    private func close(parent: Int64) throws -> FinalStatus? {
+        let made = try session.run("SELECT parts FROM push_queue WHERE id = ?1", [.int(parent)]).rows.first?[0].int ?? 0
+        let result = try session.run(
+            "SELECT status, count(*), max(time_sent), min(reason) FROM push_queue WHERE parent = ?1 GROUP BY status",
+            [.int(parent)]
+        )
+        var counts: [String: Int64] = [:]
+        for row in result.rows { counts[row[0].text ?? ""] = row[1].int ?? 0 }
+        guard made > 0, counts["queued"] == nil else { return nil }
+        let total = max(made, counts.values.reduce(0, +))
+        let sent = counts[FinalStatus.sent.rawValue] ?? 0
+        let order: [FinalStatus] = [.sent, .refused, .failed, .expired]
+        let status = order.first { counts[$0.rawValue] != nil } ?? .failed
+        let row = result.rows.first { $0[0].text == status.rawValue }
+        let reason: String? =
+            if sent == total { nil } else if sent > 0 { "sent to \(sent) of \(total)" } else if let row {
+                row[3].text
+            } else {
+                "PartsDeleted"
+            }
+        let time = status == .sent ? row?[2] : nil
+        let changed = try session.run(
+            "UPDATE push_queue SET status = ?2, reason = ?3, time_sent = ?4 WHERE id = ?1 AND status = 'queued'",
+            [.int(parent), .text(status.rawValue), .text(reason), time ?? .null]
+        )
+        return changed.changed > 0 ? status : nil
+    }
+}

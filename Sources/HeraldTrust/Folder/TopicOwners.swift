@@ -1,0 +1,46 @@
+package import HeraldModel
+
+/// Changes the owners of topics for the operator.
+package struct TopicOwners: Sendable {
+    let folder: TrustFolder
+
+    /// Makes a team the owner of topics; all of them or none.
+    /// - Parameters:
+    ///   - topics: The topics, with or without the suffix of a push type.
+    ///   - team: Ten of `A`-`Z` and `0`-`9`.
+    ///   - takesOver: Whether topics of other teams change their owner. If not, they are an error.
+    ///   - now: The time of the claims.
+    /// - Returns: The claims.
+    /// - Throws: ``TrustError/Code/invalidArgument``, or a problem of the ledger.
+    package func claim(_ topics: [Topic], for team: String, takesOver: Bool, now: WallTime) async throws -> [TopicClaim]
+    {
+        let claims = topics.map { TopicClaim($0, team: team, origin: .operator, since: now) }
+        if !takesOver { try await check(claims) }
+        try await folder.store.claim(claims, takesOver: takesOver)
+        // Another team may have been faster.
+        if !takesOver { try await check(claims) }
+        return claims
+    }
+
+    /// Ends the ownership of a topic.
+    /// - Returns: The topic without the suffix of a push type.
+    /// - Throws: ``TrustError/Code/unknownID`` if no team owns it, or a problem of the ledger.
+    package func release(_ topic: Topic) async throws -> Topic {
+        let bundle = TopicScope.bundle(of: topic)
+        guard try await folder.store.release(bundle) else {
+            throw TrustError(.unknownID, "no team owns \(bundle)")
+        }
+        return bundle
+    }
+
+    private func check(_ claims: [TopicClaim]) async throws {
+        let present = try await folder.store.topicClaims(after: nil)
+        for claim in claims {
+            guard let owner = present?.owner(of: claim.topic), owner != claim.team else { continue }
+            throw TrustError(
+                .invalidArgument,
+                "\(claim.topic) belongs to team \(owner): repeat the command with --force if team \(claim.team) gets it"
+            )
+        }
+    }
+}

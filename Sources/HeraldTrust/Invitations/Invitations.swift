@@ -1,0 +1,93 @@
+package import HeraldModel
+
+/// Makes, lists and withdraws invitations for new devices.
+package struct Invitations: Sendable {
+    /// The most open invitations.
+    package static let maximumOpen = 10_000
+
+    let folder: TrustFolder
+
+    /// Every invitation, oldest first.
+    package func all() async throws -> [Invitation] {
+        try await folder.store.invitations()
+    }
+
+    /// The invitation of a code.
+    func find(_ code: InvitationCode) async throws -> Invitation? {
+        let digest = code.digest
+        let candidates = try await folder.store.invitations(lookupKey: Invitation.lookupKey(digest))
+        return Invitation.find(digest, in: candidates)
+    }
+
+    /// Makes invitations; the service keeps a hash of each code.
+    /// - Parameters:
+    ///   - name: The name of the devices; nil to take it from each device's request.
+    ///   - lifetime: The lifetime of the codes.
+    ///   - count: The number of codes, at least one.
+    ///   - now: Start of the codes' validity.
+    /// - Returns: The invitations with their codes.
+    /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/tooMany``, ``TrustError/Code/noSigningKey``, or a
+    ///   problem of the folder.
+    package func make(
+        name: String?,
+        lifetime: Duration,
+        count: Int = 1,
+        now: WallTime
+    ) async throws -> [IssuedInvitation] {
+        if let name { try DeviceCertificates.check(name: name) }
+        guard folder.deviceAuthority.canSign else {
+            throw TrustError(
+                .noSigningKey,
+                "the key of the device authority is not in this folder: issue certificates where the key is"
+            )
+        }
+        guard let authority = try folder.publicAuthorities().first else {
+            throw TrustError(.damaged, "\(folder.layout.authority) holds no certificate")
+        }
+        while true {
+            let issued = (0..<count).map { _ in
+                let code = InvitationCode(authority: authority)
+                let invitation = Invitation(
+                    id: DeviceCertificates.randomName(8),
+                    name: name,
+                    digest: code.digest,
+                    created: now,
+                    expires: now + lifetime
+                )
+                return IssuedInvitation(invitation: invitation, code: code)
+            }
+            switch try await folder.store.add(issued.map(\.invitation), limit: Invitations.maximumOpen, now: now) {
+            case .added: return issued
+            case .identifierTaken: continue
+            case .tooMany:
+                throw TrustError(
+                    .tooMany,
+                    "at most \(Invitations.maximumOpen) invitations can be open: withdraw some"
+                )
+            }
+        }
+    }
+
+    /// Ends an unused invitation.
+    /// - Throws: ``TrustError/Code/unknownID``, or ``TrustError/Code/alreadyRevoked`` if it was used or withdrawn.
+    package func withdraw(_ id: String, now: WallTime) async throws -> Invitation {
+        let isWithdrawn = try await folder.store.withdrawInvitation(id, at: now)
+        guard let invitation = try await folder.store.invitation(id) else {
+            throw TrustError(
+                .unknownID,
+                "no invitation is named \(id.debugDescription): `herald device invite --list` lists them"
+            )
+        }
+        if isWithdrawn { return invitation }
+        if let use = invitation.used {
+            throw TrustError(
+                .alreadyRevoked,
+                "device \(use.device) has used the invitation: revoke it with `herald device revoke`"
+            )
+        }
+        throw TrustError(
+            .alreadyRevoked,
+            "\(id) was withdrawn at \(invitation.withdrawn?.rfc3339 ?? "an earlier time")"
+        )
+    }
+}

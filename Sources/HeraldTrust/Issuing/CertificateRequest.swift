@@ -1,0 +1,75 @@
+import Crypto
+import CryptoExtras
+import SwiftASN1
+import X509
+
+/// The key that a new certificate is for: from a certificate signing request (RFC 2986), or generated.
+package struct CertificateRequest {
+    let publicKey: Certificate.PublicKey
+    /// The common name of the request's subject, which is not verified.
+    let commonName: String?
+    private let key: Certificate.PrivateKey?
+
+    /// Checks that a certificate can be issued for a request.
+    /// - Throws: ``TrustError/Code/badRequest``.
+    package static func check(_ request: [UInt8]) throws {
+        _ = try CertificateRequest(request)
+    }
+
+    /// - Parameter request: In PEM or DER; nil to generate a key. Its other names and its extensions are ignored, because
+    ///   the issuer decides them.
+    /// - Throws: ``TrustError/Code/badRequest``.
+    init(_ request: [UInt8]?) throws {
+        guard let request else {
+            let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
+            self.key = key
+            publicKey = key.publicKey
+            commonName = nil
+            return
+        }
+        let parsed: CertificateSigningRequest
+        do {
+            parsed = try CertificateSigningRequest(derEncoded: try CertificateRequest.der(request))
+        } catch {
+            // The library also fails for short RSA keys.
+            throw TrustError(
+                .badRequest,
+                "the request is not a certificate signing request in PEM or DER with a key of P-256, P-384, or RSA of 2048 "
+                    + "bits or more"
+            )
+        }
+        // Proof that the requester has the private key.
+        guard parsed.publicKey.isValidSignature(parsed.signature, for: parsed) else {
+            throw TrustError(.badRequest, "the request is not signed with its own key")
+        }
+        guard CertificateRequest.isUsable(parsed.publicKey) else {
+            throw TrustError(.badRequest, "the request's key must be P-256, P-384, or RSA of 2048 to 8192 bits")
+        }
+        publicKey = parsed.publicKey
+        commonName = CertificateRequest.commonName(parsed.subject)
+        key = nil
+    }
+
+    /// The issued certificate, its authority, and the generated key, if any.
+    func pem(_ certificate: Certificate, authority: CertificateAuthority) throws -> String {
+        try PEMBundle(certificates: [certificate, authority.certificate], key: key).pem()
+    }
+
+    /// Whether BoringSSL accepts a client certificate with this key by default.
+    private static func isUsable(_ key: Certificate.PublicKey) -> Bool {
+        if let rsa = _RSA.Signing.PublicKey(key) { return (2048...8192).contains(rsa.keySizeInBits) }
+        return P256.Signing.PublicKey(key) != nil || P384.Signing.PublicKey(key) != nil
+    }
+
+    private static func commonName(_ subject: DistinguishedName) -> String? {
+        let names = subject.flatMap { $0.filter { $0.type == .RDNAttributeType.commonName } }
+        return names.last.flatMap { String($0.value) }
+    }
+
+    private static func der(_ request: [UInt8]) throws -> [UInt8] {
+        guard request.starts(with: "-----BEGIN".utf8) else { return request }
+        // Older tools write NEW CERTIFICATE REQUEST.
+        return try (try? PEMText.only(CertificateSigningRequest.defaultPEMDiscriminator, in: request))
+            ?? PEMText.only("NEW CERTIFICATE REQUEST", in: request)
+    }
+}

@@ -1,0 +1,207 @@
+import Crypto
+package import HeraldModel
+import SwiftASN1
+import X509
+
+/// Issues, lists and revokes the certificates and keys of providers.
+package struct ProviderCredentials: Sendable {
+    /// One year, as Apple's push certificates.
+    static let certificateLifetime = Duration.seconds(365 * 86_400)
+    /// The most topics of one credential ("Establishing a token-based connection to APNs").
+    package static let maximumTopics = 400
+
+    let folder: TrustFolder
+
+    /// Every certificate and key of a provider, oldest first.
+    package func all() async throws -> [Credential] {
+        let certificates = try await folder.store.certificates()
+        let keys = try folder.providerKeys().map { Credential($0) }
+        return (certificates + keys).sorted { ($0.created, $0.id) < ($1.created, $1.id) }
+    }
+
+    /// Issues a certificate for a provider.
+    /// - Parameters:
+    ///   - topics: At least one. The first becomes the subject's UID. With one topic, requests need not name it.
+    ///   - team: Ten of `A`-`Z` and `0`-`9`, or nil for a certificate without a team.
+    ///   - environments: At least one.
+    ///   - request: A certificate signing request in PEM or DER, of which only the key counts; nil for a new key.
+    ///   - now: Start of the certificate's validity.
+    /// - Returns: The certificate, which is in the ledger.
+    /// - Throws: ``TrustError/Code/invalidArgument``, ``TrustError/Code/badRequest``, ``TrustError/Code/noSigningKey``, or
+    ///   a problem of the folder.
+    package func issueCertificate(
+        topics: [Topic],
+        team: String?,
+        environments: Set<PushEnvironment>,
+        request: [UInt8]? = nil,
+        now: WallTime
+    ) async throws -> IssuedCertificate<Credential> {
+        let topics = try ProviderCredentials.checked(topics)
+        guard let first = topics.first else {
+            throw TrustError(.invalidArgument, "a provider certificate needs a topic: name one with --topic")
+        }
+        try ProviderCredentials.check(team: team)
+        try ProviderCredentials.check(environments)
+        let request = try CertificateRequest(request)
+        var attributes: [RelativeDistinguishedName.Attribute] = [
+            .init(type: AppleExtensions.userID, utf8String: first.name),
+            .init(type: .RDNAttributeType.commonName, utf8String: "Apple Push Services: \(first.name)"),
+        ]
+        if let team { attributes.append(.init(type: .RDNAttributeType.organizationalUnitName, utf8String: team)) }
+        var extensions = try environments.sorted { $0.rawValue < $1.rawValue }.map(AppleExtensions.mark)
+        if topics.count > 1 { extensions.append(try AppleExtensions.topicList(topics)) }
+        let certificate = try folder.providerAuthority.issue(
+            subject: DistinguishedName(attributes),
+            publicKey: request.publicKey,
+            usage: .clientAuth,
+            names: [],
+            extensions: extensions,
+            now: now,
+            lifetime: ProviderCredentials.certificateLifetime
+        )
+        let pem = try request.pem(certificate, authority: folder.providerAuthority)
+        if let team { try await claim(topics, for: team, now: now) }
+        while true {
+            let credential = Credential(
+                id: try await newID(),
+                kind: .certificate,
+                serial: SerialNumberText.text(certificate.serialNumber),
+                team: team,
+                topics: topics,
+                environments: environments,
+                created: now,
+                expires: WallTime(certificate.notValidAfter)
+            )
+            guard try await folder.store.add(credential) else { continue }
+            return IssuedCertificate(record: credential, certificate: certificate, pem: pem)
+        }
+    }
+
+    /// Makes a key for provider tokens.
+    /// - Parameters:
+    ///   - team: Ten of `A`-`Z` and `0`-`9`.
+    ///   - topics: Empty for a key of the whole team.
+    ///   - environments: At least one.
+    ///   - now: The key's date.
+    /// - Returns: The key, of which the service keeps only the public half.
+    /// - Throws: ``TrustError/Code/invalidArgument``, or a problem of the folder.
+    package func makeKey(
+        team: String,
+        topics: [Topic],
+        environments: Set<PushEnvironment>,
+        now: WallTime
+    ) async throws -> IssuedKey {
+        let topics = try ProviderCredentials.checked(topics)
+        try ProviderCredentials.check(team: team)
+        try ProviderCredentials.check(environments)
+        let secret = P256.Signing.PrivateKey()
+        return try await TrustLock.with(folder.layout) {
+            let key = ProviderKey(
+                id: try await newID(),
+                team: team,
+                topics: topics,
+                environments: environments,
+                publicKey: secret.publicKey,
+                created: now
+            )
+            try await claim(topics, for: team, now: now)
+            try write(try folder.providerKeys() + [key])
+            return IssuedKey(credential: Credential(key), pem: secret.pemRepresentation + "\n")
+        }
+    }
+
+    /// Claims the topics of a new credential that no team owns.
+    ///
+    /// Before the credential is in effect: an interruption leaves a claim that the operator wanted, and no credential.
+    private func claim(_ topics: [Topic], for team: String, now: WallTime) async throws {
+        guard !topics.isEmpty else { return }
+        let claims = topics.map { TopicClaim($0, team: team, origin: .credential, since: now) }
+        try await folder.store.claim(claims, takesOver: false)
+    }
+
+    /// Revokes a certificate or key, permanently; its team keeps its topics.
+    /// - Returns: The revoked credential.
+    /// - Throws: ``TrustError/Code/unknownID``, ``TrustError/Code/alreadyRevoked``.
+    @discardableResult
+    package func revoke(_ id: String, now: WallTime) async throws -> Credential {
+        if let key = try await revokeKey(id, now: now) { return key }
+        let isRevoked = try await folder.store.revokeCertificate(id, at: now)
+        guard let credential = try await folder.store.certificate(id) else {
+            throw TrustError(
+                .unknownID,
+                "no credential is named \(id.debugDescription): `herald provider list` lists them"
+            )
+        }
+        try await folder.publishRevocation(of: id, now: now)
+        guard isRevoked else { throw ProviderCredentials.wasRevoked(credential) }
+        return credential
+    }
+
+    /// - Returns: nil if no key has the identifier.
+    private func revokeKey(_ id: String, now: WallTime) async throws -> Credential? {
+        try await TrustLock.with(folder.layout) {
+            var keys = try folder.providerKeys()
+            guard let index = keys.firstIndex(where: { $0.id == id }) else { return nil }
+            guard keys[index].revoked == nil else { throw ProviderCredentials.wasRevoked(Credential(keys[index])) }
+            keys[index].revoked = now
+            try write(keys)
+            return Credential(keys[index])
+        }
+    }
+
+    private static func wasRevoked(_ credential: Credential) -> TrustError {
+        TrustError(
+            .alreadyRevoked,
+            "\(credential.id) was revoked at \(credential.revoked?.rfc3339 ?? "an earlier time")"
+        )
+    }
+
+    private func write(_ keys: [ProviderKey]) throws {
+        try TrustFile.write(try ProviderKeyFile(keys).json(), to: folder.layout.providerKeys, .secret)
+    }
+
+    /// An identifier that no key and no certificate has.
+    private func newID() async throws -> String {
+        let taken = Set(try folder.providerKeys().map(\.id))
+        while true {
+            let id = ProviderKey.randomIdentifier()
+            if !taken.contains(id), try await folder.store.certificate(id) == nil { return id }
+        }
+    }
+
+    private static func checked(_ topics: [Topic]) throws -> [Topic] {
+        var seen: Set<Topic> = []
+        let distinct = topics.filter { seen.insert($0).inserted }
+        guard distinct.count <= maximumTopics else {
+            throw TrustError(.invalidArgument, "a credential has at most \(maximumTopics) topics")
+        }
+        return distinct
+    }
+
+    private static func check(team: String?) throws {
+        guard let team, !ProviderKey.isIdentifier(team) else { return }
+        throw TrustError(.invalidArgument, "a team has ten characters of A-Z and 0-9, for example TEAM000001")
+    }
+
+    private static func check(_ environments: Set<PushEnvironment>) throws {
+        guard environments.isEmpty else { return }
+        throw TrustError(.invalidArgument, "a credential needs an environment: production, sandbox, or both")
+    }
+}
+
+extension Credential {
+    /// The operator's view of a provider key.
+    fileprivate init(_ key: ProviderKey) {
+        self.init(
+            id: key.id,
+            kind: .key,
+            serial: nil,
+            team: key.team,
+            topics: key.topics,
+            environments: key.environments,
+            created: key.created,
+            expires: nil,
+            revoked: key.revoked
+        )
+    }
+}

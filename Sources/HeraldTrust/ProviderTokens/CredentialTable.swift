@@ -1,0 +1,70 @@
+package import HeraldModel
+
+/// An immutable snapshot of the providers' credentials and of the topic claims.
+package struct CredentialTable: Sendable {
+    package let claims: TopicClaims
+    private let keys: [String: ProviderKey]
+
+    /// - Parameters:
+    ///   - keys: All provider keys, with the revoked ones. Of two equal identifiers, the later key counts.
+    ///   - claims: All topic claims.
+    package init(keys: some Sequence<ProviderKey>, claims: TopicClaims) {
+        self.keys = Dictionary(keys.map { ($0.id, $0) }) { _, later in later }
+        self.claims = claims
+    }
+
+    /// An empty table.
+    package init() {
+        self.init(keys: [], claims: TopicClaims(version: .min, []))
+    }
+
+    /// The key of an identifier, revoked or not.
+    package func key(_ id: String) -> ProviderKey? {
+        keys[id]
+    }
+
+    /// Decides whether a credential may send to a topic.
+    ///
+    /// A credential that names the topic may. A key of the whole team may not if another team owns the topic.
+    func permission(for topic: Topic, team: String?, scope: TopicScope) -> TopicPermission {
+        let isNamed: Bool
+        switch scope {
+        case .topics(let topics):
+            guard topics.contains(topic) else { return .refused }
+            isNamed = true
+        case .wholeTeam:
+            isNamed = false
+        }
+        guard let team else { return .allowed }
+        switch claims.owner(of: topic) {
+        case team?: return .allowed
+        case nil: return .firstUse(TopicUse(topic: TopicScope.bundle(of: topic), team: team, isNamed: isNamed))
+        default: return isNamed ? .allowed : .refused
+        }
+    }
+}
+
+/// The permission of a credential for a topic.
+package enum TopicPermission: Hashable, Sendable {
+    case allowed
+    /// Allowed as long as no team owns the topic. An accepted request claims it (``FirstUses``).
+    case firstUse(TopicUse)
+    case refused
+}
+
+/// The use of a topic that no team owns.
+package struct TopicUse: Hashable, Sendable {
+    /// The topic without the suffix of a push type.
+    package let topic: Topic
+    package let team: String
+    /// Whether the credential names the topic.
+    ///
+    /// If not, the use is refused once another team owns the topic.
+    package let isNamed: Bool
+
+    package init(topic: Topic, team: String, isNamed: Bool) {
+        self.topic = topic
+        self.team = team
+        self.isNamed = isNamed
+    }
+}

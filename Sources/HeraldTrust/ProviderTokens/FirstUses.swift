@@ -1,0 +1,173 @@
+import HeraldModel
+import Synchronization
+
+/// Makes the team whose request is accepted first the owner of its topic.
+///
+/// 1. A request that needs a topic without an owner reserves it. So of two teams one wins at once, without a disk.
+/// 2. A refused request gives its reservation back, and claims nothing.
+/// 3. An accepted request waits for its claim to be durable before it is answered. So a crash loses no claim that a provider
+///    may rely on. If the ledger fails, the request is answered all the same, and the next one tries again.
+///
+/// Only requests for topics without an owner come here.
+package final class FirstUses: Sendable {
+    /// The decision on a request.
+    package enum Decision: Sendable {
+        /// The team owns the topic meanwhile.
+        case owned
+        /// The team may claim the topic.
+        case reserved(Reservation)
+        /// Another team has the topic.
+        case taken
+        /// The team has as many claims by use as it may have. The topic stays without an owner.
+        case overLimit
+    }
+
+    /// The reservation of a topic for one request.
+    package struct Reservation: Sendable {
+        let use: TopicUse
+        let number: UInt64
+    }
+
+    /// An event for the operator's log.
+    package enum Event: Sendable {
+        case claimed(TopicUse)
+        /// Another process was faster.
+        case lost(TopicUse, owner: String?)
+        case failed(TopicUse, TrustError)
+        /// Once for each team.
+        case overLimit(TopicUse)
+    }
+
+    /// The reservations of one topic for one team.
+    private struct Reserved {
+        let team: String
+        let number: UInt64
+        /// The number of undecided requests.
+        var requests = 1
+        /// The answers that wait for the claim; nil if none is under way.
+        var waiting: [@Sendable () -> Void]?
+    }
+
+    private struct State {
+        var reserved: [Topic: Reserved] = [:]
+        var lastNumber: UInt64 = 0
+        var reservedCounts: [String: Int] = [:]
+        var limited: Set<String> = []
+    }
+
+    private enum Job: Sendable {
+        case claim(Reservation)
+        case report(Event)
+    }
+
+    private let tokens: ProviderTokenVerifier
+    private let state = Mutex(State())
+    private let jobs: AsyncStream<Job>
+    private let queue: AsyncStream<Job>.Continuation
+
+    init(tokens: ProviderTokenVerifier) {
+        self.tokens = tokens
+        (jobs, queue) = AsyncStream.makeStream()
+    }
+
+    /// Decides on a request of a team for a topic that had no owner when the request was authorized.
+    package func reserve(_ use: TopicUse) -> Decision {
+        state.withLock { state in
+            if let reserved = state.reserved[use.topic] {
+                guard reserved.team == use.team else { return .taken }
+                state.reserved[use.topic]?.requests += 1
+                return .reserved(Reservation(use: use, number: reserved.number))
+            }
+            // Under the lock: a reservation ends after its claim is in effect.
+            let claims = tokens.credentials.claims
+            if let owner = claims.owner(of: use.topic) { return owner == use.team ? .owned : .taken }
+            let count = claims.useCount(of: use.team) + (state.reservedCounts[use.team] ?? 0)
+            guard count < TopicClaims.maximumUses else {
+                if state.limited.insert(use.team).inserted { queue.yield(.report(.overLimit(use))) }
+                return .overLimit
+            }
+            state.lastNumber += 1
+            state.reserved[use.topic] = Reserved(team: use.team, number: state.lastNumber)
+            state.reservedCounts[use.team, default: 0] += 1
+            return .reserved(Reservation(use: use, number: state.lastNumber))
+        }
+    }
+
+    /// Gives back the reservation of a refused request.
+    package func cancel(_ reservation: Reservation) {
+        state.withLock { state in
+            let topic = reservation.use.topic
+            guard var reserved = state.reserved[topic], reserved.number == reservation.number else { return }
+            reserved.requests -= 1
+            if reserved.requests > 0 || reserved.waiting != nil {
+                state.reserved[topic] = reserved
+            } else {
+                Self.remove(reserved, of: topic, from: &state)
+            }
+        }
+    }
+
+    /// Claims the topic of an accepted request.
+    ///
+    /// - Parameters:
+    ///   - reservation: The request's reservation.
+    ///   - answer: Called once, from any thread, when the claim is durable or has failed.
+    package func claim(_ reservation: Reservation, _ answer: @escaping @Sendable () -> Void) {
+        let isOver = state.withLock { state in
+            let topic = reservation.use.topic
+            guard var reserved = state.reserved[topic], reserved.number == reservation.number else { return true }
+            reserved.requests -= 1
+            let isUnderWay = reserved.waiting != nil
+            reserved.waiting = (reserved.waiting ?? []) + [answer]
+            state.reserved[topic] = reserved
+            if !isUnderWay, case .terminated = queue.yield(.claim(reservation)) {
+                // The service is stopping.
+                Self.remove(reserved, of: topic, from: &state)
+                return true
+            }
+            return false
+        }
+        if isOver { answer() }
+    }
+
+    /// Makes claims durable until the task is cancelled.
+    ///
+    /// - Parameters:
+    ///   - write: Writes a claim and applies it to the credentials.
+    ///   - report: Gets the events.
+    func run(
+        _ write: (TopicUse) async throws -> Void,
+        _ report: @Sendable (Event) -> Void
+    ) async {
+        for await job in jobs {
+            switch job {
+            case .report(let event): report(event)
+            case .claim(let reservation):
+                report(await claim(reservation.use, write))
+                let waiting = state.withLock { state in
+                    let topic = reservation.use.topic
+                    guard let reserved = state.reserved[topic] else { return [] as [@Sendable () -> Void] }
+                    Self.remove(reserved, of: topic, from: &state)
+                    return reserved.waiting ?? []
+                }
+                for answer in waiting { answer() }
+            }
+        }
+    }
+
+    private func claim(_ use: TopicUse, _ write: (TopicUse) async throws -> Void) async -> Event {
+        do {
+            try await write(use)
+            let owner = tokens.credentials.claims.owner(of: use.topic)
+            return owner == use.team ? .claimed(use) : .lost(use, owner: owner)
+        } catch {
+            return .failed(use, error as? TrustError ?? TrustError(.unexpected, "the ledger cannot be written"))
+        }
+    }
+
+    private static func remove(_ reserved: Reserved, of topic: Topic, from state: inout State) {
+        state.reserved[topic] = nil
+        let count = (state.reservedCounts[reserved.team] ?? 1) - 1
+        state.reservedCounts[reserved.team] = count > 0 ? count : nil
+    }
+}

@@ -1,0 +1,96 @@
+package import HeraldModel
+
+/// Stores the ledger: everything issued, every invitation, every revocation, and the teams that own topics.
+///
+/// A change is one transaction. It happens completely or not at all, and it is durable when the call returns. The conditions
+/// of a change are checked in the same transaction, so simultaneous changes cannot contradict each other. Several processes
+/// may use one store. All calls throw ``TrustError``; nothing has changed then.
+///
+/// Revocation lists follow from the store: a revocation is in the store before it is in a list. Provider keys are not in it.
+package protocol TrustStore: Sendable {
+    // MARK: - Provider certificates
+
+    /// Adds a certificate.
+    /// - Returns: false if its identifier is taken.
+    func add(_ certificate: Credential) async throws -> Bool
+
+    /// Every certificate, oldest first.
+    func certificates() async throws -> [Credential]
+
+    func certificate(_ id: String) async throws -> Credential?
+
+    /// Revokes a certificate.
+    /// - Returns: false if it is unknown or revoked.
+    func revokeCertificate(_ id: String, at moment: WallTime) async throws -> Bool
+
+    // MARK: - Topic claims
+
+    /// All topic claims; nil if they are those of a version that was read before.
+    func topicClaims(after version: Int64?) async throws -> TopicClaims?
+
+    /// Adds claims.
+    ///
+    /// A topic that another team owns stays with that team, unless `takesOver`. A team gets at most
+    /// ``TopicClaims/maximumUses`` claims by use. A claim by use that the team makes again in another way changes its origin.
+    func claim(_ claims: [TopicClaim], takesOver: Bool) async throws
+
+    /// Removes the claim of a topic.
+    /// - Returns: false if no team owns it.
+    func release(_ topic: Topic) async throws -> Bool
+
+    // MARK: - Devices
+
+    /// Adds a device with its first certificate, and uses up its invitation.
+    /// - Returns: false if its identifier is taken, or the invitation is unknown, used or withdrawn.
+    func add(_ device: EnrolledDevice, invitation: String?) async throws -> Bool
+
+    /// Adds a certificate to a device that has fewer than `limit` certificates that are valid at `now`.
+    /// - Returns: false if it has more, is unknown, or is revoked.
+    func renew(
+        _ device: DeviceID,
+        with certificate: EnrolledDevice.Certificate,
+        limit: Int,
+        now: WallTime
+    ) async throws
+        -> Bool
+
+    /// Every device, oldest first.
+    func devices() async throws -> [EnrolledDevice]
+
+    func device(_ id: DeviceID) async throws -> EnrolledDevice?
+
+    /// Revokes a device.
+    /// - Returns: false if it is unknown or revoked.
+    func revokeDevice(_ id: DeviceID, at moment: WallTime) async throws -> Bool
+
+    // MARK: - Invitations
+
+    /// Adds invitations, unless more than `limit` would be open at `now`.
+    func add(_ invitations: [Invitation], limit: Int, now: WallTime) async throws -> AddedInvitations
+
+    /// Every invitation, oldest first.
+    func invitations() async throws -> [Invitation]
+
+    func invitation(_ id: String) async throws -> Invitation?
+
+    /// The invitations whose digest has these first eight bytes (``Invitation/lookupKey(_:)``).
+    func invitations(lookupKey: Int64) async throws -> [Invitation]
+
+    /// Withdraws an invitation.
+    /// - Returns: false if it is unknown, used or withdrawn.
+    func withdrawInvitation(_ id: String, at moment: WallTime) async throws -> Bool
+
+    // MARK: - Revocations
+
+    /// The serial numbers of all revoked certificates, with the time of their revocation.
+    func revokedSerials(of kind: PeerKind) async throws -> [String: WallTime]
+}
+
+/// The outcome of adding invitations.
+package enum AddedInvitations: Hashable, Sendable {
+    case added
+    /// An identifier is taken.
+    case identifierTaken
+    /// Too many would be open.
+    case tooMany
+}

@@ -1,0 +1,83 @@
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOHTTP1
+
+/// Closes a connection whose client takes too long over a request's header or body, however it spreads the bytes.
+///
+/// The idle timeout alone would let a byte every few seconds hold a connection for ever.
+final class RequestDeadline: ChannelDuplexHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    /// From the connection, or the end of the last answer, to the end of a header.
+    private let header: TimeAmount
+    /// From the end of the header to the end of the request.
+    private let body: TimeAmount
+    private var isReadingBody = false
+    private var timer: Scheduled<Void>?
+
+    init(header: TimeAmount, body: TimeAmount) {
+        self.header = header
+        self.body = body
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        expect(within: header, context)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        timer?.cancel()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head:
+            isReadingBody = true
+            expect(within: body, context)
+        case .body:
+            break
+        case .end:
+            isReadingBody = false
+            timer?.cancel()
+        }
+        context.fireChannelRead(data)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        // An answer may come before the end of its request, whose time goes on.
+        if case .end = unwrapOutboundIn(data), !isReadingBody { expect(within: header, context) }
+        context.write(data, promise: promise)
+    }
+
+    private func expect(within time: TimeAmount, _ context: ChannelHandlerContext) {
+        let channel = context.channel
+        timer?.cancel()
+        timer = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
+    }
+}
+
+/// HTTP/1.1 with a ``RequestDeadline``.
+struct PlainChannel: HTTPChannelHandler {
+    typealias Value = HTTP1Channel.Value
+
+    let base: HTTP1Channel
+    let timeout: TimeAmount
+
+    var responder: HTTPChannelHandler.Responder { base.responder }
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        base.setup(channel: channel, logger: logger).flatMapThrowing { value in
+            let pipeline = channel.pipeline.syncOperations
+            let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+            let deadline = RequestDeadline(header: timeout, body: timeout)
+            try pipeline.addHandler(deadline, position: .after(decoder))
+            return value
+        }
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        await base.handle(value: value, logger: logger)
+    }
+}

@@ -1,0 +1,38 @@
+import HTTPTypes
+package import Hummingbird
+
+/// Adds routes to a group, and answers other methods of their paths with 405 (RFC 9110 §15.5.6).
+package struct WebRoutes {
+    package typealias Handler = @Sendable (Request, BasicRequestContext) async throws -> Response
+
+    /// The methods that a path may allow.
+    package static let methods: [HTTPRequest.Method] = [.get, .post, .put, .patch, .delete]
+
+    private let group: RouterGroup<BasicRequestContext>
+    private var allowed: [String: [HTTPRequest.Method]] = [:]
+
+    package init(_ group: RouterGroup<BasicRequestContext>) {
+        self.group = group
+    }
+
+    package mutating func get(_ path: String, _ handler: @escaping Handler) { add(.get, path, handler) }
+    package mutating func post(_ path: String, _ handler: @escaping Handler) { add(.post, path, handler) }
+    package mutating func put(_ path: String, _ handler: @escaping Handler) { add(.put, path, handler) }
+
+    /// Completes the group, after all its routes.
+    package func refuseOtherMethods() {
+        for (path, allowed) in allowed {
+            let names = allowed.map(\.rawValue)
+            var refusal = WebRefusal(405, "this path takes \(names.joined(separator: " and ")) only")
+            refusal.allow = names
+            for method in Self.methods where !allowed.contains(method) {
+                group.on(RouterPath(path), method: method) { [refusal] _, _ -> Response in throw refusal }
+            }
+        }
+    }
+
+    private mutating func add(_ method: HTTPRequest.Method, _ path: String, _ handler: @escaping Handler) {
+        allowed[path, default: []].append(method)
+        group.on(RouterPath(path), method: method, use: handler)
+    }
+}

@@ -1,0 +1,181 @@
+package import HeraldModel
+package import HeraldTrust
+import Synchronization
+
+/// The ledger in memory.
+package final class MemoryTrustStore: TrustStore {
+    private struct Contents {
+        var certificates: [Credential] = []
+        var devices: [EnrolledDevice] = []
+        var invitations: [Invitation] = []
+        var claims: [Topic: TopicClaim] = [:]
+        var claimsVersion: Int64 = 1
+        var failure: TrustError?
+    }
+
+    private let contents = Mutex(Contents())
+
+    package init() {}
+
+    /// Makes every call fail, until it is called with nil.
+    package func fail(with error: TrustError?) {
+        contents.withLock { $0.failure = error }
+    }
+
+    private func with<Value>(_ body: (inout Contents) -> Value) throws -> Value {
+        try contents.withLock { contents in
+            if let failure = contents.failure { throw failure }
+            return body(&contents)
+        }
+    }
+
+    package func add(_ certificate: Credential) async throws -> Bool {
+        try with { contents in
+            guard !contents.certificates.contains(where: { $0.id == certificate.id }) else { return false }
+            contents.certificates.append(certificate)
+            return true
+        }
+    }
+
+    package func certificates() async throws -> [Credential] { try with { $0.certificates } }
+
+    package func certificate(_ id: String) async throws -> Credential? {
+        try with { contents in contents.certificates.first { $0.id == id } }
+    }
+
+    package func revokeCertificate(_ id: String, at moment: WallTime) async throws -> Bool {
+        try with { contents in
+            guard let index = contents.certificates.firstIndex(where: { $0.id == id && $0.revoked == nil }) else {
+                return false
+            }
+            contents.certificates[index].revoked = moment
+            return true
+        }
+    }
+
+    package func topicClaims(after version: Int64?) async throws -> TopicClaims? {
+        try with { contents in
+            guard contents.claimsVersion != version else { return nil }
+            return TopicClaims(version: contents.claimsVersion, contents.claims.values)
+        }
+    }
+
+    package func claim(_ claims: [TopicClaim], takesOver: Bool) async throws {
+        try with { contents in
+            let former = contents.claims
+            for claim in claims {
+                let uses = contents.claims.values.count { $0.team == claim.team && $0.origin == .use }
+                guard claim.origin != .use || uses < TopicClaims.maximumUses else { continue }
+                let owned = contents.claims[claim.topic]
+                if let owned, owned.team == claim.team {
+                    guard owned.origin == .use, claim.origin != .use else { continue }
+                } else if owned != nil, !takesOver {
+                    continue
+                }
+                contents.claims[claim.topic] = claim
+            }
+            if contents.claims != former { contents.claimsVersion += 1 }
+        }
+    }
+
+    package func release(_ topic: Topic) async throws -> Bool {
+        try with { contents in
+            guard contents.claims.removeValue(forKey: topic) != nil else { return false }
+            contents.claimsVersion += 1
+            return true
+        }
+    }
+
+    package func add(_ device: EnrolledDevice, invitation: String?) async throws -> Bool {
+        try with { contents in
+            guard !contents.devices.contains(where: { $0.id == device.id }) else { return false }
+            if let invitation {
+                guard let index = contents.invitations.firstIndex(where: { $0.id == invitation && $0.isUnused }) else {
+                    return false
+                }
+                contents.invitations[index].used = Invitation.Use(device: device.id, at: device.created)
+            }
+            contents.devices.append(device)
+            return true
+        }
+    }
+
+    package func renew(
+        _ device: DeviceID,
+        with certificate: EnrolledDevice.Certificate,
+        limit: Int,
+        now: WallTime
+    ) async throws -> Bool {
+        try with { contents in
+            guard let index = contents.devices.firstIndex(where: { $0.id == device && $0.revoked == nil }),
+                contents.devices[index].validCertificates(at: now) < limit
+            else { return false }
+            contents.devices[index].renew(with: certificate)
+            return true
+        }
+    }
+
+    package func devices() async throws -> [EnrolledDevice] { try with { $0.devices } }
+
+    package func device(_ id: DeviceID) async throws -> EnrolledDevice? {
+        try with { contents in contents.devices.first { $0.id == id } }
+    }
+
+    package func revokeDevice(_ id: DeviceID, at moment: WallTime) async throws -> Bool {
+        try with { contents in
+            guard let index = contents.devices.firstIndex(where: { $0.id == id && $0.revoked == nil }) else {
+                return false
+            }
+            contents.devices[index].revoked = moment
+            return true
+        }
+    }
+
+    package func add(_ invitations: [Invitation], limit: Int, now: WallTime) async throws -> AddedInvitations {
+        try with { contents in
+            let open = contents.invitations.count { $0.state(at: now) == .open }
+            guard open + invitations.count <= limit else { return .tooMany }
+            let all = contents.invitations + invitations
+            guard Set(all.map(\.id)).count == all.count else { return .identifierTaken }
+            contents.invitations = all
+            return .added
+        }
+    }
+
+    package func invitations() async throws -> [Invitation] { try with { $0.invitations } }
+
+    package func invitation(_ id: String) async throws -> Invitation? {
+        try with { contents in contents.invitations.first { $0.id == id } }
+    }
+
+    package func invitations(lookupKey: Int64) async throws -> [Invitation] {
+        try with { contents in contents.invitations.filter { Invitation.lookupKey($0.digest) == lookupKey } }
+    }
+
+    package func withdrawInvitation(_ id: String, at moment: WallTime) async throws -> Bool {
+        try with { contents in
+            guard let index = contents.invitations.firstIndex(where: { $0.id == id && $0.isUnused }) else {
+                return false
+            }
+            contents.invitations[index].withdrawn = moment
+            return true
+        }
+    }
+
+    package func revokedSerials(of kind: PeerKind) async throws -> [String: WallTime] {
+        try with { contents in
+            var serials: [String: WallTime] = [:]
+            switch kind {
+            case .provider:
+                for one in contents.certificates { if let serial = one.serial { serials[serial] = one.revoked } }
+            case .device:
+                for one in contents.devices { for each in one.certificates { serials[each.serial] = one.revoked } }
+            }
+            return serials
+        }
+    }
+}
+
+extension Invitation {
+    fileprivate var isUnused: Bool { used == nil && withdrawn == nil }
+}

@@ -1,0 +1,227 @@
+import HeraldModel
+package import HeraldTrust
+import Testing
+
+/// The rules of every implementation of ``TrustStore``.
+package enum TrustStoreConformance {
+    /// One rule.
+    package struct Rule: Sendable, CustomStringConvertible {
+        package let description: String
+        /// Gets an empty store.
+        package let check: @Sendable (any TrustStore) async throws -> Void
+    }
+
+    private static let now = WallTime(seconds: 1_900_000_000)
+
+    private static func id(_ name: String) -> DeviceID {
+        guard let id = DeviceID(name) else { preconditionFailure("\(name) is not an identifier") }
+        return id
+    }
+
+    private static func device(
+        _ name: String,
+        serial: String = "40",
+        expires: Duration = .seconds(3600)
+    ) -> EnrolledDevice {
+        let certificate = EnrolledDevice.Certificate(serial: serial, expires: now + expires)
+        return EnrolledDevice(id: id(name), name: "Küche \"1\"", certificate: certificate, created: now)
+    }
+
+    private static func certificate(_ id: String, _ topics: String..., team: String? = "TEAM000001") -> Credential {
+        Credential(
+            id: id,
+            kind: .certificate,
+            serial: "50" + id,
+            team: team,
+            topics: topics.compactMap { Topic($0) },
+            environments: [.sandbox, .production],
+            created: now,
+            expires: now + .seconds(60)
+        )
+    }
+
+    private static func invitation(_ id: String, digest: [UInt8] = Array(1...32)) -> Invitation {
+        Invitation(id: id, name: nil, digest: digest, created: now, expires: now + .seconds(60))
+    }
+
+    package static let rules = [
+        Rule(description: "what is added is read again, oldest first", check: keepsWhatIsAdded),
+        Rule(description: "an identifier is never used twice", check: refusesTakenIdentifiers),
+        Rule(description: "an invitation is used with its device, once, or not at all", check: usesInvitationsOnce),
+        Rule(description: "open invitations are limited, and closed ones do not count", check: limitsOpenInvitations),
+        Rule(description: "an invitation is found by the beginning of its digest", check: findsInvitations),
+        Rule(
+            description: "a device has a limited number of valid certificates, and none after its revocation",
+            check: limitsCertificates
+        ),
+        Rule(description: "a revocation is permanent, and covers all certificates", check: keepsRevocations),
+        Rule(description: "claims are read when they have changed", check: versionsClaims),
+        Rule(
+            description: "a topic stays with its team until another takes it over, or it is released",
+            check: keepsClaims
+        ),
+        Rule(description: "a team has a limited number of claims by use", check: limitsClaims),
+    ]
+
+    private static func keepsWhatIsAdded(_ store: any TrustStore) async throws {
+        let devices = ["b", "a"].map { device($0) }
+        for one in devices { #expect(try await store.add(one, invitation: nil)) }
+        #expect(try await store.devices() == devices)
+        #expect(try await store.device(devices[1].id) == devices[1])
+        let certificates = [
+            certificate("B", "com.example.b", "com.example.c"), certificate("A", "com.example.a", team: nil),
+        ]
+        for one in certificates { #expect(try await store.add(one)) }
+        #expect(try await store.certificates() == certificates)
+        #expect(try await store.certificate("A") == certificates[1])
+        let invitations = [invitation("i2"), invitation("i1", digest: [1] + Array(2...32))]
+        #expect(try await store.add(invitations, limit: 2, now: now) == .added)
+        #expect(try await store.invitations() == invitations)
+        #expect(try await store.invitation("i1") == invitations[1])
+    }
+
+    private static func refusesTakenIdentifiers(_ store: any TrustStore) async throws {
+        #expect(try await store.add(device("a"), invitation: nil))
+        #expect(try await store.add(device("a", serial: "41"), invitation: nil) == false)
+        #expect(try await store.devices() == [device("a")])
+        #expect(try await store.add(certificate("A", "com.example.a")))
+        #expect(try await store.add(certificate("A", "com.example.b")) == false)
+        #expect(try await store.add([invitation("i")], limit: 9, now: now) == .added)
+        #expect(try await store.add([invitation("j"), invitation("i")], limit: 9, now: now) == .identifierTaken)
+        #expect(try await store.add([invitation("j"), invitation("j")], limit: 9, now: now) == .identifierTaken)
+        #expect(try await store.invitations() == [invitation("i")])
+    }
+
+    private static func usesInvitationsOnce(_ store: any TrustStore) async throws {
+        #expect(try await store.add(["i", "j", "k"].map { invitation($0) }, limit: 3, now: now) == .added)
+        #expect(try await store.add(device("a"), invitation: "i"))
+        #expect(try await store.invitation("i")?.used == Invitation.Use(device: id("a"), at: now))
+        #expect(try await store.add(device("b"), invitation: "i") == false, "used")
+        #expect(try await store.add(device("a"), invitation: "j") == false, "the identifier is taken")
+        #expect(try await store.invitation("j")?.used == nil)
+        #expect(try await store.withdrawInvitation("k", at: now))
+        #expect(try await store.add(device("b"), invitation: "k") == false, "withdrawn")
+        #expect(try await store.add(device("b"), invitation: "x") == false, "unknown")
+        #expect(try await store.devices().map(\.id.name) == ["a"])
+        #expect(try await store.withdrawInvitation("i", at: now) == false)
+        #expect(try await store.withdrawInvitation("x", at: now) == false)
+        #expect(try await store.withdrawInvitation("k", at: now) == false)
+    }
+
+    private static func limitsOpenInvitations(_ store: any TrustStore) async throws {
+        #expect(try await store.add(["i", "j"].map { invitation($0) }, limit: 2, now: now) == .added)
+        #expect(try await store.add([invitation("k")], limit: 2, now: now) == .tooMany)
+        #expect(try await store.withdrawInvitation("i", at: now))
+        #expect(try await store.add([invitation("k")], limit: 2, now: now) == .added)
+        #expect(try await store.add([invitation("l")], limit: 2, now: now) == .tooMany)
+        #expect(try await store.add([invitation("l")], limit: 2, now: now + .seconds(60)) == .added)
+    }
+
+    private static func findsInvitations(_ store: any TrustStore) async throws {
+        let digests =
+            [Array(repeating: 255, count: 32), Array(0..<32), Array(0..<8) + Array(repeating: 7, count: 24)]
+            as [[UInt8]]
+        let all = digests.enumerated().map { invitation("i\($0)", digest: $1) }
+        #expect(try await store.add(all, limit: 3, now: now) == .added)
+        #expect(try await store.invitations(lookupKey: Invitation.lookupKey(digests[0])) == [all[0]])
+        #expect(try await store.invitations(lookupKey: Invitation.lookupKey(digests[1])) == Array(all[1...]))
+        #expect(try await store.invitations(lookupKey: 12) == [])
+    }
+
+    private static func keepsRevocations(_ store: any TrustStore) async throws {
+        let (known, other) = (device("a"), device("b", serial: "49"))
+        for one in [known, other] { #expect(try await store.add(one, invitation: nil)) }
+        let next = EnrolledDevice.Certificate(serial: "41", expires: now)
+        #expect(try await store.renew(known.id, with: next, limit: 9, now: now))
+        #expect(try await store.revokedSerials(of: .device) == [:])
+        #expect(try await store.revokeDevice(known.id, at: now))
+        #expect(try await store.revokeDevice(known.id, at: now + .seconds(1)) == false)
+        #expect(try await store.revokeDevice(id("c"), at: now) == false)
+        #expect(try await store.revokedSerials(of: .device) == ["40": now, "41": now])
+        #expect(try await store.device(known.id)?.revoked == now)
+        for id in ["A", "B"] { #expect(try await store.add(certificate(id, "com.example.a"))) }
+        #expect(try await store.revokeCertificate("A", at: now))
+        #expect(try await store.revokeCertificate("A", at: now) == false)
+        #expect(try await store.revokeCertificate("C", at: now) == false)
+        #expect(try await store.revokedSerials(of: .provider) == ["50A": now])
+    }
+
+    private static func claim(_ name: String, _ team: String, _ origin: TopicClaim.Origin = .use) throws -> TopicClaim {
+        TopicClaim(try #require(Topic(name)), team: team, origin: origin, since: now)
+    }
+
+    private static func claims(of store: any TrustStore) async throws -> Set<TopicClaim> {
+        Set(try #require(try await store.topicClaims(after: nil)).all.values)
+    }
+
+    private static func versionsClaims(_ store: any TrustStore) async throws {
+        let first = try #require(try await store.topicClaims(after: nil))
+        #expect(first.all.isEmpty)
+        #expect(try await store.topicClaims(after: first.version) == nil)
+        #expect(try await store.add(certificate("A", "com.example.a")))
+        #expect(try await store.revokeCertificate("A", at: now))
+        #expect(try await store.topicClaims(after: first.version) == nil)
+        let both = [try claim("com.example.a", "A"), try claim("com.example.b", "B", .credential)]
+        try await store.claim(both, takesOver: false)
+        let second = try #require(try await store.topicClaims(after: first.version))
+        #expect(second.version > first.version && Set(second.all.values) == Set(both))
+        try await store.claim(both, takesOver: false)
+        #expect(try await store.topicClaims(after: second.version) == nil)
+        #expect(try await store.release(both[0].topic))
+        let third = try #require(try await store.topicClaims(after: second.version))
+        #expect(third.version > second.version && Array(third.all.values) == [both[1]])
+    }
+
+    private static func keepsClaims(_ store: any TrustStore) async throws {
+        let first = try claim("com.example.a", "A")
+        try await store.claim([first], takesOver: false)
+        for origin in TopicClaim.Origin.allCases {
+            try await store.claim([try claim("com.example.a", "B", origin)], takesOver: false)
+        }
+        #expect(try await claims(of: store) == [first])
+        let named = try claim("com.example.a", "A", .credential)
+        try await store.claim([named], takesOver: false)
+        #expect(try await claims(of: store) == [named], "a claim by use becomes one that does not count")
+        try await store.claim([first], takesOver: false)
+        #expect(try await claims(of: store) == [named])
+        let moved = try claim("com.example.a", "B", .operator)
+        try await store.claim([moved], takesOver: true)
+        #expect(try await claims(of: store) == [moved])
+        #expect(try await store.release(moved.topic))
+        #expect(try await store.release(moved.topic) == false)
+        #expect(try await claims(of: store).isEmpty)
+    }
+
+    private static func limitsClaims(_ store: any TrustStore) async throws {
+        let limit = TopicClaims.maximumUses
+        try await store.claim(try (0...limit).map { try claim("com.example.a\($0)", "A") }, takesOver: false)
+        #expect(try await claims(of: store).count == limit)
+        try await store.claim([try claim("com.example.b", "B")], takesOver: false)
+        let others = [try claim("com.example.c", "A", .credential), try claim("com.example.d", "A", .operator)]
+        try await store.claim(others, takesOver: false)
+        #expect(try await claims(of: store).count == limit + 3)
+        #expect(try await store.release(try claim("com.example.a0", "A").topic))
+        try await store.claim([try claim("com.example.e", "A"), try claim("com.example.f", "A")], takesOver: false)
+        let names = try await claims(of: store).map(\.topic.name)
+        #expect(names.contains("com.example.e") && !names.contains("com.example.f"))
+    }
+
+    private static func limitsCertificates(_ store: any TrustStore) async throws {
+        var known = device("a", expires: .seconds(10))
+        #expect(try await store.add(known, invitation: nil))
+        func renew(_ serial: String, _ now: WallTime) async throws -> Bool {
+            let next = EnrolledDevice.Certificate(serial: serial, expires: now + .seconds(60))
+            guard try await store.renew(known.id, with: next, limit: 2, now: now) else { return false }
+            known.renew(with: next)
+            return true
+        }
+        #expect(try await renew("41", now))
+        #expect(try await renew("42", now) == false)
+        #expect(try await renew("43", now + .seconds(11)))
+        #expect(try await store.device(known.id) == known)
+        #expect(try await store.revokeDevice(known.id, at: now))
+        #expect(try await renew("44", now + .seconds(1000)) == false)
+        let next = EnrolledDevice.Certificate(serial: "45", expires: now)
+        #expect(try await store.renew(id("b"), with: next, limit: 2, now: now) == false)
+    }
+}

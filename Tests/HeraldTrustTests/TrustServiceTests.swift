@@ -1,0 +1,76 @@
+import Foundation
+import HeraldModel
+import HeraldTestSupport
+import HeraldTrust
+import Testing
+
+struct TrustServiceTests {
+    private let trust: TestTrust
+    private let service: TrustService
+
+    init() async throws {
+        trust = try await TestTrust()
+        service = try await trust.service()
+    }
+
+    @Test func `a revoked key takes effect although the ledger cannot be read`() async throws {
+        let key = try await trust.providerKey()
+        _ = await service.reload()
+        try await trust.folder.providers.revoke(key.id, now: trust.now)
+        trust.store.fail(with: TrustError(.unreadable, "the ledger cannot be read"))
+        let reloaded = await service.reload()
+        #expect(reloaded.credentials && reloaded.failures.new == [TrustError(.unreadable, "")])
+        #expect(service.providerTokens.credentials.key(key.id)?.revoked != nil)
+        let again = await service.reload().failures
+        #expect(again.new == [] && again.all == [TrustError(.unreadable, "")])
+        let unread = service.reload(nil).failures
+        #expect(unread.new == [] && unread.all == [TrustError(.unreadable, "")], "the last attempt has failed")
+        trust.store.fail(with: nil)
+        #expect(await service.reload().failures.all == [])
+    }
+
+    @Test func `topics of a new certificate are claimed although the key file cannot be read`() async throws {
+        let topic = try #require(Topic("com.example.chat"))
+        #expect(service.providerTokens.credentials.mayPush(topic: topic, team: "TEAM000002"))
+        _ = try await trust.provider("com.example.chat", team: "TEAM000001")
+        chmod(trust.path + "/trust/provider-keys.json", 0o640)
+        let reloaded = await service.reload()
+        #expect(reloaded.credentials && reloaded.failures.all == [TrustError(.exposed, "")])
+        #expect(!service.providerTokens.credentials.mayPush(topic: topic, team: "TEAM000002"))
+    }
+
+    @Test(arguments: ["provider-keys.json", "token.keys", "server.pem"])
+    func `a file that cannot be read now is read once it can, without being written`(file: String) async throws {
+        let path = trust.path + "/trust/" + file
+        let key = try await trust.providerKey()
+        try await trust.folder.updateTokenKeys { try $0.rotate(now: trust.now) }
+        _ = try await trust.restart(hostnames: ["new.example.com"])
+        chmod(path, 0o666)
+        #expect(await service.reload().failures.new == [TrustError(.exposed, "")])
+        #expect(await service.reload().failures.new == [])
+        chmod(path, 0o600)
+        let reloaded = await service.reload()
+        #expect(reloaded.failures.all == [] && !reloaded.isUnchanged)
+        #expect(service.providerTokens.credentials.key(key.id) != nil)
+    }
+
+    @Test func `a damaged file is not read again, and its failure stays`() async throws {
+        let path = trust.path + "/trust/token.keys"
+        let whole = try TrustFile.read(path, .secret)
+        try TrustFile.write(Array("garbage".utf8), to: path, .secret)
+        #expect(await service.reload().failures.new == [TrustError(.damaged, "")])
+        let again = await service.reload().failures
+        #expect(again.new == [] && again.all == [TrustError(.damaged, "")])
+        try TrustFile.write(whole, to: path, .secret)
+        #expect(await service.reload().failures.all == [])
+    }
+
+    @Test func `the authorities for new devices are kept, and follow their file`() async throws {
+        let former = service.authorities
+        let root = try TrustFile.read(trust.path + "/ca.pem", .open)
+        try TrustFile.write(root + root, to: trust.path + "/ca.pem", .open)
+        #expect(service.authorities == former, "no request reads the file")
+        _ = await service.reload()
+        #expect(service.authorities == former + [trust.folder.root.der])
+    }
+}

@@ -1,0 +1,104 @@
+"""The display record of every payload that a device presents: from curl to `herald agent shown`."""
+
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+from agents import MONOPOLY, Agent
+from commands import one_line
+from parties import new_id
+from service import herald
+
+PAYLOADS = pathlib.Path(__file__).parent.parent / "Payloads"
+CASES = [
+    (case, view)
+    for case in json.loads((PAYLOADS / "expectations.json").read_text())
+    for view in case["present"]
+]
+# An app that was opened has a picture of how it was left, which comes before the image of its bundle.
+CASES.sort(key=lambda case: case[1]["state"] == "foreground")
+APP = "com.example.monopoly"
+
+
+@pytest.fixture(scope="module")
+def device(shared, tmp_path_factory):
+    """A device with the app on it, its token, and its provider's certificate."""
+    folder = tmp_path_factory.mktemp("agent") / "device"
+    identity, _ = shared.device("monopoly")
+    agent = Agent(shared, folder, identity).start("--app", MONOPOLY, "--allow", "alert,badge,sound")
+    token = agent.token(APP)
+    agent.certificate = shared.provider_certificate(APP)
+    yield agent, token
+    agent.close()
+
+
+def curl(service, token, certificate, path, push_type, *headers):
+    """Sends a file as a provider does; the apns-id that it chose."""
+    id = new_id()
+    priority = "5" if push_type == "background" else "10"
+    result = subprocess.run(
+        [
+            "curl", "--silent", "--show-error", "--http2", "--cacert", service.ca, "--cert", certificate,
+            "--header", f"apns-push-type: {push_type}", "--header", f"apns-id: {id}", "--header", f"apns-topic: {APP}",
+            "--header", f"apns-priority: {priority}", *headers, "--data-binary", f"@{path}", "--write-out", "%{http_code}",
+            "--resolve", f"localhost:{service.listeners['api']}:127.0.0.1",
+            f"https://localhost:{service.listeners['api']}/3/device/{token}",
+        ],
+        capture_output=True, text=True, timeout=30,
+    )
+    assert result.stdout == "200", result.stdout + result.stderr
+    return id
+
+
+@pytest.mark.parametrize("case, view", CASES, ids=[f"{c['file']}-{v['language']}-{v['state']}" for c, v in CASES])
+def test_every_payload_is_seen_as_expected(shared, device, case, view):
+    agent, token = device
+    agent.command("set", "--language", view["language"], "--locked", "on" if view["state"] == "locked" else "off")
+    if view["state"] == "foreground":
+        agent.command("set", "--open", APP)
+    elif view["state"] == "background":
+        agent.command("set", "--home")
+    id = curl(shared, token, agent.certificate, PAYLOADS / "files" / case["file"], case["push_type"])
+    record = agent.shown(id)
+    assert (record["state"] == "foreground") == (view["state"] == "foreground")
+    assert record["locked"] == (view["state"] == "locked")
+    names = {"localization": "language", "reasons": "because"}
+    for key, wanted in view.items():
+        if key in ("language", "state", "seconds", "extension_seconds"):
+            continue
+        if key == "badge":
+            before, after = record["badge"]["before"], record["badge"]["after"]
+            assert after == (before if wanted == "unchanged" else wanted)
+        else:
+            assert record[names.get(key, key)] == wanted, key
+    if not record["shown"]:
+        assert record["because"]
+
+
+def test_replacement_is_recorded(shared, device, tmp_path):
+    agent, token = device
+    agent.command("set", "--language", "en", "--locked", "off", "--home")
+    file = tmp_path / "payload.json"
+    file.write_text('{"aps":{"alert":"1:0"}}')
+    collapse = ("--header", "apns-collapse-id: match")
+    first = curl(shared, token, agent.certificate, file, "alert", *collapse)
+    agent.shown(first)
+    second = curl(shared, token, agent.certificate, file, "alert", *collapse)
+    assert agent.shown(second)["replaces"] == first
+    assert agent.shown(first)["replaced_by"] == second
+    lines = agent.command("shown", second).stdout
+    assert "shown as a banner: 1:0" in lines
+
+
+def test_an_unknown_notification_is_reported(device):
+    agent, _ = device
+    assert "no notification" in one_line(agent.command("shown", new_id(), check=False))
+
+
+def test_wrong_usage_is_reported(tmp_path):
+    assert herald("agent", "shown", "seven", check=False).returncode == 64
+    assert "no device folder" in one_line(herald("agent", "show", "--folder", tmp_path / "nowhere", check=False))
+    assert "no agent is running" in one_line(herald("agent", "show", "--folder", tmp_path, check=False))
+    assert herald("agent", "set", "--folder", tmp_path, check=False).returncode == 64

@@ -1,0 +1,77 @@
+"""Jumps of the machine's clock: what looks expired by them is withheld, and not deleted."""
+
+import json
+import time
+
+import pytest
+
+from machine_clock import MachineClock
+from parties import assert_accepted, new_id
+from provider import Provider, away_device
+from service import eventually, herald
+
+DAY = 86_400
+#: The journal's last word on the notification while it is stored.
+WAITING = "device offline"
+
+
+@pytest.fixture
+def machine(fresh, tmp_path):
+    """A service on a machine whose wall clock a test moves, and nothing but that clock."""
+    clock = MachineClock(tmp_path)
+    service = fresh(prefix=clock.prefix).start()
+    service.jump = clock.move
+    service.away = away_device(service)
+    service.waiting = new_id()
+    with Provider(service, service.provider_certificate()) as provider:
+        assert_accepted(
+            provider.push(service.away.token, id=service.waiting, expiration=int(time.time()) + DAY), service.waiting
+        )
+    return service
+
+
+def warnings(service):
+    return " ".join(json.loads(herald("status", "--data", service.data, "--json", check=False).stdout).get("warnings") or [])
+
+
+def last(service):
+    line = service.journal(service.waiting)[-1]
+    return line.get("reason") or line["state"]
+
+
+def accept(service):
+    return json.loads(herald("clock", "accept", "--data", service.data, "--json").stdout)
+
+
+def test_a_notification_outlives_a_jump_while_running(machine):
+    machine.jump(2 * DAY)
+    assert "jumped by +2d" in warnings(machine)
+    eventually(lambda: any(" error " in line and "clock has jumped" in line for line in machine.lines), what="the log")
+    # The start sweeps what has expired.
+    machine.stop()
+    machine.start()
+    assert "jumped by +2d" in warnings(machine)
+    assert last(machine) == WAITING
+    machine.jump(0)
+    assert warnings(machine) == ""
+    with machine.away.start():
+        assert machine.away.next().id == machine.waiting
+
+
+def test_a_jump_that_the_operator_accepts_expires_it(machine):
+    machine.jump(2 * DAY)
+    assert "herald clock accept" in warnings(machine)
+    shown = json.loads(herald("clock", "show", "--data", machine.data, "--json").stdout)
+    assert abs(shown["jump_seconds"] - 2 * DAY) < 600
+    assert "jump_seconds" not in accept(machine)
+    assert last(machine) == "expired"
+    assert warnings(machine) == ""
+
+
+@pytest.mark.parametrize(("days", "words"), [(2, "+2d"), (-2, "-2d")])
+def test_a_jump_between_stop_and_start_is_found(machine, days, words):
+    machine.stop()
+    machine.jump(days * DAY)
+    machine.start()
+    assert f"jumped by {words}" in warnings(machine)
+    assert last(machine) == WAITING

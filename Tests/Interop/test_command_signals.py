@@ -1,0 +1,100 @@
+"""SIGHUP before anything is ready, and files that change below a running service."""
+
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from parties import assert_accepted, assert_refused, new_id
+from provider import Provider, away_device
+from service import HERALD, Service, eventually
+from test_command_disk import health
+
+#: SIGHUP at each of these calls: none comes before the first rt_sigaction. Who runs the tests may ignore the signal.
+HANGUPS = (
+    "env", "--default-signal=HUP", "strace", "-f", "-qq", "-o", "/dev/null",
+    "-e", "trace=rt_sigaction,clone3", "-e", "inject=rt_sigaction,clone3:signal=HUP",
+)
+
+
+@pytest.fixture
+def service(fresh):
+    return fresh().start()
+
+
+def test_hangups_from_the_first_instruction_do_not_end_the_service(tmp_path):
+    service = Service(tmp_path / "data", prefix=HANGUPS)
+    try:
+        service.start()
+        assert health(service) == 200
+        assert service.stop() == 0
+    finally:
+        service.close()
+
+
+@pytest.mark.parametrize("command, code", [
+    (("relay", "run"), 64), (("agent", "run"), -signal.SIGHUP), (("journal",), -signal.SIGHUP),
+])
+def test_only_daemons_outlive_a_hangup(tmp_path, command, code):
+    """Wrong usage ends the relay, and the signal those that belong to a terminal."""
+    process = subprocess.run(
+        [*HANGUPS, HERALD, *command, "--no-such-option"], cwd=tmp_path, capture_output=True, timeout=60
+    )
+    assert process.returncode == code, process.stderr
+
+
+def test_a_deleted_data_folder_is_noticed_and_can_be_restored(service):
+    device, certificate = away_device(service), service.provider_certificate()
+    backup = service.data.with_name("backup")
+    with Provider(service, certificate) as provider:
+        accepted = new_id()
+        assert_accepted(provider.push(device.token, id=accepted), accepted)
+        # Nothing writes meanwhile.
+        shutil.copytree(service.data, backup, ignore=shutil.ignore_patterns("control.sock"))
+        shutil.rmtree(service.data)
+        eventually(lambda: health(service) == 503, what="the bad health")
+        late = new_id()
+        assert_refused(provider.push(device.token, id=late), 503, "ServiceUnavailable", late)
+        (line,) = [line for line in service.lines if "the store is gone" in line]
+        assert "restore it from a backup" in line
+    assert service.stop() == 0
+    shutil.copytree(backup, service.data)
+    service.start()
+    with device.start():
+        assert device.next().id == accepted
+
+
+def test_a_moved_data_folder_can_be_moved_back(service):
+    device, certificate = away_device(service), service.provider_certificate()
+    elsewhere = service.data.with_name("elsewhere")
+    with Provider(service, certificate) as provider:
+        os.rename(service.data, elsewhere)
+        eventually(lambda: health(service) == 503, what="the bad health")
+        late = new_id()
+        assert_refused(provider.push(device.token, id=late), 503, "ServiceUnavailable", late)
+        os.rename(elsewhere, service.data)
+        eventually(lambda: health(service) == 200, what="the good health")
+        accepted = new_id()
+        assert_accepted(provider.push(device.token, id=accepted), accepted)
+    assert service.stop() == 0
+    service.start()
+    with device.start():
+        assert device.next().id == accepted
+
+
+def test_an_index_of_the_log_that_is_cut_short_ends_the_service_with_a_line(service):
+    device, certificate = away_device(service), service.provider_certificate()
+    with Provider(service, certificate) as provider:
+        accepted = new_id()
+        assert_accepted(provider.push(device.token, id=accepted), accepted)
+        os.truncate(service.data / "store" / "herald.db-shm", 0)
+        doubtful = new_id()
+        provider.send(device.token, id=doubtful)
+        assert service.wait() == 1
+    (line,) = [line for line in service.lines if line.startswith("herald: ")]
+    assert "a database file was cut short" in line
+    service.start()
+    with device.start():
+        assert device.next().id in (accepted, doubtful)

@@ -1,0 +1,205 @@
+"""Every `sh` block of the README and the docs runs as printed, in the order of its page.
+
+A page has a machine of its own: a network namespace, in which the default ports are free, and a private /var. One shell runs
+all blocks of a page. A command that lasts (a service, a device) goes on in the background until the page ends or a later
+block starts its successor. Words in capitals are filled from what earlier commands printed, as a reader fills them.
+
+A block that cannot run here has the comment `<!-- not run: why -->` in the line before it. After `<!-- an alternative -->` the
+page goes on as if the block had not been. `<!-- the service is stopped -->` is so while the block runs.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from service import HERALD, PATIENCE, ROOT, eventually
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^(?:<!-- (?P<note>.*?) -->\n)?```sh\n(?P<text>.*?)^```$", re.M | re.S)
+#: Commands that run until they are stopped: a role, in which one replaces the other, and the output of a working one.
+LASTING = [
+    (re.compile(r"(\S*/)?herald serve\b"), "service", re.compile(r"^ready$", re.M)),
+    (re.compile(r"make run$"), "service", re.compile(r"^ready$", re.M)),
+    (re.compile(r"(herald agent run|mosquitto_sub)\b"), "device", re.compile(r"token.*[0-9a-f]{64}")),
+    (re.compile(r"herald relay run\b"), "relay", re.compile(r"^ready$", re.M)),
+]
+#: The pattern of each placeholder: its value is the newest match in the output so far.
+PLACEHOLDERS = {
+    "IDENTIFIER": re.compile(r"^(?:device|id)\s+(\S+)$", re.M),
+    "TOKEN": re.compile(r"token\b.*?\b([0-9a-f]{64})\b"),
+    "KEYID": re.compile(r"AuthKey_(\w{10})\.p8"),
+    "APNS-ID": re.compile(r"apns-id: (\S+)"),
+    "CODE": re.compile(r"^code\s+(\S+)$", re.M),
+    "CHANNEL": re.compile(r"^apns-channel-id: (\S+)", re.M | re.I),
+}
+#: The commands that a page assumes.
+SERVICE = "herald serve --hostname push.example.com --hostname localhost\n"
+PROVIDER = "herald provider certificate --topic com.example.chat --out provider.pem\n"
+KITCHEN = "herald device enroll --name kitchen --out kitchen.pem\n"
+DEVICE = KITCHEN + "herald agent run --identity kitchen.pem --app com.example.chat\n"
+BEFORE = {
+    "devices.md": [SERVICE],
+    "drills.md": [SERVICE],
+    "operations.md": ["herald serve --data /var/lib/herald\n"],
+    "providers.md": [SERVICE, PROVIDER, "herald provider key --team TEAM123456 --out .\n", DEVICE],
+    "relay.md": [SERVICE, PROVIDER, DEVICE],
+}
+MACHINE = """
+set -e
+ip link set lo up
+mount --bind "$1/hosts" /etc/hosts
+mkdir "$1/upper" "$1/work"
+mount -t overlay overlay -o "lowerdir=/var,upperdir=$1/upper,workdir=$1/work" /var
+cd "$1/home"
+exec bash --norc
+"""
+
+
+class Terminal:
+    """One shell on a machine of its own, and what its commands print."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        (folder / "hosts").write_text("127.0.0.1 localhost push.example.com post.example\n")
+        home = folder / "home"
+        (home / ".build").mkdir(parents=True)
+        (home / ".build" / "debug").symlink_to(HERALD.parent)
+        for name in ("Tests", "Examples"):
+            (home / name).symlink_to(ROOT / name)
+        user = ["--map-root-user"] if os.geteuid() else []
+        self._shell = subprocess.Popen(
+            ["unshare", *user, "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", MACHINE, "sh", folder],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
+            env={**os.environ, "PATH": f"{HERALD.parent}:{os.environ['PATH']}"},
+        )
+        self._say("trap 'echo \"$BASH_COMMAND\" >> ../failed' ERR")
+        self._runs, self._commands = {}, {}
+        self._count = 0
+
+    def _say(self, line):
+        """Has the shell read a line, and waits until it has done what it says."""
+        self._shell.stdin.write(line + "\necho done\n")
+        for answer in self._shell.stdout:
+            if answer == "done\n":
+                return
+        raise AssertionError(f"the shell ended at: {line}")
+
+    def printed(self):
+        files = sorted(self.folder.glob("*.out"), key=lambda path: path.stat().st_mtime)
+        return "\n".join(path.read_text(errors="replace") for path in files)
+
+    def filled(self, text):
+        def value(found):
+            pattern = PLACEHOLDERS[found[0]]
+            matches = eventually(lambda: pattern.findall(self.printed()), what=f"a value for {found[0]}")
+            return matches[-1]
+
+        return re.sub(rf"(?<![A-Z0-9])(?<!HERALD_)({'|'.join(PLACEHOLDERS)})(?![A-Z0-9])", value, text)
+
+    def run(self, text):
+        """Runs a block, command by command; one that lasts goes on in the background."""
+        for command in commands(re.sub(r"[ ]{2,}# .*$", "", text, flags=re.M)):
+            self._count += 1
+            name = f"{self._count:02}"
+            command = self.filled(command)
+            if any(pattern.match(command) for pattern, _, _ in LASTING):
+                self._last(name, command)
+                continue
+            (self.folder / f"{name}.sh").write_text(command)
+            self._say(f"source ../{name}.sh > ../{name}.out 2>&1")
+            failed = self.folder / "failed"
+            assert not failed.exists(), f"{failed.read_text()}failed:\n{(self.folder / f'{name}.out').read_text()}"
+
+    def _last(self, name, command):
+        (role, ready), = [(role, ready) for pattern, role, ready in LASTING if pattern.match(command)]
+        self.stop(role)
+        is_awaited_by_the_block = re.search(r"&(\s*#.*)?$", command)
+        command = re.sub(r"&?(\s+#.*)?$", "", command.strip()).replace("make run", "herald serve --demo")
+        out = self.folder / f"{name}-{role}.out"
+        (self.folder / f"{name}-{role}.sh").write_text(f"exec > ../{out.name} 2>&1\nexec {command}\n")
+        self._say(f"bash ../{name}-{role}.sh & echo $! > ../{role}.pid")
+        self._runs[role] = (self.folder / f"{role}.pid").read_text().strip()
+        self._commands.setdefault(role, []).append(command)
+        if is_awaited_by_the_block:
+            return
+        eventually(lambda: out.exists() and ready.search(out.read_text(errors="replace")), what=f"{ready.pattern!r} of {command}")
+
+    def start(self, role):
+        """Starts the newest command of a role again."""
+        self._count += 1
+        self._last(f"{self._count:02}", self._commands[role].pop())
+
+    def stop(self, role):
+        if role in self._runs:
+            # The shell's word for a process that was killed is not the block's.
+            self._say(f"kill {self._runs[role]}; wait {self._runs[role]} || true")
+            del self._runs[role]
+
+    def back(self):
+        """Stops the command that started last, and starts the one whose place it took."""
+        role = list(self._runs)[-1]
+        self.stop(role)
+        del self._commands[role][-1]
+        self.start(role)
+
+    def close(self):
+        self._shell.kill()
+        self._shell.wait(timeout=PATIENCE)
+
+
+def commands(text):
+    """The commands of a block, each with the lines that belong to it."""
+    command = ""
+    for line in text.splitlines(keepends=True):
+        command += line
+        parsed = subprocess.run(["bash", "-n"], input=command, capture_output=True, text=True)
+        if not parsed.stderr and not line.endswith("\\\n"):
+            yield command
+            command = ""
+    assert not command, f"this command does not end: {command}"
+
+
+def blocks(page):
+    return [(found["note"] or "", found["text"]) for found in BLOCK.finditer(page.read_text())]
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    terminal = Terminal(tmp_path)
+    yield terminal
+    terminal.close()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+def test_the_blocks_of_a_page_run_as_printed(page, terminal):
+    for text in BEFORE.get(page.name, []):
+        terminal.run(text)
+    ran = 0
+    for note, text in blocks(page):
+        if not note.startswith("not run: "):
+            if note == "the service is stopped":
+                terminal.stop("service")
+            terminal.run(text)
+            ran += 1
+            if note == "the service is stopped":
+                terminal.start("service")
+            if note == "an alternative":
+                terminal.back()
+    assert ran, f"{page.name} has blocks, and none of them runs"
+
+
+def test_every_block_has_a_language():
+    """A block without a language is not run, and a block of commands as `text` would go unnoticed."""
+    for page in PAGES:
+        opening = True
+        for line in page.read_text().splitlines():
+            if line.startswith("```"):
+                assert not opening or line != "```" or "docs/architecture.md" in str(page) or page.name == "README.md", page
+                opening = not opening
+        assert opening, f"{page}: a block does not end"
+        for text in re.findall(r"^```text\n(.*?)^```$", page.read_text(), re.M | re.S):
+            commands = [line for line in text.splitlines() if re.match(r"(curl|openssl|mosquitto_\w+|apt-get|make) ", line)]
+            assert commands == [], f"{page.name}: make it an sh block"

@@ -1,0 +1,173 @@
+"""Connections whose client is not authenticated: what they may take of a listener, for how long, and at whose cost."""
+
+import contextlib
+import os
+import resource
+import socket
+import ssl
+import subprocess
+import time
+import urllib.request
+
+import pytest
+
+import mqtt_packets as mqtt
+import mqtt_wire
+from est_client import curl
+from parties import assert_accepted
+from provider import Provider, away_device, connect_tls, tls_context
+from refusals import refused, told
+from service import HERALD, PATIENCE, eventually, herald
+
+#: Descriptors of a service whose listeners are small: 71 connections for the API, and 16 without authentication for a client.
+FEW = "1000"
+
+
+def dial(service, listener="api", source="127.0.0.1"):
+    """A TCP connection that says nothing."""
+    return socket.create_connection(
+        ("127.0.0.1", service.listeners[listener]), timeout=PATIENCE, source_address=(source, 0)
+    )
+
+
+def is_open(connection):
+    connection.setblocking(False)
+    try:
+        return connection.recv(4096) != b""
+    except (BlockingIOError, ssl.SSLWantReadError):
+        return True
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def crowd():
+    """Connections that are closed after the test."""
+    with contextlib.ExitStack() as stack:
+        yield lambda connection: stack.enter_context(connection)
+
+
+@pytest.fixture
+def small(fresh):
+    return fresh(prefix=("prlimit", f"--nofile={FEW}:{FEW}")).start()
+
+
+def test_a_client_that_stays_unknown_is_told_and_closed(fresh):
+    service = fresh("--unknown-age", "8s").start()
+    token, certificate, key = away_device(service).token, service.provider_certificate(), service.provider_key()
+    with Provider(service, certificate) as by_certificate, Provider(service, key=key) as by_token:
+        assert_accepted(by_token.push(token))
+        begin = time.monotonic()
+        stranger = Provider(service)
+        # Each PING is a byte that says the client is alive, and nothing about who it is.
+        while not stranger.goaways and time.monotonic() - begin < 30:
+            with contextlib.suppress(Exception):
+                stranger.ping()
+            time.sleep(0.3)
+        assert [goaway.additional_data for goaway in stranger.goaways] == [b'{"reason":"IdleTimeout"}']
+        assert 7 < time.monotonic() - begin < 20
+        stranger.wait_for_close()
+        stranger.close()
+        time.sleep(3)
+        for known in (by_certificate, by_token):
+            known.ping()
+            assert_accepted(known.push(token))
+            assert known.goaways == []
+    assert refused(service, "provider API", "unknown") == 1
+    assert "did not authenticate in time" in told(service, 1)[0]
+
+
+def test_one_client_cannot_take_the_places_of_others(small, crowd):
+    token, certificate = away_device(small).token, small.provider_certificate()
+    with Provider(small) as patient:
+        patient.ping()
+        strangers = [crowd(dial(small, source="127.0.0.3")) for _ in range(200)]
+        eventually(lambda: sum(map(is_open, strangers)) <= 16, what="room in the network of the crowd")
+        # The oldest went, so that somebody else behind the same address gets in.
+        assert not any(map(is_open, strangers[:100]))
+        patient.ping()
+        with Provider(small, certificate, source="127.0.0.3") as provider:
+            assert_accepted(provider.push(token))
+    assert refused(small, "provider API", "network") >= 184
+    assert refused(small, "provider API", "displaced") == 0
+    lines = [line for line in told(small, 1) if "127.0.0.3" in line]
+    assert len(lines) == 1, "one line for all of them"
+
+
+def test_at_the_limit_the_oldest_unknown_connection_goes_and_a_known_one_never(small, crowd):
+    token, certificate = away_device(small).token, small.provider_certificate()
+    with Provider(small, certificate) as known:
+        assert_accepted(known.push(token))
+        strangers = [crowd(dial(small, source=f"127.0.1.{last}")) for last in range(1, 201)]
+        eventually(lambda: sum(map(is_open, strangers)) < 71, what="room for others")
+        assert not any(map(is_open, strangers[:100]))
+        with Provider(small, certificate) as newcomer:
+            assert_accepted(newcomer.push(token))
+        assert_accepted(known.push(token))
+    assert refused(small, "provider API", "displaced") >= 130
+    assert refused(small, "provider API", "limit") == 0
+
+
+@pytest.mark.parametrize("listener", ["feedback", "binary", "device"])
+def test_no_listener_is_taken_by_one_client(small, crowd, enroll, listener):
+    strangers = [crowd(dial(small, listener, source="127.0.0.3")) for _ in range(600)]
+    name = {"feedback": "feedback service", "binary": "binary interface", "device": "devices"}[listener]
+    eventually(lambda: refused(small, name, "network") >= 600 - 57, what="connections that made way")
+    assert is_open(strangers[-1])
+    if listener == "device":
+        enroll(small).connect().leave()
+    else:
+        with connect_tls(small.listeners[listener], tls_context(small.ca, small.provider_certificate(), alpn=())):
+            pass
+
+
+def test_activation_goes_on_behind_a_crowd(small, crowd):
+    for _ in range(200):
+        crowd(dial(small, "activation"))
+    assert curl(small, "est/cacerts").status == 200
+    assert refused(small, "activation", "network") >= 184
+
+
+def test_a_crowd_leaves_descriptors_to_the_operator(fresh, crowd, enroll):
+    limit = 400
+    service = fresh(prefix=("prlimit", f"--nofile={limit}:{limit}")).start()
+    revoked = enroll(service)
+    link = revoked.connect()
+    for last in range(1, 251):
+        for _ in range(2):
+            crowd(dial(service, "device", source=f"127.0.2.{last}"))
+    begin = time.monotonic()
+    herald("device", "list", "--data", service.data)
+    herald("device", "revoke", "--data", service.data, revoked.id)
+    link.until_closed()
+    with urllib.request.urlopen(f"http://127.0.0.1:{service.listeners['console']}/health", timeout=10) as health:
+        assert health.status == 200
+    assert time.monotonic() - begin < 10
+    assert len(os.listdir(f"/proc/{service.pid}/fd")) < limit - 64
+    enroll(service).connect().leave()
+
+
+def test_the_soft_limit_of_descriptors_is_raised_at_the_start(fresh):
+    service = fresh(prefix=("prlimit", "--nofile=256:2000")).start()
+    assert resource.prlimit(service.pid, resource.RLIMIT_NOFILE) == (2000, 2000)
+    eventually(lambda: any("fewer connections" in line and "files=2000" in line for line in service.lines), what="a line")
+
+
+def test_with_too_few_descriptors_the_start_is_refused_in_words(tmp_path):
+    command = ["prlimit", "--nofile=128:128", str(HERALD), "serve", "--data", str(tmp_path / "data")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert result.returncode == 1
+    assert "this process may open 128 files" in result.stderr and "ulimit -n" in result.stderr
+
+
+def test_a_device_that_sends_no_connect_is_not_known(fresh, enroll):
+    # 81 connections for devices, of which a client may have 16 without authentication.
+    service = fresh(prefix=("prlimit", "--nofile=400:400")).start()
+    device = enroll(service)
+    context = mqtt_wire.tls_context(service.ca, device.path)
+    with device.connect() as link, contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(mqtt_wire.Wire(service.listeners["device"], context)) for _ in range(40)]
+        eventually(lambda: refused(service, "devices", "network") >= 10, what="silent devices that made way")
+        link.send(mqtt.PINGREQ)
+        assert link.read().kind == mqtt.Kind.PINGRESP
+        assert len(silent) == 40

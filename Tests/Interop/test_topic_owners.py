@@ -1,0 +1,78 @@
+"""Which team owns a topic."""
+
+import json
+
+import channels
+import pytest
+from commands import one_line
+from parties import assert_accepted, assert_refused
+from provider import Provider, away_device
+from service import TEAM, TOPIC, eventually, herald
+
+OTHERS = "OTHERTEAM1"
+MAIL = "com.example.mail"
+
+
+def owners(service):
+    apps = json.loads(herald("app", "list", "--data", service.data, "--json").stdout)
+    return {app["topic"]: app.get("owner") for app in apps}
+
+
+@pytest.fixture
+def service(fresh):
+    return fresh().start()
+
+
+def test_the_team_of_the_first_accepted_push_owns_the_topic(service):
+    token = away_device(service).token
+    keys = service.provider_key(), service.provider_key(team=OTHERS)
+    with Provider(service, key=keys[1]) as others:
+        assert_refused(others.push("0f" * 32), 400, "BadDeviceToken")
+        assert owners(service) == {TOPIC: None}
+        with Provider(service, key=keys[0]) as first:
+            assert_accepted(first.push(token))
+            assert owners(service) == {TOPIC: TEAM}
+            assert_refused(others.push(token), 400, "TopicDisallowed")
+            assert_accepted(first.push(token))
+    eventually(lambda: any("topic claimed" in line and TEAM in line for line in service.lines), what="the log")
+    # It outlives the service and the credential.
+    service.kill()
+    service.start()
+    herald("provider", "revoke", keys[0][1], "--data", service.data)
+    with Provider(service, key=keys[1]) as others:
+        assert_refused(others.push(token), 400, "TopicDisallowed")
+
+
+def test_the_team_that_makes_a_channel_keeps_other_teams_out(service):
+    with Provider(service, key=service.provider_key()) as first:
+        with Provider(service, key=service.provider_key(team=OTHERS)) as others:
+            assert channels.listing(others, bundle=MAIL) == []
+            channel = channels.create(first, bundle=MAIL)
+            assert owners(service) == {MAIL: TEAM}
+            for answer in (
+                channels.call(others, "GET", f"/1/apps/{MAIL}/all-channels"), channels.read(others, channel, bundle=MAIL),
+                channels.delete(others, channel, bundle=MAIL), channels.send(others, channel, bundle=MAIL),
+                channels.call(others, "POST", f"/1/apps/{MAIL}/channels", channels.ATTRIBUTES),
+            ):
+                channels.assert_refused(answer, 403, "TopicMismatch")
+        assert channels.listing(first, bundle=MAIL) == [channel]
+        channels.publish(first, channel, bundle=MAIL)
+
+
+def test_the_operator_says_which_team_owns_a_topic(service):
+    data = ("--data", service.data)
+    token = away_device(service).token
+    claim = ("app", "claim", f"{TOPIC}.voip", *data, "--team")
+    with Provider(service, key=service.provider_key()) as first, \
+            Provider(service, key=service.provider_key(team=OTHERS)) as others:
+        assert herald(*claim, TEAM).stdout == f"{TOPIC} belongs to team {TEAM}\n"
+        assert_refused(others.push(token), 400, "TopicDisallowed")
+        assert f"{TOPIC} belongs to team {TEAM}: " in one_line(herald(*claim, OTHERS, check=False))
+        (moved,) = json.loads(herald(*claim, OTHERS, "--force", "--json").stdout)
+        assert (moved["topic"], moved["team"], moved["origin"]) == (TOPIC, OTHERS, "operator")
+        assert_accepted(others.push(token))
+        assert_refused(first.push(token), 400, "TopicDisallowed")
+        assert herald("app", "release", TOPIC, *data).stdout == f"{TOPIC} belongs to no team\n"
+        assert_accepted(first.push(token))
+        assert owners(service) == {TOPIC: TEAM}
+    assert "no team owns" in one_line(herald("app", "release", MAIL, *data, check=False))
