@@ -140,19 +140,19 @@ package final class FirstUses: Sendable {
     package func claim(_ reservation: Reservation, _ answer: @escaping Answer) {
         let outcome = state.withLock { state -> Outcome? in
             let topic = reservation.use.topic
-            guard var reserved = state.reserved[topic], reserved.number == reservation.number else {
+            guard state.reserved[topic]?.number == reservation.number else {
                 // The claim of an earlier request has ended.
                 return tokens.credentials.claims.owner(of: topic) == nil ? .undecided : .decided
             }
-            reserved.requests -= 1
-            guard !state.isOver, !reserved.isOverdue else {
-                state.reserved[topic] = reserved
-                return .undecided
+            // In place: thousands of answers may wait.
+            state.reserved[topic]?.requests -= 1
+            guard !state.isOver, state.reserved[topic]?.isOverdue == false else { return .undecided }
+            if state.reserved[topic]?.waiting == nil {
+                state.reserved[topic]?.waiting = [answer]
+                queue.yield(.claim(reservation))
+            } else {
+                state.reserved[topic]?.waiting?.append(answer)
             }
-            let isUnderWay = reserved.waiting != nil
-            reserved.waiting = (reserved.waiting ?? []) + [answer]
-            state.reserved[topic] = reserved
-            if !isUnderWay { queue.yield(.claim(reservation)) }
             return nil
         }
         if let outcome { answer(outcome) }
