@@ -49,6 +49,26 @@ def test_the_description_is_valid(description):
     openapi_spec_validator.validate(description)
 
 
+def names(value):
+    """The names of all properties that a description has anywhere."""
+    if isinstance(value, dict):
+        if isinstance(value.get("properties"), dict):
+            yield from value["properties"]
+        for each in value.values():
+            yield from names(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from names(each)
+
+
+@pytest.mark.parametrize("target", ["HeraldConsole", "HeraldRelay"])
+def test_the_properties_are_in_snake_case(target):
+    text = (ROOT / "Sources" / target / "Resources" / "openapi.yaml").read_text()
+    found = set(names(yaml.safe_load(text)))
+    assert len(found) >= 20
+    assert [name for name in sorted(found) if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name)] == []
+
+
 def test_the_description_has_every_route_and_no_other(description):
     described = {(method, path) for path, item in description["paths"].items() for method in item if method in ("get", "post")}
     files = [SOURCE / "Admin" / name for name in ("AdminRoutes.swift", "DrillRoutes.swift")]
