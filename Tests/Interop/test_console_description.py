@@ -16,11 +16,12 @@ from provider import Provider
 from service import ROOT, TEAM, TOPIC, eventually
 
 SOURCE = ROOT / "Sources" / "HeraldConsole"
+DESCRIPTION = SOURCE / "Resources" / "openapi.yaml"
 
 
 @pytest.fixture(scope="module")
 def description():
-    return yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
+    return yaml.safe_load(DESCRIPTION.read_text())
 
 
 def ask(service, method, path, body=None, authorized=True):
@@ -42,7 +43,7 @@ def ask(service, method, path, body=None, authorized=True):
 def test_the_served_description_is_the_manuals(shared):
     status, kind, text = ask(shared, "GET", "/openapi.yaml", authorized=False)
     assert (status, kind) == (200, "application/yaml")
-    assert text == (ROOT / "docs" / "openapi.yaml").read_text()
+    assert text == DESCRIPTION.read_text()
 
 
 def test_the_description_is_valid(description):
