@@ -21,6 +21,8 @@ from service import HERALD, PATIENCE, eventually, herald
 
 #: Descriptors of a service whose listeners are small: 71 connections for the API, and 16 without authentication for a client.
 FEW = "1000"
+#: Descriptors with which each listener has a few dozen connections; each event loop takes three.
+SCARCE = 400 + 3 * os.cpu_count()
 
 
 def dial(service, listener="api", source="127.0.0.1"):
@@ -129,7 +131,7 @@ def test_activation_goes_on_behind_a_crowd(small, crowd):
 
 
 def test_a_crowd_leaves_descriptors_to_the_operator(fresh, crowd, enroll):
-    limit = 400
+    limit = SCARCE
     service = fresh(prefix=("prlimit", f"--nofile={limit}:{limit}")).start()
     revoked = enroll(service)
     link = revoked.connect()
@@ -161,8 +163,8 @@ def test_with_too_few_descriptors_the_start_is_refused_in_words(tmp_path):
 
 
 def test_a_device_that_sends_no_connect_is_not_known(fresh, enroll):
-    # 81 connections for devices, of which a client may have 16 without authentication.
-    service = fresh(prefix=("prlimit", "--nofile=400:400")).start()
+    # Some 80 connections for devices, of which a client may have 16 without authentication.
+    service = fresh(prefix=("prlimit", f"--nofile={SCARCE}:{SCARCE}")).start()
     device = enroll(service)
     context = mqtt_wire.tls_context(service.ca, device.path)
     with device.connect() as link, contextlib.ExitStack() as stack:
