@@ -13,15 +13,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Taken out of the environment: Herald warns of variables that look like its own and are not.
 HERALD = pathlib.Path(os.environ.pop("HERALD_BINARY", ROOT / ".build" / "debug" / "herald"))
 TOPIC = "com.example.chat"
-#: Seconds that anything may take which is bound to come: a machine may stall, and its disk take a third of a second to sync.
-PATIENCE = 30
+#: Seconds that anything may take which is bound to come: a busy machine is ten times slower, and pauses for a quarter of a minute.
+PATIENCE = 60
 TEAM = "TEAM123456"
 
 
 def herald(*arguments, check=True, **options):
     """Runs one command of the binary to its end."""
     result = subprocess.run(
-        [str(HERALD), *map(str, arguments)], capture_output=True, text=True, timeout=60, **options
+        [str(HERALD), *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE, **options
     )
     if check and result.returncode != 0:
         raise AssertionError(f"herald {' '.join(map(str, arguments))}: exit {result.returncode}\n{result.stderr}")
@@ -66,8 +66,8 @@ class Service:
         ]
         for reader in self._readers:
             reader.start()
-        if not ready.get(timeout=60):
-            code = self.wait(timeout=10)
+        if not ready.get(timeout=PATIENCE):
+            code = self.wait()
             raise AssertionError(f"herald serve ended ({code}) before it was ready:\n" + "\n".join(self.lines))
         self.listeners = json.loads((self.data / "run" / "listeners.json").read_text())
         return self
@@ -76,7 +76,7 @@ class Service:
     def pid(self):
         return self.listeners["pid"]
 
-    def stop(self, timeout=30):
+    def stop(self, timeout=PATIENCE):
         """Asks it to stop, as an operator does, and returns its exit code."""
         if self.process and self.process.poll() is None:
             os.kill(self.pid, signal.SIGTERM)
@@ -86,7 +86,7 @@ class Service:
         """Its exit code, when all that it said has been read."""
         code = self.process.wait(timeout=timeout)
         for reader in self._readers:
-            reader.join(timeout=10)
+            reader.join(timeout=PATIENCE)
         return code
 
     def kill(self):
@@ -97,7 +97,7 @@ class Service:
     def close(self):
         if self.process and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(timeout=30)
+            self.process.wait(timeout=PATIENCE)
 
     @property
     def ca(self):
