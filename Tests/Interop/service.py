@@ -1,10 +1,13 @@
 """Starts the real binary on free loopback ports, and stops it again."""
 
+import contextlib
 import json
 import os
 import pathlib
 import queue
+import random
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -137,6 +140,25 @@ class Service:
     def journal(self, *query):
         """The journal's answer, as the command gives it."""
         return json.loads(herald("journal", "--data", self.data, *query, "--json", check=False).stdout)
+
+
+def free_port():
+    """A port of the loopback on which nobody listens, outside of the range from which the system gives ports to others."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("no free port")
+
+
+def once_within(seconds, attempt, tries=5):
+    """Asserts that an attempt, which returns how long it took, takes less at least once.
+
+    For a bound that tells two behaviours apart: a machine that pauses misses it now and then, and the wrong behaviour always.
+    """
+    times = []
+    while not times or times[-1] >= seconds:
+        assert len(times) < tries, f"never within {seconds} s, but after {times}"
+        times.append(attempt())
 
 
 def eventually(condition, timeout=PATIENCE, what="the condition"):

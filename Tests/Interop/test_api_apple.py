@@ -13,7 +13,7 @@ import pytest
 
 from parties import new_id
 from provider import HELLO, away_device, listening_device
-from service import TOPIC, Service, herald
+from service import PATIENCE, TOPIC, Service, herald
 
 AIOAPNS = textwrap.dedent(
     """
@@ -109,7 +109,7 @@ def run(service, program, client, requests):
     result = subprocess.run(
         [*service.inside, sys.executable, "-c", program],
         input=json.dumps({"client": client, "requests": requests}),
-        env={**os.environ, "SSL_CERT_FILE": str(service.ca)}, capture_output=True, text=True, timeout=100,
+        env={**os.environ, "SSL_CERT_FILE": str(service.ca)}, capture_output=True, text=True, timeout=2 * PATIENCE,
     )
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
