@@ -50,7 +50,7 @@ class TestList:
             device, before, after = dead_device(service)
             begun = time.monotonic()
             found = feedback(service, certificate)
-            # One that was read may come once more, until it is known that the reader had it all.
+            # Herald sends an entry once more if it does not know yet that the reader had it all.
             (moment,) = [moment for moment, token in found if token == device.token]
             assert before <= moment <= after
             return time.monotonic() - begun
