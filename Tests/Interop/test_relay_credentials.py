@@ -4,8 +4,6 @@ import json
 import shutil
 import subprocess
 
-import pytest
-
 from provider import away_device
 from relay import asking, received
 from service import PATIENCE, TEAM, TOPIC, eventually, herald

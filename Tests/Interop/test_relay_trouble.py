@@ -6,8 +6,6 @@ import os
 import socket
 import time
 
-import pytest
-
 from provider import away_device
 from relay import PostgresServer, Relay, check, fill, received, sending
 from service import PATIENCE, TOPIC, eventually, herald
