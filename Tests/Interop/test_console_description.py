@@ -13,7 +13,7 @@ import yaml
 import channels
 from parties import new_id
 from provider import Provider
-from service import ROOT, TEAM, TOPIC, eventually
+from service import PATIENCE, ROOT, TEAM, TOPIC, eventually
 
 SOURCE = ROOT / "Sources" / "HeraldConsole"
 DESCRIPTION = SOURCE / "Resources" / "openapi.yaml"
@@ -33,7 +33,7 @@ def ask(service, method, path, body=None, authorized=True):
         data=None if body is None else json.dumps(body).encode(),
     )
     try:
-        answer = urllib.request.urlopen(request, timeout=10)
+        answer = urllib.request.urlopen(request, timeout=PATIENCE)
     except urllib.error.HTTPError as error:
         answer = error
     with answer:

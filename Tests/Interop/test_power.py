@@ -13,7 +13,7 @@ import pytest
 
 from guest import DISK_MIB, Guest, NoGuest, make_disk, make_system, require
 from provider import away_device
-from service import TOPIC
+from service import PATIENCE, TOPIC
 from test_crash_ledger import SECOND_TOPIC, Ledger, Listener, Load, drain
 from volatile_disk import VolatileDisk
 
@@ -78,11 +78,11 @@ class Story:
         ]
         for load in loads:
             load.start()
-        assert enough.wait(timeout=120), "the load does not advance"
+        assert enough.wait(timeout=2 * PATIENCE), "the load does not advance"
         time.sleep(chance.random() / 2)
         self.guest.kill()
         for load in loads:
-            load.join(timeout=30)
+            load.join(timeout=PATIENCE)
             assert load.error is None, f"{load.error!r}"
         listener.close()
         self.cut(chance)
