@@ -58,7 +58,8 @@ package struct WebListener: Service {
 extension HTTPServerBuilder {
     /// HTTP/1.1 that closes a connection after `timeout` without bytes, and one whose client takes longer over the header
     /// or the body of a request.
-    /// - Parameter clock: Event loop that measures the time of a request; nil for the connection's own.
+    ///
+    /// `clock` is the event loop that measures the time of a request; nil for the connection's own.
     package static func plain(timeout: Duration, clock: (any EventLoop)? = nil) -> HTTPServerBuilder {
         let timeout = TimeAmount(timeout)
         return HTTPServerBuilder { responder in

@@ -7,7 +7,9 @@ import Testing
 
 @testable import HeraldWeb
 
-/// Clients of a listener that send a byte at a time, on a socket. The tests move the clock of their requests.
+/// Clients of a listener that send a byte at a time, on a socket.
+///
+/// The tests move the clock of their requests.
 @Suite(.timeLimit(.minutes(5))) struct SlowClientTests {
     /// A client's connection.
     private struct Client {
@@ -47,8 +49,9 @@ import Testing
         }
     }
 
-    /// A connection to a listener with an hour for a header and an hour for a body: its idle timeout, by the real clock, plays
-    /// no part.
+    /// Connects to a listener with an hour for a header and an hour for a body.
+    ///
+    /// Its idle timeout is as long, by the machine's clock, and plays no part.
     private func withClient(
         _ body: @Sendable (_ client: inout Client, _ begun: AsyncStream<Void>) async throws -> Void
     ) async throws {

@@ -218,7 +218,7 @@ def test_the_live_connection_of_a_revoked_device_ends(device, other, revoke, ver
     link, bystander = device.connect(version), other.connect(version)
     revoke(device)
     # At once, and not when the certificates are looked through, every ten seconds.
-    link.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE, timeout=8)
+    link.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE, timeout=5)
     bystander.settled()
 
 
@@ -345,10 +345,10 @@ def test_every_revocation_takes_effect_at_once(shared, enroll, other, rounds):
                     late.send(mqtt.connect(device.id))
                     reasons = {found.reason for found in late.until_closed()}
                     assert reasons <= {Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE}, rounds.again(number)
-            # 8 s: sooner than certificates are looked through, which is every ten seconds.
+            # 5 s: sooner than certificates are looked through, which is every ten seconds.
             for wire in [live, *(race.result() if race else [])]:
                 with wire:
-                    wire.until_closed(timeout=8)
+                    wire.until_closed(timeout=5)
                 raced += wire is not live
         bystander.settled()
     print(f"{rounds.done} revocations, {resumed} on a resumed connection, {raced} connections accepted while one was under way")
