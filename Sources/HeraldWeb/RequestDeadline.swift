@@ -16,14 +16,17 @@ final class RequestDeadline: ChannelDuplexHandler {
     private let header: TimeAmount
     /// From the end of the header to the end of the request.
     private let body: TimeAmount
+    /// Event loop that measures the time; nil for the connection's own.
+    private let clock: (any EventLoop)?
     private var isReadingBody = false
     /// Requests whose header has arrived and whose answer is not complete.
     private var unanswered = 0
     private var timer: Scheduled<Void>?
 
-    init(header: TimeAmount, body: TimeAmount) {
+    init(header: TimeAmount, body: TimeAmount, clock: (any EventLoop)? = nil) {
         self.header = header
         self.body = body
+        self.clock = clock
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -69,7 +72,7 @@ final class RequestDeadline: ChannelDuplexHandler {
     private func expect(within time: TimeAmount, _ context: ChannelHandlerContext) {
         let channel = context.channel
         timer?.cancel()
-        timer = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
+        timer = (clock ?? context.eventLoop).scheduleTask(in: time) { channel.close(promise: nil) }
     }
 }
 
@@ -79,6 +82,7 @@ struct PlainChannel: HTTPChannelHandler {
 
     let base: HTTP1Channel
     let timeout: TimeAmount
+    let clock: (any EventLoop)?
 
     var responder: HTTPChannelHandler.Responder { base.responder }
 
@@ -86,7 +90,7 @@ struct PlainChannel: HTTPChannelHandler {
         base.setup(channel: channel, logger: logger).flatMapThrowing { value in
             let pipeline = channel.pipeline.syncOperations
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-            let deadline = RequestDeadline(header: timeout, body: timeout)
+            let deadline = RequestDeadline(header: timeout, body: timeout, clock: clock)
             try pipeline.addHandler(deadline, position: .after(decoder))
             return value
         }

@@ -54,6 +54,14 @@ struct AcceptTableTests {
         }
     }
 
+    @Test(arguments: [(10_000, 10, 1000), (71, 50, 35), (71, 10, 16), (32, 1, 16), (100_000, 100, 100_000)])
+    func `one network has its share of a listener, and 16 connections at least`(all: Int, percent: Int, allowed: Int) {
+        var configuration = ListenerConfiguration(name: "test", host: "127.0.0.1", port: 0)
+        configuration.maximumConnections = all
+        configuration.unknownShare = percent
+        #expect(configuration.unknownPerNetwork == allowed)
+    }
+
     @Test func `at the listener's limit the oldest unknown connection makes way`() throws {
         try play([
             .accept("192.0.2.1"), .accept("192.0.2.2"), .accept("192.0.2.3"), .accept("192.0.2.4"),

@@ -98,6 +98,11 @@ class TestActivation:
         herald("agent", "activate", env=environment)
         assert (tmp_path / "lamp" / "identity.pem").exists()
 
+    def test_an_invitation_suggests_the_environment_for_its_code(self, shared):
+        """Everybody on the machine sees a command line, and nobody else another process's environment."""
+        shown = herald("device", "invite", "--data", shared.data).stdout
+        assert re.search(r"^activate +HERALD_CODE=\S+ herald agent activate ", shown, re.M) and "--code" not in shown
+
     def test_missing_code_or_service_prints_the_usage(self, shared):
         assert herald("agent", "activate", "--service", "localhost", check=False).returncode == 64
         assert herald("agent", "activate", "--code", "x", check=False).returncode == 64

@@ -340,6 +340,17 @@ class TestRevocation:
         (entry,) = [entry for entry in listed if entry["id"] == device.id]
         assert entry["revoked"] is not None
 
+    def test_a_revoked_key_is_refused_on_an_open_connection(self, shared, parties):
+        key, other = shared.provider_key(), shared.provider_key()
+        with Provider(shared, key=key) as provider, Provider(shared, key=other) as bystander:
+            assert_accepted(provider.push(parties.token))
+            herald("provider", "revoke", "--data", shared.data, key[1])
+            # From the command's return on.
+            assert_refused(provider.push(parties.token), 403, "InvalidProviderToken")
+            assert_accepted(bystander.push(parties.token))
+        with Provider(shared, key=key) as provider:
+            assert_refused(provider.push(parties.token), 403, "InvalidProviderToken")
+
     def test_an_offline_revocation_applies_after_the_start(self, fresh):
         service = fresh().start()
         key = service.provider_key()

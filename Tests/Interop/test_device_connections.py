@@ -1,5 +1,6 @@
 """The device contract: identities, takeover, keep-alive and restarts. Each test is a sentence."""
 
+import concurrent.futures
 import contextlib
 import os
 import socket
@@ -10,7 +11,8 @@ import pytest
 from cryptography import x509
 
 import mqtt_packets as mqtt
-from mqtt_device import APPS, MAIL
+from certificates import Authority, uri
+from mqtt_device import APPS, MAIL, Identity
 from mqtt_packets import Kind, Property, Reason
 from mqtt_wire import Closed
 from provider import Provider
@@ -283,6 +285,49 @@ def test_sessions_and_notifications_survive_a_restart(service, enroll, version, 
         assert provider.push(dead, HELLO, topic=APPS[2]).timestamp == died
     link.quiet()
     assert link.register() == token
+
+
+class Issued(Identity):
+    """A device whose certificate the test makes, which is faster than the command."""
+
+    def __init__(self, service, authority, folder, name):
+        self.service, self.id, self._links = service, name, []
+        self.path = authority.issue(folder / f"{name}.pem", subject=name, names=[uri(f"urn:herald:device:{name}")])
+
+    def comes_back(self):
+        """Connects until it succeeds, as a device does; returns the payload that waited."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                link = self.stay()
+                assert link.connack.session_present
+                return link.notification().payload
+            except (OSError, Closed):
+                assert time.monotonic() < end, "a device could not connect again"
+
+
+def test_a_crowd_that_loses_the_service_comes_back(service, tmp_path):
+    """All connect again at once and get what waits for them; a provider is served meanwhile."""
+    authority = Authority.of_service(service, "device")
+    crowd = [Issued(service, authority, tmp_path, f"crowd-{number}") for number in range(100)]
+    away = Issued(service, authority, tmp_path, "away")
+    pem = service.provider_certificate()
+    with concurrent.futures.ThreadPoolExecutor(len(crowd)) as pool:
+        tokens = list(pool.map(lambda device: device.stay().register(), crowd))
+        other = away.stay().register()
+        service.kill()
+        for device in (*crowd, away):
+            device.close()
+        service.start()
+        with Provider(service, pem) as provider:
+            for token in tokens:
+                assert provider.push(token, HELLO).status == 200
+            coming = [pool.submit(device.comes_back) for device in crowd]
+            while not all(one.done() for one in coming):
+                assert provider.push(other, HELLO).status == 200
+    assert [one.result() for one in coming] == [HELLO] * len(crowd)
+    for device in crowd:
+        device.close()
 
 
 def test_a_session_without_an_interval_ends_at_a_restart(service, enroll):

@@ -103,6 +103,17 @@ def test_one_client_cannot_take_the_places_of_others(small, crowd):
     assert len(lines) == 1, "one line for all of them"
 
 
+def test_a_setting_changes_the_share_of_one_client(fresh, crowd):
+    service = fresh("--unknown-share", "50", prefix=("prlimit", f"--nofile={FEW}:{FEW}")).start()
+    token, certificate = away_device(service).token, service.provider_certificate()
+    for _ in range(200):
+        crowd(dial(service, source="127.0.0.3"))
+    with Provider(service, certificate, source="127.0.0.3") as provider:
+        assert_accepted(provider.push(token))
+    # 35 of 71 may stay, and were accepted before the provider's connection; without the setting 16.
+    assert 120 <= refused(service, "provider API", "network") <= 200 + 1 - 35
+
+
 def test_at_the_limit_the_oldest_unknown_connection_goes_and_a_known_one_never(small, crowd):
     token, certificate = away_device(small).token, small.provider_certificate()
     with Provider(small, certificate) as known:
