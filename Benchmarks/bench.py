@@ -15,11 +15,12 @@ import machine
 from broadcast_figures import broadcast
 from device_figures import courier, courier_many, handshakes, idle_memory, reconnect
 from identities import Identities
+from ledger_figures import ledger
 from provider_figures import accept, client, gateway, gateway_connected, relay
 from report import Report
 from store_figures import store
 
-# The groups of measurements, and the figures of each.
+# The groups of measurements, and the figures of each. A run can name either.
 GROUPS = {
     gateway: ["gateway", "gateway_sync_1ms", "gateway_sync_5ms"],
     gateway_connected: ["gateway_connected"],
@@ -33,6 +34,7 @@ GROUPS = {
     reconnect: ["reconnect"],
     idle_memory: ["idle_memory", "idle_memory_churn"],
     store: ["store", "store_sync_1ms", "store_sync_5ms", "store_queue"],
+    ledger: ["ledger_enroll", "ledger_revoke", "ledger_start", "ledger_list"],
 }
 
 
@@ -69,15 +71,16 @@ class Settings:
 
 def main():
     names = sys.argv[1:]
-    known = [name for figures in GROUPS.values() for name in figures]
+    known = [name for group, figures in GROUPS.items() for name in dict.fromkeys([group.__name__, *figures])]
     unknown = [name for name in names if name not in known]
     if unknown:
         sys.exit(f"no figure {', '.join(unknown)}; there are: {', '.join(known)}")
-    groups = [group for group, figures in GROUPS.items() if not names or set(figures) & set(names)]
+    groups = [group for group, figures in GROUPS.items() if not names or {group.__name__, *figures} & set(names)]
     settings = Settings()
     identities, connections = settings.devices_for(groups)
     machine.check(["taskset", "openssl", "h2load", "nghttpd", "nginx", "mosquitto"],
-                  ["herald", "ClientBench", "DeviceLoad", "CourierBench", "GatewayBench", "StoreBench", "libSlowSync.so"], connections)
+                  ["herald", "ClientBench", "DeviceLoad", "CourierBench", "GatewayBench", "LedgerBench", "StoreBench",
+                   "libSlowSync.so"], connections)
     # Settings of a service that somebody runs here are none of the measured one.
     for name in [name for name in os.environ if name.startswith("HERALD_")]:
         del os.environ[name]

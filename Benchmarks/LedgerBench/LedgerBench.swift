@@ -3,54 +3,90 @@ import GRDB
 import HeraldModel
 import HeraldStores
 import HeraldTrust
-import Synchronization
 
-/// Enrolling, revoking and the trust part of a start, with few and with many certificates in the ledger; and one revocation
-/// list of 100,000.
+/// Compares enrolling, revoking and the trust part of a start with few and with many devices in the ledger, as many of them
+/// revoked; and measures a revocation that writes a list of 100,000.
 ///
-/// Prints the median of each, in milliseconds. Its argument is an empty folder.
+/// Its argument is an empty folder. Prints medians in milliseconds, a line of JSON for each ledger.
 @main
 struct LedgerBench {
     private static let rounds = 41
+    private static let listRounds = 5
 
     static func main() async throws {
         guard CommandLine.arguments.count == 2 else { return print("usage: LedgerBench FOLDER") }
-        print("issued    revoked  enroll ms  revoke ms  start ms")
-        for (issued, revoked) in [(10, 0), (2_000, 1_000), (1_000_000, 1_000), (200_000, 100_000)] {
-            let data = "\(CommandLine.arguments[1])/\(issued)"
-            let bench = try await LedgerBench(data, issued: issued, revoked: revoked)
-            let enrolling = try await bench.median { folder in
-                _ = try await folder.devices.enroll(name: nil, now: bench.now)
-            }
-            let devices = Mutex<[DeviceID]>([])
-            for _ in 0..<rounds {
-                let device = try await bench.folder.devices.enroll(name: nil, now: bench.now).record.id
-                devices.withLock { $0.append(device) }
-            }
-            let revoking = try await bench.median { folder in
-                guard let device = devices.withLock({ $0.popLast() }) else { return }
-                try await folder.devices.revoke(device.name, now: bench.now)
-            }
-            let starting = try await bench.median { _ in _ = try await TrustService(folder: try await bench.open()) }
-            let figures = [enrolling, revoking, starting].map { String(format: "%9.2f", $0) }.joined(separator: "  ")
-            print(String(format: "%9d %8d", issued, revoked), figures)
+        let folder = CommandLine.arguments[1]
+        let few = try await Ledger("\(folder)/few", issued: 2_000, revoked: 1_000)
+        let many = try await Ledger("\(folder)/many", issued: 1_000_000, revoked: 1_000)
+        var times = (few: Times(), many: Times())
+        for _ in 0..<rounds {
+            // In turn: disks drift.
+            try await few.measure(&times.few)
+            try await many.measure(&times.many)
+        }
+        let list = try await Ledger("\(folder)/list", issued: 200_000, revoked: 100_000)
+        var listTimes = Times()
+        for _ in 0..<listRounds { try await list.measure(&listTimes) }
+        for (ledger, times) in [(few, times.few), (many, times.many), (list, listTimes)] {
+            let line = Line(
+                issued: ledger.issued,
+                revoked: ledger.revoked,
+                enroll: median(times.enrolling),
+                revoke: median(times.revoking),
+                start: median(times.starting)
+            )
+            print(String(decoding: try JSONEncoder().encode(line), as: UTF8.self))
         }
     }
 
+    private static func median(_ times: [Double]) -> Double {
+        times.isEmpty ? 0 : times.sorted()[times.count / 2]
+    }
+}
+
+/// A line of output: the medians of one ledger, in milliseconds.
+private struct Line: Encodable {
+    let issued, revoked: Int
+    let enroll, revoke, start: Double
+}
+
+private struct Times {
+    var enrolling: [Double] = []
+    var revoking: [Double] = []
+    var starting: [Double] = []
+}
+
+/// A data folder whose ledger has many devices.
+private struct Ledger {
+    let issued: Int
+    let revoked: Int
     private let data: String
     private let folder: TrustFolder
     private let now = WallTime(seconds: 1_900_000_000)
 
-    private init(_ data: String, issued: Int, revoked: Int) async throws {
+    init(_ data: String, issued: Int, revoked: Int) async throws {
         self.data = data
+        self.issued = issued
+        self.revoked = revoked
         try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
-        _ = try await LedgerBench.open(data, now)
-        try LedgerBench.fill(TrustLayout(data: data).ledger, issued: issued, revoked: revoked, now)
+        _ = try await Ledger.open(data, now)
+        try Ledger.fill(TrustLayout(data: data).ledger, issued: issued, revoked: revoked, now)
         // Publishes the list.
-        folder = try await LedgerBench.open(data, now)
+        folder = try await Ledger.open(data, now)
     }
 
-    private func open() async throws -> TrustFolder { try await LedgerBench.open(data, now) }
+    /// Enrolls a device, revokes it, and starts.
+    func measure(_ times: inout Times) async throws {
+        var start = ContinuousClock.now
+        let device = try await folder.devices.enroll(name: nil, now: now).record.id
+        times.enrolling.append((ContinuousClock.now - start) / .milliseconds(1))
+        start = .now
+        try await folder.devices.revoke(device.name, now: now)
+        times.revoking.append((ContinuousClock.now - start) / .milliseconds(1))
+        start = .now
+        _ = try await TrustService(folder: try await Ledger.open(data, now))
+        times.starting.append((ContinuousClock.now - start) / .milliseconds(1))
+    }
 
     private static func open(_ data: String, _ now: WallTime) async throws -> TrustFolder {
         try await TrustFolder.create(at: data, store: TrustDatabase.open, now: now)
@@ -68,15 +104,5 @@ struct LedgerBench {
                 try certificate.execute(arguments: [number, serial, time + 31_536_000_000])
             }
         }
-    }
-
-    private func median(_ work: @Sendable (TrustFolder) async throws -> Void) async throws -> Double {
-        var times: [Double] = []
-        for _ in 0..<LedgerBench.rounds {
-            let start = ContinuousClock.now
-            try await work(folder)
-            times.append((ContinuousClock.now - start) / .milliseconds(1))
-        }
-        return times.sorted()[LedgerBench.rounds / 2]
     }
 }

@@ -97,7 +97,7 @@ final class StandInAdministration: Administration {
             ),
             device: "phone",
             team: nil,
-            owner: "TEAM000001"
+            owner: AppEntry.Owner(team: "TEAM000001", since: WallTime(seconds: 0), origin: "use")
         )
     }
 

@@ -46,13 +46,7 @@ package final class MemoryTrustStore: TrustStore {
     }
 
     package func revokeCertificate(_ id: String, at moment: WallTime) async throws -> Bool {
-        try with { contents in
-            guard let index = contents.certificates.firstIndex(where: { $0.id == id && $0.revoked == nil }) else {
-                return false
-            }
-            contents.certificates[index].revoked = moment
-            return true
-        }
+        try with { $0.certificates.revoke(id, at: moment) }
     }
 
     package func topicClaims(after version: Int64?) async throws -> TopicClaims? {
@@ -125,13 +119,7 @@ package final class MemoryTrustStore: TrustStore {
     }
 
     package func revokeDevice(_ id: DeviceID, at moment: WallTime) async throws -> Bool {
-        try with { contents in
-            guard let index = contents.devices.firstIndex(where: { $0.id == id && $0.revoked == nil }) else {
-                return false
-            }
-            contents.devices[index].revoked = moment
-            return true
-        }
+        try with { $0.devices.revoke(id, at: moment) }
     }
 
     package func add(_ invitations: [Invitation], limit: Int, now: WallTime) async throws -> AddedInvitations {
@@ -176,6 +164,24 @@ package final class MemoryTrustStore: TrustStore {
             }
             return serials
         }
+    }
+}
+
+private protocol Revocable {
+    associatedtype ID: Equatable
+    var id: ID { get }
+    var revoked: WallTime? { get set }
+}
+
+extension Credential: Revocable {}
+extension EnrolledDevice: Revocable {}
+
+extension Array where Element: Revocable {
+    /// - Returns: false if the element is unknown or revoked.
+    fileprivate mutating func revoke(_ id: Element.ID, at moment: WallTime) -> Bool {
+        guard let index = firstIndex(where: { $0.id == id && $0.revoked == nil }) else { return false }
+        self[index].revoked = moment
+        return true
     }
 }
 

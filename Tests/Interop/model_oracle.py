@@ -12,6 +12,8 @@ import itertools
 TOLERANCE = 2
 #: The answer of the one drill in histories.
 DRILL = (503, "ServiceUnavailable")
+#: The answer to a post that cannot be stored.
+UNSTORED = (503, "ServiceUnavailable")
 #: Journal states that end a notification's way through the mailbox.
 ENDS = ("delivered", "replaced", "discarded", "refused")
 
@@ -39,6 +41,13 @@ class Post:
     reason: str = None
     #: Whether a drill may have refused it.
     drilled: bool = False
+    #: Whether the disk was full.
+    full: bool = False
+    #: The seconds that storing it took at least, and those until its answer.
+    sync: float = 0
+    seconds: float = None
+    #: When it was sent, by the player's own clock.
+    sent: float = 0
     #: Whether the journal may lack lines of it: the service was killed before they were surely written.
     uncertain: bool = False
 
@@ -202,6 +211,10 @@ class Oracle:
         wanted = (200, None) if post.alive else (410, "Unregistered")
         if post.drilled and (post.status, post.reason) == DRILL:
             return
+        if post.full and (post.status, post.reason) == UNSTORED:
+            return
+        if post.status == 200 and post.storable and post.enabled and post.seconds is not None and post.seconds < post.sync:
+            self.fault(post, f"was answered after {post.seconds:.3f} s, before the sync of {post.sync} s had ended")
         if (post.status, post.reason) != wanted:
             self.fault(post, "was answered", post.status, post.reason, "and not", *wanted)
 
@@ -213,7 +226,8 @@ class Oracle:
         for arrival in arrivals:
             if arrival.connection.device != post.device:
                 self.fault(post, "reached", arrival.connection.device)
-            if post.status not in (200, None):
+            # One that was sent, and could not be stored then, is refused.
+            if post.status not in (200, None) and not post.full:
                 self.fault(post, "was refused, and delivered")
             if end and arrival.at > end:
                 self.fault(post, "was delivered to a registration that had ended")
@@ -289,6 +303,10 @@ class Oracle:
     def is_seen(self, post):
         return any(arrival.acknowledged or arrival.qos == 0 for arrival in self.arrivals[post.id])
 
+    def is_unstored(self, post, slot, generation):
+        is_refused = post.full and post.storable and post.status == UNSTORED[0]
+        return is_refused and (post.slot, post.generation) == (slot, generation) and self.is_seen(post)
+
     def is_over(self, post):
         return post.expires is not None and post.expires <= self.history.now
 
@@ -312,6 +330,8 @@ class Oracle:
             return
         if self.is_lost_at_qos_0(post):
             return
+        # The device may have acknowledged one that could not be stored.
+        slot = slot + [other for other in self.history.posts.values() if self.is_unstored(other, post.slot, post.generation)]
         ends = (other for other in slot if self.is_seen(other) or self.is_over(other))
         if not any(not surely_before(other, post) for other in ends):
             self.fault(post, "is lost: neither delivered, nor replaced, nor expired")

@@ -4,21 +4,22 @@ Steps are plain data that a seed makes; whether one means anything in the state 
 (who is not connected acknowledges nothing). Everything that is done and seen goes into a `model_oracle.History`.
 """
 
+import contextlib
 import datetime
 import itertools
 import json
 import random
 import ssl
 import time
+import urllib.error
 import urllib.request
 import uuid
 
 import channels
-import mqtt_packets as mqtt
-import mqtt_wire
-from model_oracle import DRILL, Arrival, Broadcast, Connection, Copy, History, JournalLine, Post
-from mqtt_packets import PINGREQ, Kind, Property
-from mqtt_wire import Closed, Silence
+from disk_faults import full_disk, slow_disk
+from model_device import Device
+from model_oracle import DRILL, Broadcast, History, JournalLine, Post
+from mqtt_wire import Closed
 from provider import Disconnected, Provider
 from service import PATIENCE, TOPIC, eventually
 
@@ -27,13 +28,15 @@ TOPICS = (TOPIC, "com.example.mail")
 WEIGHTS = {
     "post": 34, "acknowledge": 14, "connect": 9, "subscribe": 10, "drop": 6, "leave": 3, "unsubscribe": 4,
     "advance": 7, "power": 3, "settings": 3, "journal": 3, "stop": 2, "kill": 2,
-    "channel": 2, "listen": 4, "broadcast": 6, "drill": 2, "jump": 3,
+    "channel": 2, "listen": 4, "broadcast": 6, "drill": 2, "jump": 3, "full": 1, "slow": 2,
 }
-#: Connections of one device: the eleventh takeover within a minute is refused.
-CONNECTIONS = 10
 STEPS = 60
 #: Channels of one history.
 CHANNELS = 3
+#: Jumps of the machine's clock, in seconds.
+JUMPS = (2 * 3600, 2 * 86_400, -2 * 3600, -2 * 86_400)
+#: Seconds that each sync of a slow disk takes.
+SYNC_SECONDS = 0.05
 #: Seconds in which an app gets back one background notification on a device (three an hour), and one more.
 BUDGET_INTERVAL = 1201
 
@@ -71,7 +74,7 @@ def _step(chance, kind):
             return kind, device, topic, chance.random() < 0.5
         case "kill":
             return kind, chance.choice((0, 0, 3, 20)), device, topic
-        case "journal" | "stop" | "drill":
+        case "journal" | "stop" | "drill" | "slow":
             return (kind,)
         case "channel":
             return kind, topic
@@ -80,244 +83,11 @@ def _step(chance, kind):
         case "broadcast":
             return kind, chance.randrange(CHANNELS), chance.random() < 0.7
         case "jump":
-            return kind, chance.choice((2 * 3600, 2 * 86_400))
+            return kind, chance.choice(JUMPS)
+        case "full":
+            return kind, device, topic, chance.choice((1, 2, 5)), chance.choice(("", "acknowledge", "drop", "kill"))
         case _:
             return kind, device
-
-
-class Link(mqtt_wire.Wire):
-    """A device's connection that reads what is there and loses nothing when it stops half-way."""
-
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **options)
-        self._taken = bytearray()
-
-    def _take(self, count, end):
-        part = super()._take(count, end)
-        self._taken += part
-        return part
-
-    def read(self, timeout=None):
-        self._taken.clear()
-        try:
-            return super().read(timeout)
-        except Silence:
-            self._bytes[:0] = self._taken
-            raise
-
-
-class Device:
-    """One device: its certificate, its connection, and the tokens that it holds."""
-
-    def __init__(self, player, path, id):
-        self.player, self.history = player, player.history
-        self.path, self.id = path, id
-        self.link = self.connection = None
-        self.connections = 0
-        #: Of the connection: the QoS of each filter, by topic; and what is not acknowledged, in the order of arrival.
-        self.filters = {}
-        self.unacknowledged = []
-        self._packet_id = 0
-        #: The moment before which everything that the service had sent was read.
-        self.drained = 0
-        #: Whether the service may have closed the connection, since what waited on it looks expired by a jump.
-        self.may_be_closed = False
-
-    def connect(self, version, clean, expiry, window):
-        if self.connections >= CONNECTIONS:
-            return
-        self.connections += 1
-        former = self.link, self.connection, self.unacknowledged
-        context = mqtt_wire.tls_context(self.player.service.ca, self.path)
-        link = Link(self.player.service.listeners["device"], context, version=version)
-        properties = [(Property.SESSION_EXPIRY, expiry)] if version == 5 and expiry else []
-        if version == 5 and window:
-            properties.append((Property.RECEIVE_MAXIMUM, window))
-        opened = self.history.place()
-        link.send(mqtt.connect(self.id, version, clean=clean, properties=properties))
-        connack = link.expect(Kind.CONNACK)
-        assert connack.reason == 0, f"refused: {connack}"
-        if former[0]:
-            # A takeover ended the former connection: its last packets can still be read.
-            self.read_rest()
-        number = len(self.history.connections) + 1
-        limit = (window or 65535) if version == 5 else 20
-        self.connection = Connection(number, self.id, opened, min(limit, 128))
-        self.history.connections.append(self.connection)
-        self.link, self.unacknowledged = link, []
-        self.filters = dict(self.filters) if connack.session_present else {}
-        self._note_quality()
-        self.drained = 0
-        self.may_be_closed = False
-        self.history.note(
-            f"{self.name} connects: {number}, version {version}, clean {clean}, present {connack.session_present}, "
-            f"expiry {expiry}, window {window}"
-        )
-
-    @property
-    def name(self):
-        return self.player.devices.index(self)
-
-    def read_rest(self):
-        """The service ends, or has ended, the connection."""
-        link, self.link = self.link, None
-        for found in link.until_closed():
-            if found.kind == Kind.PUBLISH:
-                self.take(found)
-        link.close()
-        self.connection.closed = self.history.place()
-
-    def drop(self):
-        """Loses the network: unread packets are lost."""
-        if self.link:
-            self.link.close()
-            self.link, self.connection.closed = None, self.history.place()
-            self.history.note(f"{self.name} drops {self.connection.number}")
-
-    def leave(self):
-        if self.link:
-            self.history.note(f"{self.name} disconnects {self.connection.number}")
-            self.link.send(mqtt.disconnect(self.link.version))
-            self.read_rest()
-
-    # Packets.
-
-    def take(self, found):
-        """Records a PUBLISH."""
-        if found.topic.endswith("/token"):
-            topic = found.topic.removeprefix("apps/").removesuffix("/token")
-            self.player.tokens[self.id, topic] = found.payload.decode()
-            if found.qos and self.link:
-                self.link.send(mqtt.puback(found.packet_id, self.link.version))
-            return
-        body = json.loads(found.payload)
-        if "broadcast" in body:
-            self.history.copies.append(Copy(self.history.broadcasts[body["broadcast"] - 1], self.connection))
-            self.history.note(f"{self.name} reads broadcast {body['broadcast']} on {self.connection.number}")
-            if found.qos and self.link:
-                self.link.send(mqtt.puback(found.packet_id, self.link.version))
-            return
-        post = self.history.posts[body["id"]]
-        assert found.topic == f"apps/{post.topic}", f"{post} came as {found.topic}"
-        if found.version == 5:
-            self.check_properties(found, post)
-        arrival = Arrival(post.id, self.connection, self.history.place(), found.qos, self.drained)
-        self.history.arrivals.append(arrival)
-        self.history.note(f"{self.name} reads {post.id[:8]} on {self.connection.number} at QoS {found.qos}")
-        if found.qos:
-            self.unacknowledged.append((found.packet_id, arrival))
-
-    def check_properties(self, found, post):
-        assert found.user["apns-id"] == post.id
-        left = found.value(Property.MESSAGE_EXPIRY)
-        assert (left is not None) == post.storable, f"{post} has the message expiry interval {left}"
-        if post.expires:
-            most = (post.expires - self.drained) / 1000 + 2
-            least = (post.expires - self.player.now()) / 1000 - 2
-            assert max(1, least) <= left <= most, f"{post} has {left} s left, not {least} to {most}"
-
-    def await_answer(self, kind, number=None):
-        """Reads up to an answer, and takes what comes before it."""
-        while True:
-            found = self.link.read()
-            if found.kind == kind and number in (None, found.packet_id):
-                return found
-            assert found.kind == Kind.PUBLISH, f"{kind.name} was to come, and {found} came"
-            self.take(found)
-
-    def request(self, build, *arguments, answer, **options):
-        self._packet_id += 1
-        self.link.send(build(self._packet_id, *arguments, version=self.link.version, **options))
-        return self.await_answer(answer, self._packet_id)
-
-    def drain(self):
-        """Reads all that the service has sent so far; what was acknowledged before has been seen by then."""
-        if not self.link:
-            return
-        now, sent = self.player.now(), [arrival for arrival in self.history.arrivals if arrival.acknowledged]
-        self.link.send(PINGREQ)
-        self.await_answer(Kind.PINGRESP)
-        place = self.history.place()
-        for arrival in sent:
-            if arrival.connection is self.connection and not arrival.settled:
-                arrival.settled = place
-        self.drained = now
-
-    def glance(self, seconds):
-        """Reads what comes within a time, and acknowledges it at once."""
-        if not self.link:
-            return
-        try:
-            found = self.link.read(seconds)
-        except Silence:
-            return
-        if found.kind == Kind.PUBLISH:
-            self.take(found)
-            self.acknowledge("last")
-
-    def acknowledge(self, which):
-        if not self.link or not self.unacknowledged:
-            return
-        some = {"all": slice(None), "first": slice(0, 1), "last": slice(-1, None)}[which]
-        for number, arrival in self.unacknowledged[some]:
-            arrival.acknowledged = self.history.place()
-            self.history.note(f"{self.name} acknowledges {arrival.id[:8]}")
-            self.link.send(mqtt.puback(number, self.link.version))
-        del self.unacknowledged[some]
-
-    # The device contract.
-
-    def subscribe(self, topics, qos, suffix):
-        if not self.link:
-            return
-        filters = [(f"apps/{topic}/{suffix}".rstrip("/"), qos) for topic in topics]
-        # Writing may begin before the answer is read.
-        for topic in topics:
-            if qos == 0:
-                self.connection.unacknowledging.add(topic)
-        answer = self.request(mqtt.subscribe, *filters, answer=Kind.SUBACK)
-        assert answer.reasons == (qos,) * len(filters), answer
-        for (name, _), topic in zip(filters, topics):
-            self.filters.setdefault(topic, {})[name] = qos
-            self.player.registered(self.id, topic)
-        self._note_quality()
-        self.history.note(f"{self.name} subscribes {filters}")
-        self.drain()
-
-    def unsubscribe(self, topic):
-        if not self.link:
-            return
-        names = [f"apps/{topic}/#", f"apps/{topic}", f"apps/{topic}/token"]
-        self.request(mqtt.unsubscribe, *names, answer=Kind.UNSUBACK)
-        self.filters.pop(topic, None)
-        self.player.unregistered(self.id, topic)
-        self.history.note(f"{self.name} removes {topic}")
-
-    def listen(self, topic, channel):
-        if not self.link:
-            return False
-        answer = self.request(mqtt.subscribe, (channels.filter_of(channel, topic), 1), answer=Kind.SUBACK)
-        assert answer.reasons == (1,), answer
-        self.history.note(f"{self.name} listens to {channel}")
-        self.drain()
-        return True
-
-    def tell(self, topic, message):
-        if not self.link:
-            return False
-        def build(number, version):
-            return mqtt.publish(topic, json.dumps(message).encode(), version, qos=1, packet_id=number)
-
-        answer = self.request(build, answer=Kind.PUBACK)
-        assert answer.reason == 0, answer
-        self.history.note(f"{self.name} tells {topic} {message}")
-        return True
-
-    def _note_quality(self):
-        for topic, filters in self.filters.items():
-            wanted = [qos for name, qos in filters.items() if not name.endswith("/token")]
-            if wanted and max(wanted) == 0:
-                self.connection.unacknowledging.add(topic)
 
 
 class Player:
@@ -333,6 +103,8 @@ class Player:
         self.retired = []
         #: (topic, identifier) of each channel; whether the drill may be active.
         self.channels, self.drilled = [], False
+        #: Whether the disk is full; the fault of a slow disk.
+        self.is_full, self.slowness = False, None
         self._quiet = 0
         self.devices = [Device(self, path, id) for path, id in devices]
         self.provider = self.connect_provider()
@@ -364,6 +136,7 @@ class Player:
                 device.drop()
 
     def close(self):
+        self.end_slowness()
         self.provider.close()
         for device in self.devices:
             if device.link:
@@ -420,6 +193,7 @@ class Player:
             post = Post(
                 str(uuid.uuid4()), *slot, generation, alive, manner not in ("once", "past"),
                 not self.disabled.get(slot), expires and expires * 1000, self.history.place(), drilled=self.drilled,
+                full=self.is_full, sync=self.sync_time(device, slot[1]), sent=time.monotonic(),
             )
             self.history.posts[post.id] = post
             aps = {"content-available": 1} if manner == "background" else {"alert": "x" * 40}
@@ -428,8 +202,16 @@ class Player:
             self.history.note(f"posts {post}")
         return streams
 
+    def sync_time(self, device, topic):
+        """The seconds that it takes at least to store a notification that is surely stored."""
+        device = self.devices[device]
+        # The service may believe in a connection that is gone, and may have written to it what needs no acknowledgement.
+        is_away = not device.link and device.connection and topic not in device.connection.unacknowledging
+        return SYNC_SECONDS if self.slowness and is_away else 0
+
     def answered(self, post, answer):
         post.answered, post.status, post.reason = self.history.place(), answer.status, answer.reason
+        post.seconds = time.monotonic() - post.sent
         self.history.note(f"answer {post}")
 
     # The devices.
@@ -494,7 +276,7 @@ class Player:
             self.ask("/v1/drills/stop", {})
 
     def jump(self, seconds):
-        """The machine's clock jumps ahead, or returns."""
+        """The machine's clock jumps, or returns."""
         for device in self.devices:
             device.drain()
             device.may_be_closed = True
@@ -507,6 +289,43 @@ class Player:
             device.drain()
         self.ask("/v1/clock/advance", {"seconds": seconds})
         self.clock += int(seconds * 1000)
+
+    def full(self, device, topic, size, act):
+        """The disk is full while a device gets notifications, and acknowledges them, vanishes, or sees the service killed."""
+        self.end_slowness()
+        self.is_full = True
+        with contextlib.closing(full_disk(self.service)):
+            streams = self.send(device, topic, "plain", size, 0)
+            if act == "acknowledge":
+                for _ in range(size):
+                    self.devices[device].glance(0.02)
+            elif act == "drop":
+                self.drop(device)
+            for stream, post in streams:
+                self.answered(post, self.provider.answer(stream))
+            if act == "kill":
+                self.kill(1, device, topic)
+        self.is_full = False
+        eventually(self.is_accepting, what="the store that can be written again")
+
+    def is_accepting(self):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.service.listeners['console']}/health", timeout=PATIENCE):
+                return True
+        except urllib.error.HTTPError:
+            return False
+
+    def slow(self):
+        """The disk becomes slow, or fast again."""
+        if self.slowness:
+            self.end_slowness()
+        else:
+            self.slowness = slow_disk(self.service, SYNC_SECONDS)
+
+    def end_slowness(self):
+        if self.slowness:
+            self.slowness.close()
+            self.slowness = None
 
     def journal(self):
         """Queries the journal, which writes all of it."""
@@ -542,6 +361,8 @@ class Player:
                 device.read_rest()
 
     def begin(self):
+        # It ended with the process.
+        self.end_slowness()
         self.service.start("--clock", f"+{self.clock}ms")
         self.drilled = False
         self.provider = self.connect_provider()
@@ -560,6 +381,7 @@ class Player:
 
     def settle(self):
         """Reconnects every device, takes all stored notifications, and reads the journal."""
+        self.end_slowness()
         if self.machine.ahead:
             self.try_step(self.jump, 0)
         if self.drilled:

@@ -43,4 +43,7 @@ def simpler(step):
             return [plain] if plain != step else []
         case "kill", [size, *more] if size:
             return [(kind, 0, *more)]
+        case "full", [device, topic, size, act]:
+            forms = [(1, ""), (1, act), (size, "")]
+            return [other for form in forms if (other := (kind, device, topic, *form)) != step]
     return []

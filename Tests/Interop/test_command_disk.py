@@ -6,14 +6,13 @@ finds out what is on the disk.
 
 import contextlib
 import os
-import signal
-import subprocess
 import urllib.error
 import urllib.request
 
 import pytest
 
 from binary import BAD_TOKEN, Binary, framed
+from disk_faults import DiskFault
 from parties import assert_refused, new_id
 from private_mounts import in_private_mounts, mount
 from provider import Disconnected, Provider, away_device, listening_device
@@ -203,22 +202,9 @@ def test_a_start_on_a_full_disk_is_reported(disk):
     assert str(disk) in result.stderr and len(result.stderr.strip().splitlines()) == 1
 
 
-@contextlib.contextmanager
 def failing(service, calls, error, when):
     """Lets system calls of the running service fail from a moment on: the `when`th of each thread, as strace counts."""
-    injector = subprocess.Popen(
-        ["strace", "-f", "-p", str(service.pid), "-e", f"trace={calls}", "-o", "/dev/null",
-         "-e", f"inject={calls}:error={error}:when={when}"],
-        stderr=subprocess.PIPE, text=True,
-    )
-    try:
-        # strace says so once it holds every thread.
-        assert "attached" in injector.stderr.readline()
-        yield
-    finally:
-        # Its traps go with it; the service runs on.
-        injector.send_signal(signal.SIGINT)
-        injector.wait(timeout=PATIENCE)
+    return contextlib.closing(DiskFault(service, calls, f"error={error}:when={when}"))
 
 
 @pytest.mark.parametrize("when", ["1", "2", "5"])

@@ -24,10 +24,12 @@ def description():
     return yaml.safe_load(DESCRIPTION.read_text())
 
 
-def ask(service, method, path, body=None, authorized=True):
+def ask(service, method, path, body=None, authorized=True, host=None):
     """The status, the content type and the body of an answer."""
     token = (service.data / "run" / "admin.token").read_text().strip()
     headers = {"authorization": f"Bearer {token}"} if authorized else {}
+    if host:
+        headers["host"] = host
     request = urllib.request.Request(
         f"http://127.0.0.1:{service.listeners['console']}{path}", method=method, headers=headers,
         data=None if body is None else json.dumps(body).encode(),
@@ -156,6 +158,36 @@ def test_every_route_answers_as_described(fresh, description):
     for method, path in described:
         if path.startswith("/v1/"):
             check(method, path, 401, actual=path.replace("{id}", "x").replace("{topic}", "x"), authorized=False)
+
+
+def test_a_revocation_that_is_not_in_force_says_so_until_it_is(fresh, description):
+    service = fresh().start()
+    ids = {"devices": service.device()[1], "credentials": service.provider_key()[1]}
+    keys = service.data / "trust" / "token.keys"
+    whole = keys.read_bytes()
+    keys.write_bytes(b"nonsense")
+
+    def revoke(kind):
+        status, content, text = ask(service, "POST", f"/v1/{kind}/{ids[kind]}/revoke")
+        return status, conform(description, "post", f"/v1/{kind}/{{id}}/revoke", status, content, text)["error"]
+
+    for kind, id in ids.items():
+        for _ in range(2):
+            status, words = revoke(kind)
+            assert status == 500
+            assert words.startswith(f"{id} is revoked, but may not be in force yet") and "token keys is damaged" in words
+    keys.write_bytes(whole)
+    for kind in ids:
+        assert revoke(kind)[0] == 409
+
+
+def test_a_foreign_host_is_answered_as_described(shared, description):
+    for path, item in description["paths"].items():
+        for method in {"get", "post"} & item.keys():
+            actual = path.replace("{id}", "x").replace("{topic}", "x")
+            answer = ask(shared, method.upper(), actual, host="attacker.example")
+            assert answer[0] == 421
+            conform(description, method, path, *answer)
 
 
 def test_a_journal_has_lines_as_described(shared, parties, description):

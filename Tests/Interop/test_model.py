@@ -9,10 +9,12 @@ from model_oracle import Arrival, Broadcast, Connection, Copy, History, JournalL
 from machine_clock import MachineClock
 from model_player import STEPS, TOPICS, Player, steps
 from model_shrinker import shrink
-from service import TOPIC
+from service import TOPIC, herald
 
 #: Histories on one data folder: as many as its clock can be moved ahead for without a certificate's end.
 ON_ONE_FOLDER = 10
+#: Seconds for which certificates were valid before the first history: a clock that jumps back makes none invalid.
+VALID_BEFORE = 3 * 86_400
 
 
 class Stage:
@@ -20,10 +22,13 @@ class Stage:
 
     def __init__(self, fresh, folder, histories=ON_ONE_FOLDER):
         self.machine = MachineClock(folder)
+        self.machine.move(-VALID_BEFORE)
         service = fresh("--journal-days", "365", "--log-level", "warning", prefix=self.machine.prefix)
         self.service = service.start("--clock", "+0s")
         self.certificate = service.provider_certificate(*TOPICS)
         self.devices = [service.device(f"model-{number}") for number in range(2 * histories)]
+        self.machine.move(0)
+        herald("clock", "accept", "--data", service.data)
         self.clock = 0
 
     def player(self, number):
@@ -77,6 +82,38 @@ def test_every_history_keeps_the_promises(fresh, rounds, tmp_path):
     rounds.report(histories=rounds.done, notifications=posts, arrivals=arrivals, copies=copies)
     # One history alone, played again, may be a quiet one.
     assert arrivals > 2 * rounds.done or rounds.done < 5
+    assert stage.service.stop() == 0
+
+
+AWAY, TWO_DAYS = ("drop", 0), 2 * 86_400
+TROUBLES = {
+    "a full disk": [
+        ("post", 0, TOPIC, "plain", 2, False, 9, False), ("full", 0, TOPIC, 2, "acknowledge"), ("full", 0, TOPICS[1], 2, "drop"),
+        ("post", 0, TOPIC, "plain", 1, False, 9, False), ("full", 0, TOPIC, 2, ""), ("full", 0, TOPIC, 1, "kill"),
+    ],
+    "a slow disk": [
+        AWAY, ("slow",), ("post", 0, TOPIC, "plain", 2, False, 9, False), ("connect", 0, 5, False, 3600, None),
+        ("post", 0, TOPICS[1], "plain", 2, True, 9, False), AWAY, ("post", 0, TOPIC, "plain", 1, False, 9, False),
+        ("kill", 2, 0, TOPIC),
+    ],
+    "a clock that jumps back": [
+        AWAY, ("post", 0, TOPIC, "expiring", 1, False, 300, False), ("jump", -TWO_DAYS),
+        ("post", 0, TOPICS[1], "plain", 1, False, 9, False), ("connect", 0, 5, False, 3600, None), AWAY,
+        ("post", 0, TOPICS[1], "expiring", 1, False, 300, False), ("stop",), ("jump", 0),
+    ],
+}
+
+
+def test_each_trouble_breaks_no_promise(fresh, tmp_path):
+    stage = Stage(fresh, tmp_path, histories=len(TROUBLES))
+    seen = {}
+    for number, (trouble, made) in enumerate(TROUBLES.items()):
+        player = stage.player(number)
+        found = failure(player, steps("trouble", 4) + made)
+        assert not found, "\n".join([trouble, *player.history.log, *found])
+        stage.clock, seen[trouble] = player.clock, player.history.posts.values()
+    assert any(post.status == 503 for post in seen["a full disk"])
+    assert any(post.sync for post in seen["a slow disk"])
     assert stage.service.stop() == 0
 
 
@@ -254,6 +291,24 @@ class TestOracle:
         assert model_oracle.faults(history) == []
         post.drilled = False
         self.assert_found(history, "was answered 503")
+
+    def test_a_full_disk_explains_its_refusals_only(self):
+        history = self.history("a+", "a=", "b+", "b=", "b!", "b.")
+        self.journal(history, "a", "replaced", replacement="b")
+        refused = history.posts["b"]
+        refused.full, refused.status, refused.reason = True, *model_oracle.UNSTORED
+        assert model_oracle.faults(history) == []
+        refused.full = False
+        self.assert_found(history, "was answered 503")
+        self.assert_found(history, "was refused, and delivered")
+        self.assert_found(history, "a (storable, generation 0, 2..3: 200) is lost")
+
+    def test_an_answer_before_the_sync(self):
+        history = self.history("a+", "a=", "a!", "a.")
+        history.posts["a"].sync, history.posts["a"].seconds = 0.05, 0.06
+        assert model_oracle.faults(history) == []
+        history.posts["a"].seconds = 0.04
+        self.assert_found(history, "before the sync")
 
     def test_only_losses_that_a_kill_explains_are_excused(self):
         history = self.history("a+", "a=", "a!", "a.", "b+", "b=", "b!")

@@ -13,14 +13,36 @@ OTHERS = "OTHERTEAM1"
 MAIL = "com.example.mail"
 
 
+def apps(service, *options):
+    return json.loads(herald("app", "list", "--data", service.data, "--json", *options).stdout)
+
+
 def owners(service):
-    apps = json.loads(herald("app", "list", "--data", service.data, "--json").stdout)
-    return {app["topic"]: app.get("owner") for app in apps}
+    return {app["topic"]: app.get("owner") for app in apps(service)}
 
 
 @pytest.fixture
 def service(fresh):
     return fresh().start()
+
+
+def test_the_list_has_topics_that_no_app_has_yet(service):
+    herald("app", "claim", f"{TOPIC}.voip", "--team", OTHERS, "--data", service.data)
+    service.provider_key(MAIL)
+    chat, mail = apps(service)
+    assert (chat["topic"], chat["owner"], chat["owner_origin"]) == (TOPIC, OTHERS, "operator")
+    assert (mail["topic"], mail["owner"], mail["owner_origin"]) == (MAIL, TEAM, "credential")
+    assert not {"environment", "created"} & {*chat, *mail} and not chat["unused"]
+    assert [line.split()[1:6] for line in herald("app", "list", "--data", service.data).stdout.splitlines()[1:]] == [
+        ["-", "0", "0", OTHERS, chat["owner_since"]], ["-", "0", "0", TEAM, mail["owner_since"]],
+    ]
+    assert apps(service, "--limit", "1") == [chat]
+    assert apps(service, "--unused") == []
+    away_device(service)
+    app, last = apps(service)
+    assert last == mail
+    assert (app["environment"], app["devices"], app["owner"]) == ("production", 1, OTHERS)
+    assert app["owner_since"] == chat["owner_since"]
 
 
 def test_the_team_of_the_first_accepted_push_owns_the_topic(service):

@@ -27,6 +27,10 @@ struct AppList: AsyncParsableCommand {
         commandName: "list",
         abstract: "List the names of apps, the teams that own them, and who brought them.",
         discussion: """
+            Topics that a team owns and that no app has yet come last, without an environment.
+            BY says why the team owns the topic: its credential names it, its use was the first
+            to be accepted, or the operator claimed it.
+
             Example:
               herald app list --unused --json
             """
@@ -44,12 +48,14 @@ struct AppList: AsyncParsableCommand {
         let apps = try await ControlClient.ofService(in: data.folder())
             .get("/v1/apps?limit=\(limit)&unused=\(unused)", as: [AppEntry].self)
         if data.json { return try Terminal.sayJSON(apps) }
-        var table = TextTable(["TOPIC", "ENVIRONMENT", "DEVICES", "CHANNELS", "OWNER", "CREATED", "BROUGHT BY"])
+        var table = TextTable([
+            "TOPIC", "ENVIRONMENT", "DEVICES", "CHANNELS", "OWNER", "SINCE", "BY", "CREATED", "BROUGHT BY",
+        ])
         for app in apps {
             let origin = app.device.map { "device \($0)" } ?? app.team.map { "team \($0)" } ?? "-"
             table.add([
-                app.topic.name, app.environment.rawValue, "\(app.devices)", "\(app.channels)", app.owner ?? "-",
-                app.created, origin,
+                app.topic.name, app.environment?.rawValue ?? "-", "\(app.devices)", "\(app.channels)", app.owner ?? "-",
+                app.ownerSince ?? "-", app.ownerOrigin ?? "-", app.created ?? "-", origin,
             ])
         }
         table.lines.forEach(Terminal.say)
@@ -95,7 +101,7 @@ struct AppForget: AsyncParsableCommand {
             forgotten += try await client.post("/v1/apps/\(topic)/forget\(query)", as: [AppEntry].self)
         }
         if data.json { return try Terminal.sayJSON(forgotten) }
-        for app in forgotten { Terminal.say("app \(app.topic) is forgotten in \(app.environment.rawValue)") }
+        for app in forgotten { Terminal.say("app \(app.topic) is forgotten in \(app.environment?.rawValue ?? "-")") }
     }
 }
 

@@ -60,10 +60,19 @@ struct ServiceAdministration: Administration {
     }
 
     func apps(of topic: Topic?, onlyUnused: Bool, limit: Int) async throws -> [AppEntry] {
-        try await assembly.registry.appUsages()
+        let usages = try await assembly.registry.appUsages()
+        let apps =
+            usages
             .filter { (topic == nil || $0.record.app.topic == topic) && ($0.isUnused || !onlyUnused) }
             .prefix(limit)
             .map { entry($0) }
+        guard !onlyUnused else { return apps }
+        // Topics that a team owns, and that no app has yet.
+        let known = Set(usages.map { TopicScope.bundle(of: $0.record.app.topic) })
+        let claims = assembly.trust.providerTokens.credentials.claims.all.values
+            .filter { (topic == nil || $0.topic == topic) && !known.contains($0.topic) }
+            .sorted { $0.topic.name < $1.topic.name }
+        return apps + claims.prefix(limit - apps.count).map { AppEntry($0.topic, owner: AppEntry.Owner($0)) }
     }
 
     func forgetApp(_ topic: Topic, in environment: PushEnvironment?) async throws -> [AppEntry] {
@@ -101,7 +110,8 @@ struct ServiceAdministration: Administration {
     }
 
     private func entry(_ usage: AppUsage) -> AppEntry {
-        let owner = assembly.trust.providerTokens.credentials.claims.owner(of: usage.record.app.topic)
+        let claim = assembly.trust.providerTokens.credentials.claims.claim(of: usage.record.app.topic)
+        let owner = claim.map { AppEntry.Owner($0) }
         return switch usage.record.origin {
         case .device(let number):
             AppEntry(
@@ -120,10 +130,8 @@ struct ServiceAdministration: Administration {
     }
 
     func revokeCredential(_ id: String) async throws -> CredentialEntry {
-        try await asked {
-            let credential = try await assembly.trust.folder.providers.revoke(id, now: assembly.clock.now())
-            try await watch.reload()
-            return CredentialEntry(credential)
+        try await revoke(id) {
+            CredentialEntry(try await assembly.trust.folder.providers.revoke(id, now: assembly.clock.now()))
         }
     }
 
@@ -132,10 +140,33 @@ struct ServiceAdministration: Administration {
     }
 
     func revokeDevice(_ id: String) async throws -> DeviceEntry {
+        try await revoke(id) { entry(try await assembly.trust.folder.devices.revoke(id, now: assembly.clock.now())) }
+    }
+
+    /// Revokes a peer, and applies it to open connections.
+    ///
+    /// As long as that fails, a repetition gets the same error, and not that the peer is revoked.
+    private func revoke<Entry>(_ id: String, _ revoke: () async throws -> Entry) async throws -> Entry {
         try await asked {
-            let device = try await assembly.trust.folder.devices.revoke(id, now: assembly.clock.now())
-            try await watch.reload()
-            return entry(device)
+            let outcome: Result<Entry, TrustError>
+            do {
+                outcome = .success(try await revoke())
+            } catch let error as TrustError where error.code == .alreadyRevoked {
+                outcome = .failure(error)
+            }
+            do {
+                try await watch.reload()
+            } catch let failure as TrustError {
+                throw AdminError(
+                    .failed,
+                    """
+                    \(id) is revoked, but may not be in force yet, because trust could not be reloaded: \(failure). The \
+                    service tries again every second: correct this, then repeat the request, which gets 409 once the \
+                    revocation is in force
+                    """
+                )
+            }
+            return try outcome.get()
         }
     }
 
@@ -232,6 +263,12 @@ extension ChannelEntry {
             delivered: summary.feed.delivered,
             stored: summary.hasStoredMessage
         )
+    }
+}
+
+extension AppEntry.Owner {
+    init(_ claim: TopicClaim) {
+        self.init(team: claim.team, since: claim.since, origin: claim.origin.rawValue)
     }
 }
 

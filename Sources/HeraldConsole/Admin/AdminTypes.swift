@@ -193,24 +193,53 @@ package struct ChannelEntry: Codable, Hashable, Sendable {
     }
 }
 
-/// An app whose name the service knows.
+/// An app whose name the service knows, or a topic that a team owns and no app has yet.
 package struct AppEntry: Codable, Hashable, Sendable {
+    /// The owner of a topic.
+    package struct Owner: Hashable, Sendable {
+        let team: String
+        let since: String
+        let origin: String
+
+        /// - Parameters:
+        ///   - team: The team.
+        ///   - since: The time of its claim.
+        ///   - origin: The reason for its claim: `use`, `credential` or `operator`.
+        package init(team: String, since: WallTime, origin: String) {
+            self.team = team
+            self.since = since.rfc3339
+            self.origin = origin
+        }
+    }
+
     package let topic: Topic
-    package let environment: PushEnvironment
+    /// Nil if no app has the topic yet.
+    package let environment: PushEnvironment?
     /// Number of devices on which it is registered.
     package let devices: Int
     package let channels: Int
     /// Whether it can be forgotten.
     package let unused: Bool
-    package let created: String
+    /// Time when the name was brought; nil if no app has the topic yet.
+    package let created: String?
     /// Device that brought the name, if one did.
     package let device: String?
     /// Team that brought the name with a channel, if one did.
     package let team: String?
     /// Team that owns the topic, if one does.
     package let owner: String?
+    package let ownerSince: String?
+    /// Why the team owns it: `use`, `credential` or `operator`.
+    package let ownerOrigin: String?
 
-    package init(_ usage: AppUsage, device: String?, team: String?, owner: String?) {
+    private enum CodingKeys: String, CodingKey {
+        case topic, environment, devices, channels, unused, created, device, team, owner
+        case ownerSince = "owner_since"
+        case ownerOrigin = "owner_origin"
+    }
+
+    /// Makes an entry of an app.
+    package init(_ usage: AppUsage, device: String?, team: String?, owner: Owner?) {
         topic = usage.record.app.topic
         environment = usage.record.app.environment
         devices = usage.devices
@@ -219,7 +248,24 @@ package struct AppEntry: Codable, Hashable, Sendable {
         created = usage.record.created.rfc3339
         self.device = device
         self.team = team
-        self.owner = owner
+        self.owner = owner?.team
+        ownerSince = owner?.since
+        ownerOrigin = owner?.origin
+    }
+
+    /// Makes an entry of a topic that no app has yet.
+    package init(_ topic: Topic, owner: Owner) {
+        self.topic = topic
+        environment = nil
+        devices = 0
+        channels = 0
+        unused = false
+        created = nil
+        device = nil
+        team = nil
+        self.owner = owner.team
+        ownerSince = owner.since
+        ownerOrigin = owner.origin
     }
 }
 

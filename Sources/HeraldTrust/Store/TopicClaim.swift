@@ -44,7 +44,12 @@ package struct TopicClaims: Sendable {
 
     /// The team that owns a topic; nil if no team does.
     package func owner(of topic: Topic) -> String? {
-        all[TopicScope.bundle(of: topic)]?.team
+        claim(of: topic)?.team
+    }
+
+    /// The claim of a topic; nil if no team owns it.
+    package func claim(of topic: Topic) -> TopicClaim? {
+        all[TopicScope.bundle(of: topic)]
     }
 
     /// The number of a team's claims by use.

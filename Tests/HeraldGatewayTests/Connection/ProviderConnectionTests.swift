@@ -169,6 +169,7 @@ struct `a provider's connection` {
     }
 
     @Test func `may not change its token too often, nor its team`() async throws {
+        let other = try await fixture.trust.providerKey("com.example.app", team: "TEAM000002")
         let connected = try Connected(fixture)
         try connected.open()
         func ask(_ issued: Int64) throws -> String {
@@ -178,7 +179,6 @@ struct `a provider's connection` {
         #expect(try ask(0) == "200")
         #expect(try ask(-1) == "200")
         #expect(try ask(-2) == "TooManyProviderTokenUpdates")
-        let other = try await fixture.trust.providerKey("com.example.app", team: "TEAM000002")
         fixture.trustService.providerTokens.replaceCredentials(try book())
         let fields = RawPeer.fields(token: fixture.token(), [("authorization", try fixture.bearer(other))])
         #expect(reason(try connected.ask(fields)) == "InvalidProviderToken")
@@ -313,7 +313,7 @@ struct `a provider's connection` {
 
     // Receipts.
 
-    @Test func `answers when the completion comes, from any thread, a batch in one write`() async throws {
+    @Test func `answers when the completion comes, from any thread, a batch in one write`() throws {
         fixture.post.decide(.pending)
         let connected = try Connected(fixture, certificate: try certificate("com.example.app"))
         try connected.open()

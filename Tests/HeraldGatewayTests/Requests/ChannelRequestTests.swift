@@ -71,6 +71,13 @@ struct ChannelRequestTests {
         _ = try await fixture.trust.folder.topics.release(KnownApps.chat.topic)
         let key = try await fixture.trust.providerKey(team: "TEAM00000A")
         _ = await fixture.trustService.reload()
+        _ = try await fixture.trust.folder.topics.claim(
+            [KnownApps.chat.topic],
+            for: "TEAM00000B",
+            takesOver: false,
+            now: fixture.now
+        )
+        let later = await fixture.trustService.readLedger()
         let authorization = [("authorization", String?.some(try fixture.bearer(key)))]
         let connected = try Connected(fixture)
         try connected.open()
@@ -83,13 +90,7 @@ struct ChannelRequestTests {
         }
         #expect(try connected.ask(try sendingFields(authorization))?.body == #"{"reason":"ChannelNotRegistered"}"#)
         #expect(scene.service.feed(ChannelScene.id(2), of: KnownApps.chat)?.published == 0)
-        _ = try await fixture.trust.folder.topics.claim(
-            [KnownApps.chat.topic],
-            for: "TEAM00000B",
-            takesOver: false,
-            now: fixture.now
-        )
-        _ = await fixture.trustService.reload()
+        _ = fixture.trustService.reload(later)
         #expect(try connected.ask(list, body: [])?.body == #"{"reason":"TopicMismatch"}"#)
     }
 
