@@ -97,7 +97,7 @@ TROUBLES = {
         ("kill", 2, 0, TOPIC),
     ],
     "a clock that jumps back": [
-        AWAY, ("post", 0, TOPIC, "expiring", 1, False, 300, False), ("jump", -TWO_DAYS),
+        AWAY, ("post", 0, TOPIC, "expiring", 30, False, 300, False), ("jump", -TWO_DAYS),
         ("post", 0, TOPICS[1], "plain", 1, False, 9, False), ("connect", 0, 5, False, 3600, None), AWAY,
         ("post", 0, TOPICS[1], "expiring", 1, False, 300, False), ("stop",), ("jump", 0),
     ],
