@@ -71,7 +71,7 @@ ifneq ($(PART),list)
 endif
 	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald $(PYTHON) Tests/Interop/soak.py $(PART) $(FOR)
 
-# Looks for inputs that break a reader of foreign bytes, for a time each; MERGE=1 adds what covers more to the corpora.
+# Looks for inputs that break a reader of foreign bytes, with that CPU time for each; MERGE=1 adds what covers more to the corpora.
 fuzz: FOR = 60s
 fuzz: libraries
 	scripts/fuzz $(if $(MERGE),merge,$(FOR)) $(PART)

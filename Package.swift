@@ -226,7 +226,7 @@ let package = Package(
                 logging,
             ]
         ),
-        tests("HeraldWebTests", ["HeraldWeb", hummingbird, logging, nioCore, nioEmbedded, nioHTTP1]),
+        tests("HeraldWebTests", ["HeraldWeb", hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix]),
         tests(
             "HeraldConsoleTests",
             [

@@ -91,6 +91,10 @@ private struct OneApp: AppDirectory {
     func app(_ number: AppNumber) -> App? { number == AppNumber(1) ? bench : nil }
 
     func number(of app: App) -> AppNumber? { app == bench ? AppNumber(1) : nil }
+
+    func isRegistered(_ app: App) -> Bool { number(of: app) != nil }
+
+    func team(thatBrought app: App) -> String? { nil }
 }
 
 /// Settles every completion, by the way that a store's would take.

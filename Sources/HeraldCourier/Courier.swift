@@ -150,6 +150,11 @@ package final class Courier: Sendable {
         }
     }
 
+    /// Sends the broadcasts that Herald withheld after a jump of the clock, once their time is certain.
+    package func releaseWithheld() {
+        for link in state.connections.links { link.releaseWithheld() }
+    }
+
     /// Sends connected devices their tokens under the newest key, after every change of the token keys.
     ///
     /// Returns at once; the devices get their tokens one after the other.

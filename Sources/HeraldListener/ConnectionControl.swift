@@ -66,6 +66,10 @@ package final class ConnectionControl: Sendable {
         return made.value
     }
 
+    func handshakeBegan(_ number: UInt64) {
+        state.withLock { $0.table.handshakeBegan(number) }
+    }
+
     func becameKnown(_ number: UInt64) {
         state.withLock { $0.table.becameKnown(number) }
     }
@@ -83,25 +87,34 @@ package final class ConnectionControl: Sendable {
     }
 
     private func sweep(_ eventLoop: any EventLoop) {
-        for channel in state.withLock({ $0.table.overdue(at: eventLoop.now) }) {
-            channel.eventLoop.execute {
-                self.refusals.note(.unknown, channel)
-                channel.pipeline.syncOperations.fireUserInboundEventTriggered(ConnectionOverdue())
-            }
-            channel.eventLoop.scheduleTask(in: ConnectionOverdue.notice) { channel.closeTransport() }
+        for (number, channel) in state.withLock({ $0.table.overdue(at: eventLoop.now) }) {
+            channel.eventLoop.execute { self.giveNotice(to: number, channel) }
+        }
+    }
+
+    /// Tells a connection that it is overdue, and closes it after the notice unless it is known by then; on its event loop.
+    private func giveNotice(to number: UInt64, _ channel: any Channel) {
+        guard state.withLock({ $0.table.giveNotice(to: number) }) else { return }
+        refusals.note(.unknown, channel)
+        channel.pipeline.syncOperations.fireUserInboundEventTriggered(ConnectionOverdue())
+        channel.eventLoop.scheduleTask(in: ConnectionOverdue.notice) {
+            if self.state.withLock({ $0.table.isUnderNotice(number) }) { channel.closeTransport() }
         }
     }
 
     private func evict(_ eviction: AcceptTable<any Channel>.Eviction) {
-        let (channel, reason) = (eviction.connection, eviction.reason)
+        let (number, channel, reason) = (eviction.number, eviction.connection, eviction.reason)
         channel.eventLoop.execute {
-            self.refusals.note(reason, channel)
+            guard self.state.withLock({ $0.table.mustClose(number) }) else { return }
+            if let reason { self.refusals.note(reason, channel) }
             channel.closeTransport()
         }
     }
 }
 
 /// An event for the handlers of a connection that stayed unknown for too long: it ends within the notice.
+///
+/// A client that is authenticated within the notice stays, unless its handler has ended the connection.
 package struct ConnectionOverdue: Sendable {
     static let notice = TimeAmount.seconds(2)
 
@@ -122,7 +135,8 @@ package struct AdmittedConnection: Sendable {
     ///
     /// Only for the event loop.
     package func makeNameReader(on eventLoop: any EventLoop) -> ServerNameReader {
-        ServerNameReader(turns: control.handshakes(on: eventLoop))
+        let (number, control) = (number, control)
+        return ServerNameReader(turns: control.handshakes(on: eventLoop)) { control.handshakeBegan(number) }
     }
 }
 

@@ -3,7 +3,8 @@ import NIOCore
 /// Spreads the TLS handshakes of one event loop: a few, then everything else that the loop has to do, then a few more.
 ///
 /// The first answer of a handshake is some 0.5 ms of computing. Without a limit a burst of clients would stop all
-/// connections of the loop for as long as it takes.
+/// connections of the loop for as long as it takes. The networks of those that wait take turns, so a crowd from one
+/// address delays nobody else by more than a few handshakes.
 final class HandshakeQueue {
     /// Handshakes that begin before the loop does something else.
     static let batch = 4
@@ -12,7 +13,9 @@ final class HandshakeQueue {
 
     private let eventLoop: any EventLoop
     /// Return whether they had work to do: the connection may be gone.
-    private var waiting: CircularBuffer<() -> Bool> = []
+    private var waiting: [ClientNetwork: CircularBuffer<() -> Bool>] = [:]
+    /// The networks of ``waiting`` in the order of their turns.
+    private var turns: CircularBuffer<ClientNetwork> = []
     private var room = HandshakeQueue.batch
     private var isTimerSet = false
 
@@ -22,10 +25,12 @@ final class HandshakeQueue {
 
     /// Begins a handshake at once if there is room.
     /// - Returns: false if it has to wait for its turn; then `later` is called.
-    func begins(later: @escaping () -> Bool) -> Bool {
+    func begins(of network: @autoclosure () -> ClientNetwork, later: @escaping () -> Bool) -> Bool {
         defer { setTimer() }
-        guard room > 0, waiting.isEmpty else {
-            waiting.append(later)
+        guard room > 0, turns.isEmpty else {
+            let network = network()
+            if waiting[network] == nil { turns.append(network) }
+            waiting[network, default: []].append(later)
             return false
         }
         room -= 1
@@ -41,9 +46,22 @@ final class HandshakeQueue {
     private func resume() {
         isTimerSet = false
         room = Self.batch
-        while room > 0, let next = waiting.popFirst() {
-            if next() { room -= 1 }
+        while room > 0, let network = turns.popFirst() {
+            if beginNext(of: network) { room -= 1 }
+            if waiting[network]?.isEmpty ?? true {
+                waiting[network] = nil
+            } else {
+                turns.append(network)
+            }
         }
         if room < Self.batch { setTimer() }
+    }
+
+    /// - Returns: Whether a handshake of the network has begun; if not, none waits.
+    private func beginNext(of network: ClientNetwork) -> Bool {
+        while let next = waiting[network]?.popFirst() {
+            if next() { return true }
+        }
+        return false
     }
 }

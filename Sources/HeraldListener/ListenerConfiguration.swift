@@ -17,7 +17,7 @@ package struct ListenerConfiguration: Sendable {
     package var handshakeTimeout: Duration = .seconds(10)
     /// Maximum number of connections, including those in their handshake.
     ///
-    /// At the limit the oldest unknown connection makes way; if all are known, the new one is closed at once.
+    /// At the limit an unknown connection makes way; if all are known, the new one is closed at once.
     package var maximumConnections = 100_000
     /// Maximum age of a connection whose client is not authenticated.
     ///

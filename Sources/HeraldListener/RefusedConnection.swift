@@ -33,9 +33,9 @@ enum HandshakeRefusalReason: String, Hashable, CaseIterable {
     case timeout
     /// The listener is full of known connections.
     case limit
-    /// The listener is full, and this was the oldest unknown connection.
+    /// The listener is full, and this was the unknown connection that makes way.
     case displaced
-    /// Its network has too many unknown connections, and this was the oldest.
+    /// Its network has too many unknown connections, and this was the one that makes way.
     case network
     /// It stayed unknown for too long.
     case unknown
@@ -72,8 +72,8 @@ enum HandshakeRefusalReason: String, Hashable, CaseIterable {
     var words: String {
         switch self {
         case .limit: "the listener has as many known connections as it allows"
-        case .displaced: "the listener is full: its oldest connection without authentication made way"
-        case .network: "too many connections without authentication from this network: the oldest made way"
+        case .displaced: "the listener is full: an old connection without authentication made way"
+        case .network: "too many connections without authentication from this network: an old one made way"
         case .unknown: "the client did not authenticate in time"
         default: rawValue
         }

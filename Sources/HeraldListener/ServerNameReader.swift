@@ -20,10 +20,14 @@ package final class ServerNameReader: ChannelInboundHandler, RemovableChannelHan
     private var record: ByteBuffer? = ByteBuffer()
     private var isWaiting = false
     private let turns: HandshakeQueue?
+    private let hasBegun: () -> Void
 
-    /// - Parameter turns: Says when the handshake may begin; nil for at once.
-    init(turns: HandshakeQueue? = nil) {
+    /// - Parameters:
+    ///   - turns: Says when the handshake may begin; nil for at once.
+    ///   - hasBegun: Called when the handshake begins.
+    init(turns: HandshakeQueue? = nil, hasBegun: @escaping () -> Void = {}) {
         self.turns = turns
+        self.hasBegun = hasBegun
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -42,10 +46,13 @@ package final class ServerNameReader: ChannelInboundHandler, RemovableChannelHan
         self.record = record
         guard !isWaiting, ClientHello.isComplete(record) else { return }
         name = ClientHello.serverName(in: record)
-        if turns?.begins(later: { self.begin(context) }) ?? true { return passOn(context) }
-        isWaiting = true
-        // Its bytes stay in the socket meanwhile.
-        setReading(false, context)
+        if let turns, !turns.begins(of: Self.network(context.channel), later: { self.begin(context) }) {
+            isWaiting = true
+            // Its bytes stay in the socket meanwhile.
+            return setReading(false, context)
+        }
+        hasBegun()
+        passOn(context)
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
@@ -62,10 +69,15 @@ package final class ServerNameReader: ChannelInboundHandler, RemovableChannelHan
     private func begin(_ context: ChannelHandlerContext) -> Bool {
         isWaiting = false
         guard record != nil, context.channel.isActive else { return false }
+        hasBegun()
         passOn(context)
         setReading(true, context)
         context.fireChannelReadComplete()
         return true
+    }
+
+    private static func network(_ channel: any Channel) -> ClientNetwork {
+        channel.clientAddress?.network ?? ClientNetwork(nil)
     }
 
     private func setReading(_ reads: Bool, _ context: ChannelHandlerContext) {

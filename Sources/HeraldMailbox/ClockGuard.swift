@@ -4,11 +4,18 @@ package import HeraldModel
 ///
 /// After a jump, the certain time goes on from the last trusted moment as if there had been none. It never is later than
 /// the wall clock. The jump ends when the wall clock returns, when an operator accepts it, or after ``patience``.
+///
+/// A wall clock before ``earliest`` was never set. It tells nothing: it is no jump, and is not believed however long it
+/// stays. Once it is set, it is judged as at a start.
 package struct ClockGuard: Sendable {
     /// The deviation that is no jump yet: slow corrections, and the time between two readings.
     package static let tolerance: Duration = .seconds(3600)
     /// The running time after which the clock is believed.
     package static let patience: Duration = .seconds(86_400)
+    /// The 1st of January 2020.
+    ///
+    /// An earlier wall clock has not been set since the start of a machine without a battery clock.
+    package static let earliest = WallTime(seconds: 1_577_836_800)
     /// A time for which machines are often off.
     private static let longStop: Duration = .seconds(7 * 86_400)
 
@@ -49,6 +56,8 @@ package struct ClockGuard: Sendable {
         case jumped(by: Duration)
         /// The machine was started since the last run. It was off for this long, or its clock is wrong.
         case unverified(stop: Duration)
+        /// The wall clock is before ``ClockGuard/earliest``: nothing expires.
+        case unset
     }
 
     /// The end of the last jump.
@@ -61,12 +70,14 @@ package struct ClockGuard: Sendable {
 
     package private(set) var state = State.trusted
     package private(set) var ending: Ending?
-    /// The last trusted wall time, and the uptime at that moment.
-    private var trusted: (wall: WallTime, uptime: Duration)
+    /// The last trusted wall time, and the uptime at that moment; nil until the wall clock is set for the first time.
+    private var trusted: (wall: WallTime, uptime: Duration)?
     /// Whether the uptime tells how much time has passed since: it does not over a start of the machine.
     private var isMeasured = true
     private var deviation = Duration.zero
     private var withheld = Duration.zero
+    /// The change of the deviation beyond which it is another jump.
+    private var margin = ClockGuard.tolerance
     private var latest: Reading
 
     /// - Parameters:
@@ -74,22 +85,28 @@ package struct ClockGuard: Sendable {
     ///   - now: The clocks now.
     package init(_ record: Record? = nil, now: Reading) {
         latest = now
-        trusted = (now.wall, now.uptime)
-        guard let record else { return }
-        let last = record.certain
-        isMeasured = last.boot != 0 && last.boot == now.boot && last.uptime <= now.uptime
-        trusted = (last.wall, isMeasured ? last.uptime : now.uptime)
-        // Another jump has its own time. A stop of the machine explains a week more.
-        let growth = abs(now.wall - expected - record.deviation)
-        withheld = growth > (isMeasured ? Self.tolerance : Self.longStop) ? .zero : record.withheld
+        if let record, record.certain.wall >= Self.earliest {
+            let last = record.certain
+            isMeasured = last.boot != 0 && last.boot == now.boot && last.uptime <= now.uptime
+            trusted = (last.wall, isMeasured ? last.uptime : now.uptime)
+            deviation = record.deviation
+            withheld = record.withheld
+            // A stop of the machine explains a week more.
+            margin = isMeasured ? Self.tolerance : Self.longStop
+        }
         observe(now)
     }
 
     /// The moment up to which expiry is certain at the last reading.
-    package var certainTime: WallTime { state == .trusted ? latest.wall : min(latest.wall, expected) }
+    package var certainTime: WallTime {
+        guard state != .trusted, let expected else { return latest.wall }
+        return min(latest.wall, expected)
+    }
 
-    package var record: Record {
+    /// The record for the next run; nil while the wall clock was never set.
+    package var record: Record? {
         guard state != .trusted else { return Record(certain: latest) }
+        guard let expected else { return nil }
         let boot = isMeasured ? latest.boot : 0
         return Record(
             certain: Reading(wall: expected, uptime: latest.uptime, boot: boot),
@@ -99,25 +116,30 @@ package struct ClockGuard: Sendable {
     }
 
     /// The wall time without a jump.
-    private var expected: WallTime { trusted.wall + (latest.uptime - trusted.uptime) }
+    private var expected: WallTime? { trusted.map { $0.wall + (latest.uptime - $0.uptime) } }
 
     /// Judges the clocks.
     package mutating func observe(_ now: Reading) {
-        let passed = max(.zero, now.uptime - latest.uptime)
+        let passed = state == .unset ? .zero : max(.zero, now.uptime - latest.uptime)
         latest = now
+        guard now.wall >= Self.earliest else {
+            state = .unset
+            return
+        }
+        guard let expected else { return trust(ending: .returned) }
         let deviation = now.wall - expected
         guard abs(deviation) > Self.tolerance else { return trust(ending: .returned) }
-        if state != .trusted {
-            // Another jump has its own time.
-            withheld = abs(deviation - self.deviation) > Self.tolerance ? .zero : withheld + passed
-        }
+        // Another jump has its own time.
+        withheld = abs(deviation - self.deviation) > margin ? .zero : withheld + passed
+        margin = Self.tolerance
         self.deviation = deviation
         state = isMeasured || deviation < .zero ? .jumped(by: deviation) : .unverified(stop: deviation)
         if withheld >= Self.patience { trust(ending: .believed) }
     }
 
-    /// Accepts the wall clock as it is.
+    /// Accepts the wall clock as it is, unless it was never set.
     package mutating func accept(_ now: Reading) {
+        guard now.wall >= Self.earliest else { return observe(now) }
         latest = now
         trust(ending: .accepted)
     }
@@ -129,6 +151,7 @@ package struct ClockGuard: Sendable {
         isMeasured = true
         withheld = .zero
         deviation = .zero
+        margin = Self.tolerance
     }
 }
 

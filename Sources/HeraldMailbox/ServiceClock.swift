@@ -59,7 +59,7 @@ package final class ServiceClock: WallClock {
     }
 
     package var guardState: ClockGuard.State { observed { $0.state } }
-    package var guardRecord: ClockGuard.Record { observed { $0.record } }
+    package var guardRecord: ClockGuard.Record? { observed { $0.record } }
     package var guardEnding: ClockGuard.Ending? { clockGuard.withLock { $0.ending } }
 
     /// Accepts the system's clock as it is.

@@ -1,7 +1,7 @@
 package import Hummingbird
 package import HummingbirdCore
 package import Logging
-import NIOCore
+package import NIOCore
 import ServiceLifecycle
 
 /// An HTTP listener for operators and their tools, as a service.
@@ -58,13 +58,16 @@ package struct WebListener: Service {
 extension HTTPServerBuilder {
     /// HTTP/1.1 that closes a connection after `timeout` without bytes, and one whose client takes longer over the header
     /// or the body of a request.
-    package static func plain(timeout: Duration) -> HTTPServerBuilder {
+    ///
+    /// `clock` is the event loop that measures the time of a request; nil for the connection's own.
+    package static func plain(timeout: Duration, clock: (any EventLoop)? = nil) -> HTTPServerBuilder {
         let timeout = TimeAmount(timeout)
         return HTTPServerBuilder { responder in
             let configuration = HTTP1Channel.Configuration(idleTimeout: timeout)
             return PlainChannel(
                 base: HTTP1Channel(responder: responder, configuration: configuration),
-                timeout: timeout
+                timeout: timeout,
+                clock: clock
             )
         }
     }

@@ -32,8 +32,8 @@ enum Manual {
         #
         # A key is also an option (`--api-port`) and an environment variable (HERALD_API_PORT). The command line wins over the
         # environment, the environment over this file. An unknown key stops the start. A setting marked with * takes effect
-        # on SIGHUP, every other one at the next start. The commands init, provider, device, token, journal, drill, clock and
-        # status also read the key `data`.
+        # on SIGHUP, every other one at the next start. The commands init, provider, device, token, app, journal, drill, clock
+        # and status also read the key `data`.
 
         """
 

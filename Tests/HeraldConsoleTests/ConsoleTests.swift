@@ -216,6 +216,7 @@ import Testing
     @Test func `the clock is accepted`() async throws {
         let answer = try await harness.withSocket { try await harness.ask("POST", $0 + "/v1/clock/accept") }
         #expect(try answer.decode(ClockReading.self).jumpSeconds == 7200)
+        #expect(answer.body.contains("\"jump_seconds\":7200"))
     }
 
     @Test(arguments: ["", "{}", "[]", #"{"seconds":"1"}"#, #"{"seconds":1e300}"#, #"{"seconds":-1e10}"#, "\u{0}"])

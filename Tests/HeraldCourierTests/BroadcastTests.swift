@@ -54,6 +54,21 @@ struct BroadcastTests {
         bench.clock.advance(by: time)
     }
 
+    /// Both clocks jump; the certain time stays.
+    private func jump(by time: Duration) {
+        scene.clock.setCertain(scene.clock.certainTime())
+        scene.clock.advance(by: time)
+        bench.clock.jump(by: time)
+    }
+
+    /// The time of both clocks is certain again.
+    private func release() async {
+        scene.clock.setCertain(nil)
+        bench.clock.accept()
+        (bench.services.link as? MQTTConnectionLink)?.releaseWithheld()
+        await bench.channel.testingEventLoop.run()
+    }
+
     private func publish(
         _ number: UInt64,
         for duration: Duration? = .seconds(600),
@@ -173,6 +188,80 @@ struct BroadcastTests {
             try await expectNothing(in: bench)
         }
     }
+
+    // MARK: - Jumps of the clock
+
+    @Test(arguments: [true, false]) func `a broadcast that looks expired after a jump waits for the certain time`(
+        returns: Bool
+    ) async throws {
+        try await ConnectionBench.run(bench.courier) {
+            try await connect([.receiveMaximum(1)], in: bench)
+            try await subscribe(in: bench)
+            await publish(1)
+            await publish(2, for: .seconds(60))
+            #expect(try await next(in: bench) == 1)
+            jump(by: .seconds(86_400))
+            try await bench.send(.puback(MQTTPublishAnswer(packetIdentifier: 1)))
+            await scene.service.sweep()
+            try await expectNothing(in: bench)
+            if returns { jump(by: .seconds(-86_400)) }
+            await release()
+            if returns {
+                #expect(try await next(in: bench) == 2)
+                try await bench.send(.puback(MQTTPublishAnswer(packetIdentifier: 1)))
+            }
+            try await expectNothing(in: bench)
+            await publish(3)
+            #expect(try await next(in: bench) == 3)
+        }
+    }
+
+    @Test func `a newer broadcast takes the place of a withheld one`() async throws {
+        try await ConnectionBench.run(bench.courier) {
+            await publish(1, for: .seconds(60))
+            jump(by: .seconds(86_400))
+            try await connect(in: bench)
+            try await subscribe(in: bench)
+            try await expectNothing(in: bench)
+            await publish(2)
+            #expect(try await next(in: bench) == 2)
+            jump(by: .seconds(-86_400))
+            await release()
+            try await expectNothing(in: bench)
+        }
+    }
+
+    @Test func `a device that subscribes after a jump gets the stored broadcast when the clock returns`() async throws {
+        await publish(1, for: .seconds(60))
+        jump(by: .seconds(86_400))
+        try await ConnectionBench.run(bench.courier) {
+            try await connect(in: bench)
+            try await subscribe(in: bench)
+            try await expectNothing(in: bench)
+            jump(by: .seconds(-86_400))
+            await release()
+            #expect(try await next(in: bench) == 1)
+        }
+    }
+
+    @Test func `after a jump back broadcasts arrive once and in order`() async throws {
+        try await ConnectionBench.run(bench.courier) {
+            await publish(1, for: .seconds(60))
+            jump(by: .seconds(-86_400))
+            try await connect(in: bench)
+            try await subscribe(in: bench)
+            #expect(try await next(in: bench) == 1)
+            await publish(2)
+            #expect(try await next(in: bench) == 2)
+            jump(by: .seconds(86_400))
+            await release()
+            try await expectNothing(in: bench)
+            await publish(3)
+            #expect(try await next(in: bench) == 3)
+        }
+    }
+
+    // MARK: - Stored broadcasts
 
     @Test func `a later subscriber gets the newest stored broadcast once, after SUBACK`() async throws {
         await publish(1)

@@ -161,14 +161,20 @@ final class FakeClock: WallClock {
     private let certain = Mutex<WallTime?>(nil)
 
     func now() -> WallTime { time.withLock { $0 } }
-    func certainTime() -> WallTime { certain.withLock { $0 } ?? now() }
+    func certainTime() -> WallTime {
+        let now = now()
+        return certain.withLock { min($0 ?? now, now) }
+    }
 
-    /// Jumps ahead, and holds the certain time.
+    /// Jumps, and holds the certain time.
     func jump(by duration: Duration) {
-        let before = now()
+        let before = certainTime()
         certain.withLock { $0 = before }
         advance(by: duration)
     }
+
+    /// Takes the present time for certain.
+    func accept() { certain.withLock { $0 = nil } }
 
     func advance(by duration: Duration) { time.withLock { $0 = $0 + duration } }
 }

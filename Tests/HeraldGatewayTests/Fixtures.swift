@@ -59,7 +59,7 @@ final class ScriptedPostOffice: NotificationSink {
     }
 }
 
-/// The apps that devices have registered.
+/// Apps that devices have registered, or else a team has made channels of.
 struct KnownApps: AppDirectory {
     static let chat = App(topic: topic("com.example.app"), environment: .production)
     let apps: [App] = [
@@ -69,6 +69,13 @@ struct KnownApps: AppDirectory {
         App(topic: topic("com.example.app.voip"), environment: .production),
         App(topic: topic("com.example.app.push-type.liveactivity"), environment: .production),
     ]
+
+    /// The teams of the apps that no device has registered.
+    var teams: [App: String] = [:]
+
+    func isRegistered(_ app: App) -> Bool { apps.contains(app) && teams[app] == nil }
+
+    func team(thatBrought app: App) -> String? { teams[app] }
 
     func app(_ number: AppNumber) -> App? {
         let index = Int(number.value) - 1
@@ -89,7 +96,7 @@ func topic(_ name: String) -> Topic {
 final class Fixture {
     let trust: TestTrust
     let trustService: TrustService
-    let apps = KnownApps()
+    var apps = KnownApps()
     let post = ScriptedPostOffice()
     let key: TestProviderKey
     /// With the channels that a test makes.

@@ -54,9 +54,11 @@ struct ClockGuardTests {
         var machine = Machine()
         _ = machine.look(after: .seconds(30), jump: day * 3)
         _ = machine.look(after: hour * 23, jump: day * 3)
-        #expect(machine.guarded.record.withheld > hour * 22)
-        #expect(machine.restarted(after: hour * 23, jump: day * 3, boot: boot).record.withheld > hour * 22)
-        #expect(machine.restarted(after: hour * 23, jump: day * 365, boot: boot).record.withheld == .zero)
+        #expect(machine.guarded.record?.withheld == hour * 23 - .seconds(30))
+        #expect(
+            machine.restarted(after: hour * 23, jump: day * 3, boot: boot).record?.withheld == hour * 23 - .seconds(30)
+        )
+        #expect(machine.restarted(after: hour * 23, jump: day * 365, boot: boot).record?.withheld == .zero)
     }
 
     @Test func `after a jump ahead, the certain time goes on as if there had been none`() {
@@ -150,6 +152,69 @@ struct ClockGuardTests {
         #expect(next.state == .jumped(by: day))
         next.observe(Machine.reading(after: hour * 34, jump: day))
         #expect(next.state == .trusted)
+    }
+
+    // MARK: - A clock that was never set
+
+    /// A machine without a battery clock some time after its start.
+    private func unset(after time: Duration = .zero, boot: Int64 = 8) -> ClockGuard.Reading {
+        ClockGuard.Reading(wall: WallTime(seconds: 20) + time, uptime: .seconds(20) + time, boot: boot)
+    }
+
+    @Test func `a first start before 2020 waits for the clock, however long it takes`() {
+        var guarded = ClockGuard(now: unset())
+        #expect(guarded.state == .unset && guarded.record == nil)
+        for hours in [1, 24, 25, 800] {
+            guarded.observe(unset(after: hour * hours))
+            #expect(guarded.state == .unset && guarded.certainTime == WallTime(seconds: 20) + hour * hours)
+            guarded.accept(unset(after: hour * hours))
+            #expect(guarded.state == .unset && guarded.record == nil, "nobody can accept such a clock")
+        }
+        var set = unset(after: hour * 801)
+        set.wall = Machine.start.wall
+        guarded.observe(set)
+        #expect(guarded.state == .trusted && guarded.certainTime == Machine.start.wall)
+        #expect(guarded.record == ClockGuard.Record(certain: set))
+    }
+
+    @Test(
+        arguments: [(600, .trusted), (259_200, .unverified(stop: .seconds(259_200)))] as [(Int, ClockGuard.State)]
+    )
+    func `a clock that is set after a start is judged as at that start`(stop: Int, state: ClockGuard.State) {
+        let machine = Machine()
+        var guarded = ClockGuard(machine.guarded.record, now: unset())
+        #expect(guarded.state == .unset)
+        guarded.observe(unset(after: day * 2))
+        #expect(guarded.state == .unset && guarded.record?.certain.wall == Machine.start.wall + day * 2)
+        var set = unset(after: day * 2)
+        set.wall = Machine.start.wall + day * 2 + .seconds(stop)
+        guarded.observe(set)
+        #expect(guarded.state == state)
+        #expect(guarded.certainTime == (state == .trusted ? set.wall : Machine.start.wall + day * 2))
+        set.wall = set.wall + day
+        set.uptime += day
+        guarded.observe(set)
+        #expect(guarded.state == .trusted, "a stop is believed after a day of a clock that is set")
+    }
+
+    @Test func `a clock that is unset for a while during a jump ends neither the jump nor its day`() {
+        var machine = Machine()
+        let back = WallTime(seconds: 100) - Machine.start.wall
+        _ = machine.look(after: .zero, jump: day)
+        _ = machine.look(after: hour * 20, jump: day)
+        #expect(machine.look(after: hour * 21, jump: back) == .unset)
+        #expect(machine.look(after: hour * 50, jump: back) == .unset)
+        #expect(machine.restarted(after: hour * 51, jump: back).state == .unset)
+        #expect(machine.look(after: hour * 50, jump: day) == .jumped(by: day))
+        #expect(machine.look(after: hour * 53, jump: day) == .jumped(by: day))
+        #expect(machine.look(after: hour * 54, jump: day) == .trusted)
+        #expect(machine.look(after: hour * 55, jump: back) == .unset)
+        #expect(machine.look(after: hour * 56, jump: day) == .trusted && machine.guarded.ending == .returned)
+    }
+
+    @Test func `a record from before 2020 is ignored`() {
+        let record = ClockGuard.Record(certain: unset())
+        #expect(ClockGuard(record, now: Machine.start).state == .trusted)
     }
 
     @Test func `moving the service's own clock is no jump`() {

@@ -263,4 +263,25 @@ import Testing
         #expect(try await scene.register([app]) == [nil])
         #expect(try scene.slot(app).app != slot.app)
     }
+
+    @Test func `the registry knows whether a device has an app, and which team brought its name, also after a restart`()
+        async throws
+    {
+        let scene = try await Scene()
+        let apps = try apps(1...3)
+        func check(_ registry: Registry, _ registered: [Bool], _ teams: [String?]) {
+            #expect(apps.map(registry.isRegistered) == registered)
+            #expect(apps.map(registry.team(thatBrought:)) == teams)
+        }
+        check(scene.registry, [false, false, false], [nil, nil, nil])
+        for app in apps[..<2] { _ = try await scene.registry.withNumber(of: app, for: .team("TEAM000001")) { $0 } }
+        #expect(try await scene.register([apps[1], apps[2]]) == [nil, nil])
+        let teams = ["TEAM000001", "TEAM000001", nil]
+        check(scene.registry, [false, true, true], teams)
+        check(try await scene.restarted(), [false, true, true], teams)
+        _ = await scene.registry.unregister(Set(try apps[1...2].map(scene.slot)))
+        check(try await scene.restarted(), [false, true, true], teams)
+        for app in apps { #expect(try await scene.registry.forget(app)?.isUnused == true) }
+        check(scene.registry, [false, false, false], [nil, nil, nil])
+    }
 }

@@ -16,6 +16,7 @@ struct `a client's connections` {
             configuration.connections.pingBusyAfter = .milliseconds(200)
             // More than a machine that is busy with other tests takes for an answer.
             configuration.connections.pingTimeout = .seconds(3)
+            configuration.totalTimeout = .seconds(240)
             configuration.retry.firstPause = .milliseconds(10)
             configuration.resolver = { service.ledger.accepted[$0] == nil ? .neverArrived : .accepted }
             try await withProviderClient(configuration) { client in
@@ -24,14 +25,13 @@ struct `a client's connections` {
                     return
                 }
                 proxy.freeze()
-                // Long before the request's own time limit of 30 seconds.
-                let start = ContinuousClock.now
+                // Its own time limit would end in an error: only the unanswered ping brings another connection.
                 guard case .accepted = try await client.send(service.request(1)) else {
                     Issue.record("the second was not accepted")
                     return
                 }
-                #expect(ContinuousClock.now - start < .seconds(20))
-                #expect(proxy.connections == 2)
+                // A machine that pauses may miss another ping.
+                #expect(proxy.connections >= 2)
             }
             #expect(service.ledger.accepted.values.allSatisfy { $0 == 1 })
             #expect(service.ledger.accepted.count == 2)

@@ -108,6 +108,10 @@ private struct OneApp: AppDirectory {
     func app(_ number: AppNumber) -> App? { number == AppNumber(1) ? app : nil }
 
     func number(of other: App) -> AppNumber? { other == app ? AppNumber(1) : nil }
+
+    func isRegistered(_ app: App) -> Bool { number(of: app) != nil }
+
+    func team(thatBrought app: App) -> String? { nil }
 }
 
 /// A post office that accepts everything, and counts how often it did.

@@ -14,6 +14,8 @@ package final class MemoryTrustStore: TrustStore {
     }
 
     private let contents = Mutex(Contents())
+    /// Where each claim comes before it is written: when it begins, and when it goes on.
+    package let claims = Meeting()
 
     package init() {}
 
@@ -55,6 +57,7 @@ package final class MemoryTrustStore: TrustStore {
     }
 
     package func claim(_ claims: [TopicClaim], takesOver: Bool) async throws {
+        for _ in 1...2 { await self.claims.come() }
         try with { contents in
             let former = contents.claims
             for claim in claims {

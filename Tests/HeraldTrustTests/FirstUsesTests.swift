@@ -26,10 +26,15 @@ final class FirstUsesTests: Sendable {
     }
 
     /// Settles an accepted request, and returns when it may be answered.
-    private func accept(_ reservation: FirstUses.Reservation) async {
+    @discardableResult
+    private func accept(_ reservation: FirstUses.Reservation) async -> FirstUses.Outcome {
         await withCheckedContinuation { answer in
-            service.firstUses.claim(reservation) { answer.resume() }
+            service.firstUses.claim(reservation) { answer.resume(returning: $0) }
         }
+    }
+
+    private func isUndecided(_ team: String) throws -> Bool {
+        if case .undecided = service.firstUses.reserve(try use(team)) { true } else { false }
     }
 
     private func owner(_ topic: String = "com.example.app") throws -> String? {
@@ -63,7 +68,7 @@ final class FirstUsesTests: Sendable {
             let first = try #require(try reserve("A"))
             #expect(try reserve("B") == nil)
             #expect(try owner() == nil)
-            await accept(first)
+            #expect(await accept(first) == .decided)
             #expect(try owner() == "A")
             guard case .owned = service.firstUses.reserve(try use("A")),
                 case .taken = service.firstUses.reserve(try use("B"))
@@ -118,11 +123,11 @@ final class FirstUsesTests: Sendable {
         #expect(events.withLock { $0 } == ["A over the limit", "B claimed"])
     }
 
-    @Test func `a ledger that fails delays no answer for ever, and the next request claims`() async throws {
+    @Test func `a ledger that fails leaves the request undecided, and the next one claims`() async throws {
         try await run {
             let first = try #require(try reserve("A"))
             trust.store.fail(with: TrustError(.unwritable, "the disk is full"))
-            await accept(first)
+            #expect(await accept(first) == .undecided)
             #expect(try owner() == nil)
             trust.store.fail(with: nil)
             await accept(try #require(try reserve("B")))
@@ -136,15 +141,55 @@ final class FirstUsesTests: Sendable {
             let first = try #require(try reserve("A"))
             let claim = TopicClaim(try use("B").topic, team: "B", origin: .operator, since: trust.now)
             try await trust.store.claim([claim], takesOver: false)
-            await accept(first)
+            #expect(await accept(first) == .decided)
             #expect(try owner() == "B")
         }
         #expect(events.withLock { $0 } == ["A lost to B"])
     }
 
+    @Test(.timeLimit(.minutes(10)))
+    func `while the ledger is too slow over a claim, all requests for the topic are undecided`() async throws {
+        try await run {
+            let (first, second) = (try #require(try reserve("A")), try #require(try reserve("A")))
+            await trust.store.claims.setSize(2)
+            let outcomes = Mutex<[FirstUses.Outcome]>([])
+            service.firstUses.claim(first) { outcome in outcomes.withLock { $0.append(outcome) } }
+            // The ledger has begun.
+            await trust.store.claims.come()
+            service.firstUses.expireClaims()
+            #expect(outcomes.withLock { $0 } == [])
+            #expect(try reserve("B") == nil)
+            #expect(try !isUndecided("B"), "another team is refused as long as the claim may be in time")
+            service.firstUses.expireClaims()
+            #expect(outcomes.withLock { $0 } == [.undecided])
+            #expect(await accept(second) == .undecided)
+            #expect(try isUndecided("A") && isUndecided("B"))
+            #expect(try owner() == nil)
+            await trust.store.claims.come()
+            await trust.store.claims.setSize(1)
+            while try isUndecided("B") { await Task.yield() }
+            #expect(try owner() == "A", "its write was under way, and the next request finds it")
+        }
+        #expect(events.withLock { $0 } == ["A claimed"])
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `a claim that was too late to begin claims nothing`() async throws {
+        let outcomes = Mutex<[FirstUses.Outcome]>([])
+        service.firstUses.claim(try #require(try reserve("A"))) { outcome in outcomes.withLock { $0.append(outcome) } }
+        for _ in 1...2 { service.firstUses.expireClaims() }
+        #expect(outcomes.withLock { $0 } == [.undecided])
+        try await run {
+            while try isUndecided("B") { await Task.yield() }
+            #expect(await accept(try #require(try reserve("B"))) == .decided)
+            #expect(try owner() == "B")
+        }
+        #expect(events.withLock { $0 } == ["B claimed"])
+    }
+
     @Test func `nobody waits for a claim once the service stops`() async throws {
         try await run {}
-        await accept(try #require(try reserve("A")))
+        #expect(await accept(try #require(try reserve("A"))) == .undecided)
         #expect(try owner() == nil)
     }
 }

@@ -54,6 +54,37 @@ struct RequestDeadlineTests {
         try channel.writeInbound(HTTPServerRequestPart.end(nil))
         #expect(pass(3600))
     }
+
+    @Test func `requests that wait for their answers are not slow, however many there are`() throws {
+        for _ in 0..<2 {
+            try channel.writeInbound(head)
+            try channel.writeInbound(HTTPServerRequestPart.end(nil))
+        }
+        #expect(pass(3600))
+        try answer()
+        #expect(pass(3600), "the second still waits")
+        try answer()
+        #expect(pass(29))
+        #expect(!pass(1))
+    }
+
+    @Test func `the time of a body begins when the request before it is answered`() throws {
+        try channel.writeInbound(head)
+        try channel.writeInbound(HTTPServerRequestPart.end(nil))
+        try channel.writeInbound(head)
+        #expect(pass(3600), "the service may not read while it owes an answer")
+        try answer()
+        #expect(pass(19))
+        #expect(!pass(1))
+    }
+
+    @Test func `after a request that was answered early the next header has its time`() throws {
+        try channel.writeInbound(head)
+        try answer()
+        try channel.writeInbound(HTTPServerRequestPart.end(nil))
+        #expect(pass(29))
+        #expect(!pass(1))
+    }
 }
 
 struct HostCheckTests {

@@ -7,14 +7,14 @@ import threading
 
 import pytest
 
-from service import HERALD, eventually
+from service import HERALD, PATIENCE, eventually
 
 #: The name under which the agent finds its service.
 NAME = "push.test"
 
 
 def run(*command):
-    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=30)
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=PATIENCE)
     assert result.returncode == 0, f"{command}: {result.stderr}"
     return result.stdout
 
@@ -59,10 +59,10 @@ class Network:
         run("ip", "route", "del", "blackhole", f"{self.other}/32")
 
     def close(self):
-        subprocess.run(["ip", "route", "del", "blackhole", f"{self.other}/32"], capture_output=True, timeout=30)
-        subprocess.run(["ip", "link", "del", self.ours], capture_output=True, timeout=30)
+        subprocess.run(["ip", "route", "del", "blackhole", f"{self.other}/32"], capture_output=True, timeout=PATIENCE)
+        subprocess.run(["ip", "link", "del", self.ours], capture_output=True, timeout=PATIENCE)
         self.keeper.stdin.close()
-        self.keeper.wait(timeout=10)
+        self.keeper.wait(timeout=PATIENCE)
 
 
 class NetworkedAgent:
@@ -104,7 +104,7 @@ class NetworkedAgent:
         with self._changed:
             return {found["topic"]: found["token"] for found in self.events if found["event"] == "token"}
 
-    def wait(self, condition, what, timeout=45):
+    def wait(self, condition, what, timeout=2 * PATIENCE):
         """Waits until a condition holds for the printed lines."""
         with self._changed:
             if not self._changed.wait_for(condition, timeout):
@@ -115,7 +115,7 @@ class NetworkedAgent:
         if self.process.poll() is None:
             self.process.terminate()
         try:
-            self.process.wait(timeout=15)
+            self.process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait(timeout=10)
+            self.process.wait(timeout=PATIENCE)

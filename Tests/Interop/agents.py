@@ -59,11 +59,11 @@ class Agent:
 
     def stop(self):
         self.process.terminate()
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=PATIENCE)
 
     def kill(self):
         os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=PATIENCE)
 
     def close(self):
         if self.process and self.process.poll() is None:

@@ -6,6 +6,8 @@ import socket
 import struct
 import threading
 
+from service import PATIENCE
+
 
 @dataclasses.dataclass
 class Cut:
@@ -52,7 +54,7 @@ class CuttingProxy:
             except OSError:
                 return
             try:
-                service = socket.create_connection(("127.0.0.1", self.target()), timeout=5)
+                service = socket.create_connection(("127.0.0.1", self.target()), timeout=PATIENCE)
             except OSError:
                 client.close()
                 continue

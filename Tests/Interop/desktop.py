@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from service import eventually
+from service import PATIENCE, eventually
 
 #: The interpreter that Debian's python3-dbusmock belongs to.
 PYTHON = "/usr/bin/python3"
@@ -94,12 +94,12 @@ class Desktop:
         """Ends the notification service."""
         if self.service and self.service.poll() is None:
             self.service.send_signal(signal.SIGTERM)
-            self.service.wait(timeout=10)
+            self.service.wait(timeout=PATIENCE)
 
     def close(self):
         self.stop()
         self.bus.send_signal(signal.SIGTERM)
-        self.bus.wait(timeout=10)
+        self.bus.wait(timeout=PATIENCE)
 
     def _remote(self, order, check=True):
         result = subprocess.run(

@@ -3,6 +3,8 @@
 import signal
 import subprocess
 
+from service import PATIENCE
+
 
 class DiskFault:
     """Lets system calls of a running service fail or take long until it is closed; `fault` is in strace's words."""
@@ -21,7 +23,7 @@ class DiskFault:
     def close(self):
         # Its traps go with it; the service, if it still runs, runs on.
         self._strace.send_signal(signal.SIGINT)
-        self._strace.wait(timeout=10)
+        self._strace.wait(timeout=PATIENCE)
         self._strace.stderr.close()
 
 

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from service import HERALD
+from service import HERALD, PATIENCE
 
 NETWORK = """
 set -e
@@ -77,7 +77,7 @@ class Running:
             self._ended = True
             self._changed.notify_all()
 
-    def line(self, number, timeout=30):
+    def line(self, number, timeout=PATIENCE):
         """One line of what it prints, counted from 0, once it is there; None if it ends before."""
         with self._changed:
             assert self._changed.wait_for(lambda: self._ended or len(self.lines) > number, timeout), (
@@ -85,10 +85,10 @@ class Running:
             )
             return self.lines[number] if len(self.lines) > number else None
 
-    def wait(self, timeout=30):
+    def wait(self, timeout=PATIENCE):
         """Its exit code."""
         code = self._process.wait(timeout=timeout)
-        self._reader.join(timeout=10)
+        self._reader.join(timeout=PATIENCE)
         return code
 
     def stop(self):
@@ -99,7 +99,7 @@ class Running:
     def kill(self):
         if self._process.poll() is None:
             self._process.kill()
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=PATIENCE)
 
 
 class Machines:
@@ -129,4 +129,4 @@ class Machines:
         for machine in self.by_name.values():
             machine.close()
         os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=PATIENCE)

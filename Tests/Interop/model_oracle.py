@@ -226,7 +226,7 @@ class Oracle:
         for arrival in arrivals:
             if arrival.connection.device != post.device:
                 self.fault(post, "reached", arrival.connection.device)
-            # One that was sent, and could not be stored then, is refused.
+            # A notification that was sent and then could not be stored is refused.
             if post.status not in (200, None) and not post.full:
                 self.fault(post, "was refused, and delivered")
             if end and arrival.at > end:

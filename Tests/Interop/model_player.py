@@ -409,7 +409,7 @@ class Player:
         if self.waiting():
             # For its app's background budget: of each one waits at most, and what that costs has come back by then.
             self.advance(self.accepted + BUDGET_INTERVAL)
-            end = time.monotonic() + 10
+            end = time.monotonic() + PATIENCE
             while not (self.is_settled() and not self.waiting()) and time.monotonic() < end:
                 time.sleep(0.02)
         self.history.journal = self.read_journal()

@@ -1,5 +1,7 @@
 """A device of Herald's, packet by packet, on top of `mqtt_packets`."""
 
+import time
+
 import mqtt_packets as mqtt
 import mqtt_wire
 from mqtt_packets import Kind, Property
@@ -9,6 +11,22 @@ MAIL = "com.example.mail"
 APPS = tuple(f"com.example.app{number}" for number in range(8))
 #: The session expiry interval of tests that need one.
 LONG = 3600
+
+
+def stays_open(connect, tell):
+    """Asserts that a connection with a keep-alive of three seconds stays open for longer than one and a half of it, if `tell` says
+    something about every second. On a machine that pauses for so long, it tries again."""
+    for _ in range(5):
+        link, moments = connect(), [time.monotonic()]
+        try:
+            while len(moments) < 7:
+                tell(link)
+                moments.append(time.monotonic())
+            return link.settled()
+        except mqtt_wire.Closed:
+            moments.append(time.monotonic())
+            assert max(after - before for before, after in zip(moments, moments[1:])) > 4, "closed in spite of what was said"
+    raise AssertionError("five times there were seconds between two packets")
 
 
 class Identity:

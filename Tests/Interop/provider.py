@@ -511,8 +511,8 @@ class Device:
         except subprocess.TimeoutExpired:
             # It was waiting to reconnect to a service that is gone.
             self.process.kill()
-            self.process.wait(timeout=10)
-        self._reader.join(timeout=10)
+            self.process.wait(timeout=PATIENCE)
+        self._reader.join(timeout=PATIENCE)
         self.process.stdout.close()
         self.process.stderr.close()
         self.process = None

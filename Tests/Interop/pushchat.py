@@ -15,7 +15,7 @@ import urllib.request
 from agents import Agent
 from relay import Relay, SQLiteQueue, asking
 from selenium.webdriver.common.keys import Keys
-from service import ROOT, eventually
+from service import PATIENCE, ROOT, eventually
 
 APP = "com.example.pushchat"
 BUNDLE = ROOT / "Examples" / "PushChat" / "PushChat.app"
@@ -41,10 +41,10 @@ class Server:
         )
         lines = queue.Queue()
         threading.Thread(target=lambda: [lines.put(line.strip()) for line in self.process.stdout], daemon=True).start()
-        first = lines.get(timeout=30)
+        first = lines.get(timeout=PATIENCE)
         assert first.startswith("pushchat http://"), first
         self.url = first.removeprefix("pushchat ")
-        assert lines.get(timeout=30) == "ready"
+        assert lines.get(timeout=PATIENCE) == "ready"
         return self
 
     def ask(self, path, body=None, kind="application/json", **headers):
@@ -54,7 +54,7 @@ class Server:
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         request = urllib.request.Request(self.url + path, data=body, headers={"content-type": kind, **headers})
         try:
-            answer = urllib.request.urlopen(request, timeout=30)
+            answer = urllib.request.urlopen(request, timeout=PATIENCE)
         except urllib.error.HTTPError as error:
             answer = error
         with answer:
@@ -66,12 +66,12 @@ class Server:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=PATIENCE)
 
     def close(self):
         if self.process and self.process.poll() is None:
             self.process.kill()
-            self.process.wait(timeout=30)
+            self.process.wait(timeout=PATIENCE)
 
 
 class Person(Agent):
@@ -94,7 +94,7 @@ class Person(Agent):
 
     @property
     def snapshot(self):
-        with urllib.request.urlopen(self.url + "api/device", timeout=20) as answer:
+        with urllib.request.urlopen(self.url + "api/device", timeout=PATIENCE) as answer:
             return json.loads(answer.read())
 
     @property
@@ -107,7 +107,7 @@ class Person(Agent):
         request = urllib.request.Request(
             self.url + "api/device", data=json.dumps(action).encode(), headers={"content-type": "application/json"}
         )
-        urllib.request.urlopen(request, timeout=20).close()
+        urllib.request.urlopen(request, timeout=PATIENCE).close()
 
     def screen(self):
         """The browser, at this person's screen."""
@@ -154,7 +154,7 @@ class Person(Agent):
     def alerted(self, body):
         """Waits for an alert that says this."""
         return eventually(
-            lambda: [shown for shown in self.snapshot["notifications"] if shown["body"] == body], timeout=30, what=f"{body!r}"
+            lambda: [shown for shown in self.snapshot["notifications"] if shown["body"] == body], timeout=PATIENCE, what=f"{body!r}"
         )[0]
 
 

@@ -3,13 +3,13 @@
 import re
 import urllib.request
 
-from service import eventually
+from service import PATIENCE, eventually
 
 
 def refused(service, listener, reason):
     """The number of connections that a listener refused for this reason."""
     url = f"http://127.0.0.1:{service.listeners['console']}/metrics"
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
         lines = re.findall(r"^herald_connections_refused_total\{(.*)\} ([\d.]+)$", answer.read().decode(), re.M)
     return sum(float(value) for labels, value in lines if f'reason="{reason}"' in labels and f'listener="{listener}"' in labels)
 

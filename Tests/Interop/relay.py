@@ -68,7 +68,7 @@ class Relay:
         ]
         for reader in self._readers:
             reader.start()
-        if not ready.get(timeout=30):
+        if not ready.get(timeout=PATIENCE):
             self.process.kill()
             raise AssertionError("the relay is not ready:\n" + "\n".join(self.lines))
         return self
@@ -76,14 +76,14 @@ class Relay:
     def stop(self):
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(timeout=40)
+        code = self.process.wait(timeout=PATIENCE)
         for reader in self._readers:
-            reader.join(timeout=10)
+            reader.join(timeout=PATIENCE)
         return code
 
     def kill(self):
         self.process.kill()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=PATIENCE)
 
     def reload(self):
         self.process.send_signal(signal.SIGHUP)
@@ -91,7 +91,7 @@ class Relay:
     def close(self):
         if self.process and self.process.poll() is None:
             self.process.kill()
-            self.process.wait(timeout=10)
+            self.process.wait(timeout=PATIENCE)
 
     def get(self, path, token=None):
         """The status and the body of an answer of its API."""
@@ -104,7 +104,7 @@ class Relay:
             data=None if body is None else json.dumps(body).encode(),
         )
         try:
-            answer = urllib.request.urlopen(request, timeout=20)
+            answer = urllib.request.urlopen(request, timeout=PATIENCE)
         except urllib.error.HTTPError as error:
             answer = error
         with answer:
@@ -132,7 +132,7 @@ class SQLiteQueue:
         self.url = f"sqlite://{path}"
 
     def connect(self):
-        connection = sqlite3.connect(self.path, timeout=20, isolation_level=None)
+        connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
         connection.row_factory = sqlite3.Row
         return connection
 
@@ -177,7 +177,7 @@ class SQLiteQueue:
         (row,) = self.run("SELECT count(*) AS n FROM push_queue WHERE status = ? AND parts IS NULL", status)
         return row["n"]
 
-    def drained(self, timeout=60):
+    def drained(self, timeout=PATIENCE):
         eventually(lambda: self.count("queued") == 0, timeout=timeout, what="an empty queue")
 
 
@@ -218,7 +218,7 @@ def received(service, ids):
     token = (service.data / "run" / "admin.token").read_text().strip()
 
     def count(ids):
-        connection = http.client.HTTPConnection("127.0.0.1", service.listeners["console"], timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", service.listeners["console"], timeout=PATIENCE)
         found = {}
         for id in ids:
             connection.request("GET", f"/v1/journal?notification={id}", headers={"authorization": f"Bearer {token}"})
@@ -281,4 +281,4 @@ class PostgresServer:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=PATIENCE)

@@ -25,7 +25,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 RESOURCES = pathlib.Path(__file__).resolve().parents[2] / "Sources/HeraldScreen/Resources"
 # The time limit for expected changes, long enough for a busy machine.
-PATIENCE = 20
+PATIENCE = 60
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html; charset=utf-8"}
 POLICY = "; ".join((RESOURCES / "content-security-policy.txt").read_text().split("\n")).strip("; ")
 

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from certificates import Authority
+from service import PATIENCE
 
 ID = "apns-id"
 
@@ -96,7 +97,7 @@ class Scripted:
             while True:
                 accepted, _ = self.listener.accept()
                 with contextlib.suppress(OSError), self.context.wrap_socket(accepted, server_side=True) as stream:
-                    stream.settimeout(20)
+                    stream.settimeout(PATIENCE)
                     script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
                     connection = Connection(stream, self.settings)
                     self.connections.append(connection)

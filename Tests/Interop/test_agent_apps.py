@@ -11,7 +11,7 @@ from agents import MONOPOLY, Agent, make_bundle
 from commands import one_line
 from parties import assert_accepted, new_id
 from provider import Provider
-from service import HERALD, TOPIC, eventually, herald
+from service import HERALD, PATIENCE, TOPIC, eventually, herald
 
 
 @pytest.fixture
@@ -45,11 +45,11 @@ def test_a_shell_script_reacts_to_a_push(shared, parties, device, tmp_path):
         del os.environ["HERALD_TEST_SECRET"]
     id = push(shared, parties, token, {"aps": {"alert": "lights on"}, "number": 12345678901234567})
     container = device.folder / "containers" / TOPIC
-    given = json.loads(eventually(lambda: read(container / "receive.json"), what="the program's input"))
-    assert given["event"] == "receive" and given["topic"] == TOPIC and given["apns_id"] == id
-    assert given["payload"] == {"aps": {"alert": "lights on"}, "number": 12345678901234567}
     # The last that it writes; all else is there by then.
     folder = eventually(lambda: read(container / "folder"), what="the program's end").strip()
+    given = json.loads(read(container / "receive.json"))
+    assert given["event"] == "receive" and given["topic"] == TOPIC and given["apns_id"] == id
+    assert given["payload"] == {"aps": {"alert": "lights on"}, "number": 12345678901234567}
     environment = dict(line.split("=", 1) for line in read(container / "environment").splitlines())
     assert environment["HERALD_APP"] == TOPIC and environment["HERALD_CONTAINER"] == str(container)
     assert not any("SECRET" in name for name in environment)
@@ -121,7 +121,7 @@ def test_permission_is_asked_and_notifications_are_printed_on_the_terminal(share
         assert line("nothing is shown") == "  nothing is shown\n"
     finally:
         process.kill()
-        process.wait(timeout=10)
+        process.wait(timeout=PATIENCE)
         os.close(terminal)
         os.close(side)
 
@@ -139,7 +139,7 @@ def test_an_ephemeral_device_leaves_no_files(shared, tmp_path):
         assert process.poll() is None
     assert list(tmp_path.iterdir())
     process.terminate()
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=PATIENCE) == 0
     assert not list(tmp_path.iterdir())
 
 

@@ -11,7 +11,7 @@ import pytest
 from desktop import DISMISSED, EXPIRED, Desktop
 from parties import new_id
 from provider import Provider
-from service import HERALD, TOPIC, eventually, herald
+from service import HERALD, PATIENCE, TOPIC, eventually, herald
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360606060000000050001a5f64540"
@@ -110,9 +110,9 @@ class Agent:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(timeout=20)
+        code = self.process.wait(timeout=PATIENCE)
         for reader in self._readers:
-            reader.join(timeout=10)
+            reader.join(timeout=PATIENCE)
         return code
 
 
@@ -129,7 +129,7 @@ def agent(shared, certificate, tmp_path, bundle, desktop):
     for agent in agents:
         if agent.process.poll() is None:
             agent.process.kill()
-            agent.process.wait(timeout=10)
+            agent.process.wait(timeout=PATIENCE)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from agent_network import NAME, Network, NetworkedAgent
 from cutting_proxy import CuttingProxy
 from parties import new_id
 from provider import Provider
-from service import eventually
+from service import PATIENCE, eventually
 
 APPS = [f"com.example.app{number}" for number in range(10)]
 
@@ -126,29 +126,28 @@ def test_no_notification_is_lost_or_shown_twice_through_a_hundred_cuts(stage, ro
     assert stage.connections() >= rounds.count - len(rare)
     show_once(stage)
     stage.agent.process.terminate()
-    assert stage.agent.process.wait(timeout=15) == 0
+    assert stage.agent.process.wait(timeout=PATIENCE) == 0
 
 
-@pytest.mark.timeout(200)
 def test_a_silent_network_is_noticed_within_the_keep_alive(stage):
     stage.post()
     stage.agent.wait(lambda: stage.agent.shown() == stage.promised, "the first notification")
     stage.network.drop_packets()
+    # A machine that pauses may have ended a connection before.
+    ends, connections = stage.agent.count("disconnected"), stage.connections()
     try:
-        start = time.monotonic()
-        stage.agent.wait(lambda: stage.agent.count("disconnected") == 1, "the end of the dead connection")
-        # Three quarters of four seconds until the test, as long again until it is given up, and the machine is busy.
-        assert time.monotonic() - start < 20
-        assert "fell silent" in next(event["reason"] for event in stage.agent.events if event["event"] == "disconnected")
+        # TCP itself would try for a quarter of an hour: that it ends sooner is the keep-alive's doing.
+        stage.agent.wait(lambda: stage.agent.count("disconnected") > ends, "the end of the dead connection")
+        assert "fell silent" in [event["reason"] for event in stage.agent.events if event["event"] == "disconnected"][-1]
         stage.post()
     finally:
         stage.network.deliver()
-    stage.wait_for_connection(2)
+    stage.wait_for_connection(connections + 1)
     show_once(stage)
 
 
-@pytest.mark.timeout(200)
 def test_a_suspended_agent_reconnects_at_once(stage):
+    connections = stage.connections()
     os.kill(stage.agent.process.pid, signal.SIGSTOP)
     try:
         # One and a half keep alives, and what the agent takes for sleep.
@@ -156,7 +155,7 @@ def test_a_suspended_agent_reconnects_at_once(stage):
         stage.post()
     finally:
         os.kill(stage.agent.process.pid, signal.SIGCONT)
-    stage.wait_for_connection(2)
+    stage.wait_for_connection(connections + 1)
     show_once(stage)
 
 
@@ -166,11 +165,13 @@ def show_once(stage):
     def missing():
         return [id for id in stage.promised if id not in stage.agent.shown()]
 
+    def lost():
+        return [id for id in missing() if "replaced" not in str(stage.service.journal(id))]
+
     try:
-        eventually(lambda: not missing(), timeout=20)
+        eventually(lambda: not lost())
     except AssertionError:
-        lost = [id for id in missing() if "replaced" not in str(stage.service.journal(id))]
-        assert not lost, [stage.service.journal(id) for id in lost]
+        raise AssertionError([stage.service.journal(id) for id in lost()]) from None
     twice = [id for id, count in collections.Counter(stage.agent.shown()).items() if count > 1]
     assert not twice
     assert set(stage.agent.shown()) <= set(stage.promised)

@@ -9,7 +9,7 @@ import pytest
 from agents import MONOPOLY, Agent
 from commands import one_line
 from parties import new_id
-from service import herald
+from service import PATIENCE, herald
 
 PAYLOADS = pathlib.Path(__file__).parent.parent / "Payloads"
 CASES = [
@@ -46,7 +46,7 @@ def curl(service, token, certificate, path, push_type, *headers):
             "--resolve", f"localhost:{service.listeners['api']}:127.0.0.1",
             f"https://localhost:{service.listeners['api']}/3/device/{token}",
         ],
-        capture_output=True, text=True, timeout=30,
+        capture_output=True, text=True, timeout=PATIENCE,
     )
     assert result.stdout == "200", result.stdout + result.stderr
     return id

@@ -9,7 +9,7 @@ import pytest
 from agents import Agent, Local, make_bundle
 from parties import assert_accepted, new_id
 from provider import Provider
-from service import TOPIC, eventually
+from service import PATIENCE, TOPIC, eventually
 
 
 # Standard input to the agent's socket, what comes from there to standard output: what socat does, which is not everywhere.
@@ -186,7 +186,7 @@ def test_a_too_long_request_is_refused(device, local):
 
 def test_a_client_that_does_not_read_is_disconnected(device, local):
     flood = Local(device.folder)
-    flood.socket.settimeout(30)
+    flood.socket.settimeout(PATIENCE)
     with pytest.raises(OSError):
         for _ in range(200_000):
             flood.socket.sendall(b'{"id":1,"do":"device"}\n')

@@ -10,7 +10,7 @@ import pytest
 from parties import UPPER_UUID, assert_accepted, new_id
 from provider import HELLO, listening_device, provider_token
 from refusals import refused, told
-from service import TOPIC, eventually
+from service import PATIENCE, TOPIC, eventually
 
 PAYLOAD = json.dumps(HELLO)
 
@@ -25,12 +25,12 @@ def curl(service, token, *options, payload=PAYLOAD):
     """curl as Apple's page shows it: (exit code, HTTP version, status, headers, body)."""
     result = subprocess.run(
         [
-            "curl", "--silent", "--show-error", "--max-time", "20", "--cacert", str(service.ca), "--include",
+            "curl", "--silent", "--show-error", "--max-time", "60", "--cacert", str(service.ca), "--include",
             "--header", f"apns-topic: {TOPIC}", "--header", "apns-push-type: alert", "--data", payload,
             "--write-out", "\n%{http_version} %{http_code}", *map(str, options),
             f"https://127.0.0.1:{service.listeners['api']}/3/device/{token}",
         ],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=2 * PATIENCE,
     )
     text, _, summary = result.stdout.rpartition("\n")
     head, _, body = text.replace("\r", "").partition("\n\n")
@@ -67,7 +67,7 @@ class TestCurl:
                 "--data", PAYLOAD, "--write-out", "%{http_code} %{num_connects}\n",
                 *[f"https://127.0.0.1:{shared.listeners['api']}/3/device/{device.token}"] * 2,
             ],
-            capture_output=True, text=True, timeout=60,
+            capture_output=True, text=True, timeout=2 * PATIENCE,
         )
         assert result.stdout == "200 1\n200 0\n"
 
@@ -86,7 +86,7 @@ class TestCurl:
     def test_http_1_is_logged_and_counted(self, fresh):
         service = fresh("--log-level", "info").start()
         url = f"https://localhost:{service.listeners['api']}/3/device/00"
-        subprocess.run(["curl", "--silent", "--http1.1", "--cacert", str(service.ca), url], timeout=60)
+        subprocess.run(["curl", "--silent", "--http1.1", "--cacert", str(service.ca), url], timeout=PATIENCE)
         eventually(lambda: refused(service, "provider API", "http1") == 1, what="the count")
         (line,) = told(service, 1)
         assert "HTTP/2 only" in line
@@ -98,7 +98,7 @@ class TestCurl:
                 "curl", "--silent", "--http2", "--cacert", str(shared.ca), "--data", PAYLOAD,
                 "--connect-to", f"::127.0.0.1:{shared.listeners['api']}", "https://api.push.apple.com/3/device/00",
             ],
-            capture_output=True, timeout=60,
+            capture_output=True, timeout=PATIENCE,
         )
         assert result.returncode == 60
 
@@ -119,7 +119,7 @@ class TestHandshakes:
                 "openssl", "s_client", "-connect", f"127.0.0.1:{shared.listeners['api']}", "-tls1_1",
                 "-cipher", "DEFAULT@SECLEVEL=0",
             ],
-            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30,
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE,
         )
         assert result.returncode != 0
         assert "Cipher is (NONE)" in result.stdout
@@ -142,11 +142,11 @@ class TestNghttp2:
         body.write_text(PAYLOAD)
         result = subprocess.run(
             [
-                "nghttp", "--verbose", "--no-verify-peer", "--timeout=20", f"--cert={parties.certificate}",
+                "nghttp", "--verbose", "--no-verify-peer", "--timeout=60", f"--cert={parties.certificate}",
                 f"--key={parties.certificate}", f"--data={body}", f"--header=apns-topic: {TOPIC}",
                 f"https://127.0.0.1:{shared.listeners['api']}/3/device/{device.token}",
             ],
-            capture_output=True, text=True, timeout=60,
+            capture_output=True, text=True, timeout=2 * PATIENCE,
         )
         assert result.returncode == 0, result.stderr
         assert ":status: 200" in result.stdout
@@ -161,7 +161,7 @@ class TestNghttp2:
                 f"--header=apns-topic: {TOPIC}", f"--header=authorization: bearer {provider_token(parties.key)}",
                 f"https://127.0.0.1:{shared.listeners['api']}/3/device/{parties.token}",
             ],
-            capture_output=True, text=True, timeout=110,
+            capture_output=True, text=True, timeout=2 * PATIENCE,
         )
         assert result.returncode == 0, result.stderr
         assert "1000 succeeded, 0 failed, 0 errored, 0 timeout" in result.stdout

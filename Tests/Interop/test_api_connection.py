@@ -1,14 +1,24 @@
 """The HTTP/2 connection of a provider: streams, frames, and its end."""
 
+import time
+
 import h2.settings
 import hpack
 import pytest
 
 from parties import assert_accepted, assert_refused, new_id
 from provider import Disconnected, Provider, away_device, listening_device, provider_token
-from service import TOPIC, eventually, herald
+from service import PATIENCE, TOPIC, eventually, herald, once_within
 
 STREAMS = h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS
+
+
+def in_time(attempt):
+    """Tries again where a machine that pauses took longer for a body than the ten seconds that it is given."""
+    for _ in range(5):
+        if all(answer.reset != 8 for answer in attempt()):
+            return
+    raise AssertionError("bodies were late five times")
 
 
 class TestStreams:
@@ -41,28 +51,31 @@ class TestStreams:
             assert [provider.answer(stream).status for stream in streams] == [200] * 400
 
     def test_all_early_streams_may_be_open_together(self, parties):
-        with parties.provider() as provider:
-            count = provider.wait_for_settings()[STREAMS]
-            streams = [provider.send(parties.token, b'{"aps":', end=False) for _ in range(count)]
-            provider.ping()
-            assert not any(provider.answers[stream].ended for stream in streams)
-            for stream in streams:
-                provider.send_body(stream, b"{}}")
-            assert {provider.answer(stream).status for stream in streams} == {200}
+        def attempt():
+            with parties.provider() as provider:
+                count = provider.wait_for_settings()[STREAMS]
+                streams = [provider.send(parties.token, b'{"aps":', end=False) for _ in range(count)]
+                provider.ping()
+                assert not any(provider.answers[stream].ended and provider.answers[stream].reset != 8 for stream in streams)
+                return finish(provider, streams)
+
+        in_time(attempt)
 
     def test_only_the_excess_stream_is_refused(self, parties):
-        with parties.provider() as provider:
-            count = provider.wait_for_settings()[STREAMS]
-            streams = [provider.send(parties.token, b'{"aps":', end=False) for _ in range(count)]
-            provider.ping()
-            # The client forgets the limit that it has acknowledged.
-            provider.h2.remote_settings.max_concurrent_streams = 10_000
-            provider.h2.remote_settings.acknowledge()
-            surplus = provider.answer(provider.send(parties.token))
-            assert surplus.reset == 7
-            for stream in streams:
-                provider.send_body(stream, b"{}}")
-            assert {provider.answer(stream).status for stream in streams} == {200}
+        def attempt():
+            with parties.provider() as provider:
+                count = provider.wait_for_settings()[STREAMS]
+                streams = [provider.send(parties.token, b'{"aps":', end=False) for _ in range(count)]
+                provider.ping()
+                # The client forgets the limit that it has acknowledged.
+                provider.h2.remote_settings.max_concurrent_streams = 10_000
+                provider.h2.remote_settings.acknowledge()
+                surplus = provider.answer(provider.send(parties.token))
+                answers = finish(provider, streams)
+                assert surplus.reset == 7 or any(answer.reset == 8 for answer in answers)
+                return answers
+
+        in_time(attempt)
 
     def test_a_connection_is_used_a_thousand_times(self, parties):
         with parties.provider("key") as provider:
@@ -73,11 +86,24 @@ class TestStreams:
             assert provider.goaways == []
 
     def test_two_hundred_connections_at_once_are_served(self, parties):
-        providers = [parties.provider() for _ in range(200)]
+        providers = []
+        for _ in range(200):
+            providers.append(parties.provider())
+            # Acknowledged: the service waits half a minute for it, and 200 connections may take longer.
+            providers[-1].wait_for_settings()
         streams = [provider.send(parties.token) for provider in providers]
         for provider, stream in zip(providers, streams, strict=True):
             assert_accepted(provider.answer(stream))
             provider.close()
+
+
+def finish(provider, streams):
+    """Sends the rest of the bodies; the answers, which are 200 for all that were not late."""
+    for stream in streams:
+        provider.send_body(stream, b"{}}")
+    answers = [provider.answer(stream) for stream in streams]
+    assert {answer.status for answer in answers if answer.reset != 8} <= {200}
+    return answers
 
 
 class TestFrames:
@@ -143,7 +169,8 @@ class TestFrames:
 
 class TestConnectionEnd:
     def test_a_stop_answers_open_requests_and_sends_goaway(self, fresh):
-        service = fresh().start()
+        # Long enough for any machine between two steps: the grace period closes even what is busy.
+        service = fresh("--grace-period", "120s").start()
         device = away_device(service)
         certificate = service.provider_certificate()
         with Provider(service, certificate) as busy, Provider(service, certificate) as idle:
@@ -163,19 +190,26 @@ class TestConnectionEnd:
                 if answer.status != 200:
                     assert_refused(answer, 503, "Shutdown")
             answer = busy.answer(half)
-            assert (answer.status, answer.reason) in ((200, None), (503, "Shutdown"))
+            # Reset, if it came later than the ten seconds for a body.
+            assert (answer.status, answer.reason) in ((200, None), (503, "Shutdown")) or answer.reset == 8
             busy.pump(lambda: any(goaway.additional_data for goaway in busy.goaways), what="the GOAWAY")
             assert busy.goaways[-1].additional_data == b'{"reason":"Shutdown"}'
             busy.wait_for_close()
-        assert service.process.wait(timeout=20) == 0
+        assert service.process.wait(timeout=PATIENCE) == 0
 
     def test_an_endless_request_does_not_delay_a_stop(self, fresh):
-        service = fresh("--grace-period", "1s").start()
-        device = away_device(service)
-        with Provider(service, service.provider_certificate()) as provider:
-            provider.send(device.token, b"{", end=False)
-            provider.ping()
-            assert service.stop(timeout=8) == 0
+        def stop():
+            service = fresh("--grace-period", "1s").start()
+            device = away_device(service)
+            with Provider(service, service.provider_certificate()) as provider:
+                provider.send(device.token, b"{", end=False)
+                provider.ping()
+                begin = time.monotonic()
+                assert service.stop() == 0
+                return time.monotonic() - begin
+
+        # After ten seconds the request is reset, and nothing is left to wait for.
+        once_within(8, stop)
 
     def test_a_stop_loses_no_accepted_notification(self, fresh):
         service = fresh().start()
@@ -193,7 +227,7 @@ class TestConnectionEnd:
                     break
                 if answer.status == 200:
                     accepted[device.id] = id
-        assert service.process.wait(timeout=20) == 0
+        assert service.process.wait(timeout=PATIENCE) == 0
         service.start()
         for device in devices:
             if device.id in accepted:

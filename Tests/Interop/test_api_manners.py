@@ -3,6 +3,7 @@
 What `test_api_connection.py` shows already (stream limits, PING, HPACK, padding, stopping) is not shown again here.
 """
 
+import contextlib
 import json
 import subprocess
 import time
@@ -13,7 +14,7 @@ import pytest
 
 from parties import assert_accepted, assert_refused, new_id
 from provider import HELLO, Answer, Disconnected, Provider, away_device, listening_device
-from service import TOPIC
+from service import PATIENCE, TOPIC
 
 PAYLOAD = json.dumps(HELLO)
 
@@ -63,17 +64,27 @@ class TestIdleTimeout:
             provider.wait_for_close()
 
     def test_a_pinging_connection_is_not_idle(self, service):
-        with Provider(service, service.provider_certificate()) as provider:
-            for _ in range(8):
-                provider.ping()
-                time.sleep(1)
-            assert provider.goaways == []
-            assert provider.push("00").status == 400
+        certificate = service.provider_certificate()
+        for _ in range(5):
+            with Provider(service, certificate) as provider:
+                longest, last = 0, time.monotonic()
+                with contextlib.suppress(Disconnected):
+                    for _ in range(8):
+                        provider.ping()
+                        time.sleep(1)
+                        longest, last = max(longest, time.monotonic() - last), time.monotonic()
+                    provider.ping()
+                # On a machine that pauses, it was silent for too long: that shows nothing.
+                if max(longest, time.monotonic() - last) < 5:
+                    assert provider.goaways == []
+                    assert provider.push("00").status == 400
+                    return
+        pytest.fail("five times there were five seconds between two PINGs")
 
     def test_a_connection_with_an_open_request_is_not_idle(self, fresh):
         service = fresh("--provider-idle", "5s", "--drill", "latency --latency 9s --for 1m").start()
         device = away_device(service)
-        with Provider(service, service.provider_certificate(), timeout=20) as provider:
+        with Provider(service, service.provider_certificate()) as provider:
             assert_accepted(provider.push(device.token))
 
 
@@ -156,11 +167,11 @@ class TestNghttp:
         body.write_text(PAYLOAD)
         result = subprocess.run(
             [
-                "nghttp", "--verbose", "--no-verify-peer", "--timeout=20", f"--cert={parties.certificate}",
+                "nghttp", "--verbose", "--no-verify-peer", "--timeout=60", f"--cert={parties.certificate}",
                 f"--key={parties.certificate}", f"--data={body}", f"--header=apns-topic: {TOPIC}", *options,
                 f"https://127.0.0.1:{shared.listeners['api']}/3/device/{device.token}",
             ],
-            capture_output=True, text=True, timeout=60, errors="replace",
+            capture_output=True, text=True, timeout=2 * PATIENCE, errors="replace",
         )
         assert result.returncode == 0, result.stderr
         assert ":status: 200" in result.stdout
@@ -170,10 +181,10 @@ class TestNghttp:
         """nghttp's --continuation adds fields of more than 64 KiB: four times what is read."""
         result = subprocess.run(
             [
-                "nghttp", "--verbose", "--no-verify-peer", "--timeout=20", "--continuation", f"--cert={parties.certificate}",
+                "nghttp", "--verbose", "--no-verify-peer", "--timeout=60", "--continuation", f"--cert={parties.certificate}",
                 f"--key={parties.certificate}", f"https://127.0.0.1:{shared.listeners['api']}/3/device/{device.token}",
             ],
-            capture_output=True, text=True, timeout=60, errors="replace",
+            capture_output=True, text=True, timeout=2 * PATIENCE, errors="replace",
         )
         assert "error_code=ENHANCE_YOUR_CALM(0x0b)" in result.stdout
 
@@ -182,11 +193,11 @@ class TestNghttp:
         body.write_text(PAYLOAD)
         result = subprocess.run(
             [
-                "nghttp", "--verbose", "--no-verify-peer", "--timeout=20", f"--cert={parties.certificate}", "--multiply=100",
+                "nghttp", "--verbose", "--no-verify-peer", "--timeout=60", f"--cert={parties.certificate}", "--multiply=100",
                 f"--key={parties.certificate}", f"--data={body}", f"--header=apns-topic: {TOPIC}",
                 f"https://127.0.0.1:{shared.listeners['api']}/3/device/{parties.token}",
             ],
-            capture_output=True, text=True, timeout=60,
+            capture_output=True, text=True, timeout=2 * PATIENCE,
         )
         assert result.stdout.count(":status: 200") == 100
 
@@ -195,12 +206,12 @@ class TestCurl:
     def test_an_expect_header_and_an_unknown_length(self, shared, parties, device):
         result = subprocess.run(
             [
-                "curl", "--silent", "--show-error", "--max-time", "20", "--cacert", str(shared.ca), "--http2", "--cert",
+                "curl", "--silent", "--show-error", "--max-time", "60", "--cacert", str(shared.ca), "--http2", "--cert",
                 str(parties.certificate), "--header", "Expect: 100-continue", "--header", "Content-Length:", "--data", "@-",
                 "--header", f"apns-topic: {TOPIC}", "--write-out", "%{http_code}",
                 f"https://localhost:{shared.listeners['api']}/3/device/{device.token}",
             ],
-            input=PAYLOAD, capture_output=True, text=True, timeout=60,
+            input=PAYLOAD, capture_output=True, text=True, timeout=2 * PATIENCE,
         )
         assert (result.returncode, result.stdout) == (0, "200"), result.stderr
         assert device.next().payload.decode() == PAYLOAD
@@ -208,8 +219,13 @@ class TestCurl:
 
 class TestStopping:
     def test_requests_during_a_stop_get_shutdown(self, fresh):
-        # An answer that waits keeps the connection open while the service stops.
-        service = fresh("--grace-period", "10s").start()
+        # A request that waits for its body keeps the connection open for some seconds while the service stops. A machine that
+        # pauses for so long is given another service.
+        if not any(self.is_refused_during_a_stop(fresh().start()) for _ in range(5)):
+            pytest.fail("the connection ended although a request was in hand")
+
+    @staticmethod
+    def is_refused_during_a_stop(service):
         device = away_device(service)
         with Provider(service, service.provider_certificate()) as provider:
             assert_accepted(provider.push(device.token))
@@ -220,12 +236,14 @@ class TestStopping:
             try:
                 while not statuses or statuses[-1].status == 200:
                     statuses.append(provider.push(device.token))
+                assert_refused(statuses[-1], 503, "Shutdown")
+                assert statuses[-1].header("retry-after") == "10"
+                provider.send_body(half, b"{}}")
+                answer = provider.answer(half)
+                assert answer.status in (200, 503) or answer.reset == 8
             except Disconnected:
-                pytest.fail("the connection ended although a request was in hand")
-            assert_refused(statuses[-1], 503, "Shutdown")
-            assert statuses[-1].header("retry-after") == "10"
-            provider.send_body(half, b"{}}")
-            assert provider.answer(half).status in (200, 503)
+                return False
             assert provider.wait_for_goaway().additional_data == b'{"reason":"Shutdown"}'
             provider.wait_for_close()
-        assert service.process.wait(timeout=20) == 0
+        assert service.process.wait(timeout=PATIENCE) == 0
+        return True

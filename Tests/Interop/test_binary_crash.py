@@ -12,7 +12,7 @@ import pytest
 
 from binary import BAD_TOKEN, Binary, enhanced, framed, simple
 from provider import Device, away_device
-from service import eventually
+from service import PATIENCE, eventually
 
 
 class Load(threading.Thread):
@@ -89,10 +89,10 @@ def test_answered_notifications_survive_a_kill(fresh, rounds):
         ]
         for load in loads:
             load.start()
-        assert enough.wait(timeout=60), "the load does not advance"
+        assert enough.wait(timeout=PATIENCE), "the load does not advance"
         service.kill()
         for load in loads:
-            load.join(timeout=30)
+            load.join(timeout=PATIENCE)
             assert load.error is None, f"cycle {cycle}: {load.error!r}"
         connected.stop()
         service.start()

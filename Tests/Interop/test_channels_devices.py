@@ -12,7 +12,7 @@ from channels import LIVE, compact, create, delete, filter_of, publish, soon
 from mqtt_packets import Property
 from parties import OTHER, new_id
 from provider import Device, Provider, tls_context
-from service import TOPIC, eventually
+from service import PATIENCE, TOPIC, eventually
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +73,12 @@ class TestReceiving:
     def test_a_broadcast_in_mqtt_5(self, device, sender, channel):
         link = device.connect()
         link.subscribe(filter_of(channel))
-        unique = publish(sender, channel, LIVE, priority=5, expiration=soon(60))
+        unique = publish(sender, channel, LIVE, priority=5, expiration=soon(600))
         found = link.next(filter_of(channel))
         assert (found.payload, found.qos, found.retain, found.duplicate) == (compact(LIVE), 1, False, False)
         properties = dict(pair for pair in found.properties if pair[0] != Property.USER)
         assert properties[Property.CONTENT_TYPE] == "application/json"
-        assert 50 <= properties[Property.MESSAGE_EXPIRY] <= 60
+        assert 300 <= properties[Property.MESSAGE_EXPIRY] <= 600
         said = dict(value for name, value in found.properties if name == Property.USER)
         assert said["apns-unique-id"] == unique
         assert (said["apns-push-type"], said["apns-priority"]) == ("liveactivity", "5")
@@ -211,9 +211,9 @@ class TestOtherClients:
         client.connect("127.0.0.1", shared.listeners["device"])
         client.loop_start()
         try:
-            assert ready.wait(timeout=10)
+            assert ready.wait(timeout=PATIENCE)
             unique = publish(sender, channel, LIVE)
-            found = inbox.get(timeout=10)
+            found = inbox.get(timeout=PATIENCE)
             assert (found.topic, found.payload, found.qos) == (filter_of(channel), compact(LIVE), 1)
             assert ("apns-unique-id", unique) in found.properties.UserProperty
         finally:
@@ -239,7 +239,7 @@ class TestOperators:
 
             def ask(path):
                 request = urllib.request.Request(base + path, headers={"authorization": f"Bearer {token}"})
-                with urllib.request.urlopen(request, timeout=10) as answer:
+                with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                     return answer.read()
 
             def entry():

@@ -9,7 +9,7 @@ import pytest
 from channels import ATTRIBUTES, assert_refused, assert_request_id, call, create, delete, listing, read
 from parties import OTHER, new_id
 from provider import Provider, provider_token
-from service import TOPIC
+from service import PATIENCE, TOPIC
 
 PATH = f"/1/apps/{TOPIC}/channels"
 UNKNOWN = base64.b64encode(bytes(16)).decode()
@@ -29,7 +29,7 @@ def curl(service, *options, path=PATH):
             "--write-out", "\n%{json}\n%{header_json}", *map(str, options),
             f"https://127.0.0.1:{service.listeners['api']}{path}",
         ],
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=PATIENCE, check=True,
     )
     body, rest = result.stdout.split("\n", 1)
     facts, fields = rest.split("\n", 1)

@@ -14,7 +14,7 @@ from certificates import Authority, uri
 from channels import compact, create, filter_of, publish
 from mqtt_packets import Property
 from provider import Provider, tls_context
-from service import Service, eventually
+from service import PATIENCE, Service, eventually
 
 DEVICES = 1000
 BROADCASTS = 20
@@ -27,11 +27,13 @@ class Listener:
         plain = socket.socket()
         if receive_buffer:
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        plain.settimeout(30)
+        plain.settimeout(PATIENCE)
         plain.connect(("127.0.0.1", port))
         self.socket = context.wrap_socket(plain, server_hostname="localhost")
         self.unread = b""
         self.payloads = []
+        #: Whether the service gave up the connection, which it does after half a minute with nothing read.
+        self.has_ended = False
         # Some say nothing until a thousand have come.
         self.socket.sendall(mqtt.connect(identity, 4, keep_alive=900))
         assert self._exactly(4) == b"\x20\x02\x00\x00"
@@ -53,7 +55,11 @@ class Listener:
                 data = self.socket.recv(65536)
             except ssl.SSLWantReadError:
                 break
-            assert data, "the service closed a listener's connection"
+            except OSError:
+                data = b""
+            if not data:
+                self.has_ended = True
+                break
             self.unread += data
         answers = b""
         while len(self.unread) >= 2:
@@ -71,7 +77,7 @@ class Listener:
             answers += b"\x40\x02" + self.unread[start : start + 2]
             self.payloads.append(bytes(self.unread[start + 2 : position + length]))
             self.unread = self.unread[position + length :]
-        if answers:
+        if answers and not self.has_ended:
             self.socket.setblocking(True)
             self.socket.sendall(answers)
             self.socket.setblocking(False)
@@ -95,7 +101,7 @@ def service(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sender(service):
-    with Provider(service, key=service.provider_key(), timeout=60) as sender:
+    with Provider(service, key=service.provider_key(), timeout=PATIENCE) as sender:
         yield sender
 
 
@@ -120,7 +126,7 @@ class Crowd:
             self.all.append(Listener(self.port, tls_context(self.ca, path, ()), name, self.filter, **options))
         return self.all[-count:]
 
-    def wait(self, listeners, count, timeout=90):
+    def wait(self, listeners, count, timeout=2 * PATIENCE):
         """Reads on all of them until each has had so many."""
         waiting = set(listeners)
         end = time.monotonic() + timeout
@@ -131,6 +137,7 @@ class Crowd:
                 assert time.monotonic() < end, f"{len(waiting)} of {len(listeners)} have not had {count}"
                 for key, _ in selector.select(1):
                     key.data.take()
+                    assert not key.data.has_ended, "the service closed a listener's connection"
                     if len(key.data.payloads) >= count:
                         waiting.discard(key.data)
 
@@ -148,7 +155,7 @@ def crowd(service, sender):
     crowd.close()
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_every_device_gets_every_broadcast_once_in_order(service, sender, crowd):
     listeners = crowd.join(DEVICES)
     expected = [compact({"aps": {"n": number}}) for number in range(BROADCASTS)]
@@ -165,7 +172,6 @@ def test_every_device_gets_every_broadcast_once_in_order(service, sender, crowd)
     assert eventually(told, what="the line that says how many devices it went to") == [DEVICES]
 
 
-@pytest.mark.timeout(240)
 def test_devices_that_read_nothing_delay_nobody_and_cost_little_memory(service, sender, crowd):
     fast = crowd.join(40)
     slow = crowd.join(20, receive_buffer=4096)
@@ -188,8 +194,9 @@ def test_devices_that_read_nothing_delay_nobody_and_cost_little_memory(service, 
     assert all(listener.payloads == sent for listener in fast)
     # Kept for each of the twenty, what was sent since would be 30 MiB.
     assert growth < 10 * 1024, f"{growth} KiB"
-    deadline = time.monotonic() + 60
-    while any(listener.payloads[-1:] != sent[-1:] for listener in slow):
+    deadline = time.monotonic() + 2 * PATIENCE
+    # A busy machine may take the half minute after which one that reads nothing is given up: then it gets nothing more.
+    while any(listener.payloads[-1:] != sent[-1:] and not listener.has_ended for listener in slow):
         assert time.monotonic() < deadline, "a slow listener never had the newest"
         for listener in slow:
             listener.take()

@@ -246,5 +246,5 @@ class TestStorage:
             assert answer.status == 200 and "no app could read it" in answer.header("herald-explanation")
             unique = answer.header("apns-unique-id")
             link.settled()
-            states = [f"{line['state']} ({line['reason']})" for line in service.journal(unique) if line.get("reason")]
-            assert states == ["discarded (undeliverable payload)"]
+            states = lambda: [f"{line['state']} ({line['reason']})" for line in service.journal(unique) if line.get("reason")]
+            eventually(lambda: states() == ["discarded (undeliverable payload)"], what="the journal's line")

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from commands import one_line
-from service import HERALD, herald
+from service import HERALD, PATIENCE, herald
 
 PAYLOADS = pathlib.Path(__file__).parent.parent / "Payloads"
 BUNDLE = PAYLOADS / "Monopoly.app"
@@ -18,7 +18,7 @@ CASES = json.loads((PAYLOADS / "expectations.json").read_text())
 
 def check(path, *options, stdin=None):
     command = [HERALD, "check", str(path), *map(str, options)]
-    return subprocess.run(command, input=stdin, capture_output=True, timeout=30)
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=PATIENCE)
 
 
 def checked(path, *options, stdin=None):
@@ -79,7 +79,7 @@ def test_languages_are_shown_side_by_side():
     ids=" ".join,
 )
 def test_wrong_usage_exits_64(options):
-    result = subprocess.run([HERALD, "check", *options], stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
+    result = subprocess.run([HERALD, "check", *options], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
     assert result.returncode == 64 and b"Usage: herald check" in result.stderr
 
 
@@ -138,14 +138,14 @@ def test_every_text_of_the_app_is_checked_without_a_payload(tmp_path):
         folder.mkdir(parents=True)
         (folder / "Localizable.strings").write_text(text)
     (tmp_path / "App" / "long.wav").write_bytes(b"no sound at all")
-    result = subprocess.run([HERALD, "check", "--bundle", tmp_path, "--json"], capture_output=True, timeout=30)
+    result = subprocess.run([HERALD, "check", "--bundle", tmp_path, "--json"], capture_output=True, timeout=PATIENCE)
     report = json.loads(result.stdout)
     assert result.returncode == 0 and report["keys"] == 2 and report["texts"] == {"de": 2, "en": 2, "fr": 1}
     assert [finding["message"] for finding in report["findings"]] == [
         "K takes 1 argument in fr, but 2 arguments in de, en", "key L missing in fr",
         "sound long.wav is neither AIFF, WAV nor CAF by its content",
     ]
-    strict = subprocess.run([HERALD, "check", "--bundle", tmp_path, "--strict"], capture_output=True, timeout=30)
+    strict = subprocess.run([HERALD, "check", "--bundle", tmp_path, "--strict"], capture_output=True, timeout=PATIENCE)
     assert strict.returncode == 1 and b"fr  1 of 2 texts" in strict.stdout and b"key L missing in fr" in strict.stdout
 
 

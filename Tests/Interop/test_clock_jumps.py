@@ -1,4 +1,4 @@
-"""Jumps of the machine's clock: what looks expired by them is withheld, and not deleted."""
+"""Jumps of the machine's clock: Herald withholds notifications that look expired, and deletes none of them."""
 
 import json
 import time
@@ -75,3 +75,18 @@ def test_a_jump_between_stop_and_start_is_found(machine, days, words):
     machine.start()
     assert f"jumped by {words}" in warnings(machine)
     assert last(machine) == WAITING
+
+
+def test_a_start_before_2020_is_no_jump(machine):
+    """A board without a battery clock, before a time service sets its clock."""
+    machine.stop()
+    machine.jump(int(60 * DAY - time.time()))
+    machine.start()
+    assert "clock is not set" in warnings(machine)
+    assert "jump_seconds" not in accept(machine), "such a clock cannot be accepted"
+    assert "clock is not set" in warnings(machine)
+    assert last(machine) == WAITING
+    machine.jump(0)
+    assert warnings(machine) == ""
+    with machine.away.start():
+        assert machine.away.next().id == machine.waiting

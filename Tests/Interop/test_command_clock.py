@@ -8,7 +8,7 @@ import pytest
 
 from binary import feedback
 from commands import one_line
-from parties import assert_accepted, assert_refused, new_id, remove_app
+from parties import advance, assert_accepted, assert_refused, new_id, remove_app
 from provider import Disconnected, Provider, away_device, connect_tls, listening_device, provider_token, tls_context
 from service import eventually, herald
 
@@ -32,12 +32,14 @@ def token_at(service, key):
 
 class TestCommand:
     def test_the_time_is_shown_and_moved(self, service):
+        begin = time.time()
         before = json.loads(herald("clock", "--data", service.data, "--json").stdout)
-        assert before["adjustable"] and abs(before["milliseconds"] / 1000 - time.time()) < 10
+        assert before["adjustable"] and begin - 1 < before["milliseconds"] / 1000 < time.time() + 1
         after = move(service, "30d")
-        assert 30 * DAY * 1000 <= after["milliseconds"] - before["milliseconds"] < (30 * DAY + 30) * 1000
+        # And what the commands have taken.
+        assert 0 <= (after["milliseconds"] - before["milliseconds"]) / 1000 - 30 * DAY < time.time() - begin + 1
         back = move(service, "30d", "--back")
-        assert back["milliseconds"] - before["milliseconds"] < 30_000
+        assert (back["milliseconds"] - before["milliseconds"]) / 1000 < time.time() - begin + 1
         assert "(can be moved)" in herald("clock", "show", "--data", service.data).stdout
 
     def test_a_move_is_logged(self, service):
@@ -135,13 +137,14 @@ class TestEffects:
         """And a list that nobody reads for most of a year is there in the end."""
         certificate = service.provider_certificate()
         first, second = away_device(service), away_device(service)
+        begin = time.monotonic()
         remove_app(first)
         move(service, "7d")
         remove_app(second)
         move(service, "300d")
         (early, token), (late, later) = feedback(service, certificate)
         assert (token, later) == (first.token, second.token)
-        assert 7 * DAY <= late - early < 7 * DAY + 60
+        assert 7 * DAY <= late - early <= 7 * DAY + time.monotonic() - begin + 1
 
 
 class TestJumps:
@@ -168,13 +171,19 @@ class TestJumps:
         """An idle connection, a stream that waits for its body, a handshake: none is hurried or prolonged."""
         device = away_device(service)
         with Provider(service, service.provider_certificate()) as provider:
-            stream = provider.send(device.token, b'{"aps":', end=False)
-            provider.ping()
-            move(service, "2h")
-            provider.ping()
-            assert provider.goaways == []
-            provider.send_body(stream, b"{}}")
-            assert_accepted(provider.answer(stream))
+            # Again, if the machine takes the ten seconds of a body for that.
+            for _ in range(5):
+                begin = time.monotonic()
+                stream = provider.send(device.token, b'{"aps":', end=False)
+                provider.ping()
+                advance(service, 7200)
+                provider.ping()
+                assert provider.goaways == []
+                provider.send_body(stream, b"{}}")
+                answer = provider.answer(stream)
+                if time.monotonic() - begin < 9 or answer.reset != 8:
+                    break
+            assert_accepted(answer)
             begin = time.monotonic()
             half = provider.send(device.token, b'{"aps":', end=False)
             provider.ping()

@@ -30,7 +30,7 @@ def test_the_printed_curl_line_reaches_the_demo_device(fresh, tmp_path):
     after = service.lines.index(line)
     eventually(lambda: any(alert in shown for shown in service.lines[after + 1 :]), what="the notification on the screen")
     screen = next(re.search(r"http://127.0.0.1:\d+/", line)[0] for line in service.lines if "screen is at" in line)
-    with urllib.request.urlopen(f"{screen}api/device", timeout=10) as answer:
+    with urllib.request.urlopen(f"{screen}api/device", timeout=PATIENCE) as answer:
         assert json.load(answer)["notifications"][0]["body"] == alert
     # Its device's folder goes with it.
     assert service.stop() == 0

@@ -14,7 +14,7 @@ from commands import PORTS, failed_start, one_line
 from parties import assert_accepted
 from private_mounts import in_private_mounts, mount
 from provider import Disconnected, Provider, away_device, listening_sockets
-from service import HERALD, Service, herald
+from service import HERALD, PATIENCE, Service, herald
 
 def content(folder):
     """The files of a folder, apart from those of the running process."""
@@ -79,7 +79,7 @@ class TestListeners:
         for number in (signal.SIGTERM, signal.SIGINT):
             service = fresh().start()
             os.kill(service.pid, number)
-            assert service.process.wait(timeout=20) == 0
+            assert service.process.wait(timeout=PATIENCE) == 0
             assert not (service.data / "run" / "listeners.json").exists()
             assert not (service.data / "run" / "control.sock").exists()
 
@@ -135,7 +135,7 @@ class TestSettings:
             assert "https://127.0.0.3:" in text and "mqtts://127.0.0.3:" in text and "http://127.0.0.4:" in text
         finally:
             process.terminate()
-            assert process.wait(timeout=20) == 0
+            assert process.wait(timeout=PATIENCE) == 0
 
     @pytest.mark.parametrize(
         "text, told",
@@ -182,7 +182,7 @@ class TestSettings:
     def test_a_wrong_variable_is_reported(self, tmp_path, variable, value):
         options = [] if variable != "HERALD_API_PORT" else None
         command = [HERALD, "serve", "--data", tmp_path / "data", *(PORTS if options is not None else PORTS[2:])]
-        result = subprocess.run(command, env={**os.environ, variable: value}, capture_output=True, text=True, timeout=30)
+        result = subprocess.run(command, env={**os.environ, variable: value}, capture_output=True, text=True, timeout=PATIENCE)
         assert variable in one_line(result)
 
     def test_the_folder_of_a_command_may_come_from_file_or_environment(self, used, tmp_path):

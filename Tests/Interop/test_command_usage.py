@@ -10,7 +10,7 @@ import pytest
 from commands import one_line
 from parties import assert_accepted, new_id
 from provider import HELLO, Provider, away_device, listening_device
-from service import HERALD, TEAM, TOPIC, eventually, herald
+from service import HERALD, PATIENCE, TEAM, TOPIC, eventually, herald
 
 COMMANDS = [
     ["serve"], ["status"], ["init"], ["provider"], ["provider", "certificate"], ["provider", "key"], ["provider", "list"],
@@ -351,7 +351,7 @@ class TestSend:
                 topics |= {topic for topic in (TOPIC, f"{TOPIC}.voip") if f'"{topic}"' in line}
         finally:
             agent.terminate()
-            agent.communicate(timeout=10)
+            agent.communicate(timeout=PATIENCE)
 
     def test_a_refusal_is_reported_and_exits_1(self, shared, parties):
         result = herald(
@@ -399,7 +399,7 @@ class TestStatus:
         )
         try:
             service.start()
-            output, _ = waiting.communicate(timeout=60)
+            output, _ = waiting.communicate(timeout=PATIENCE)
         finally:
             waiting.kill()
         assert waiting.returncode == 0

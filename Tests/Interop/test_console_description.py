@@ -13,14 +13,15 @@ import yaml
 import channels
 from parties import new_id
 from provider import Provider
-from service import ROOT, TEAM, TOPIC, eventually
+from service import PATIENCE, ROOT, TEAM, TOPIC, eventually
 
 SOURCE = ROOT / "Sources" / "HeraldConsole"
+DESCRIPTION = SOURCE / "Resources" / "openapi.yaml"
 
 
 @pytest.fixture(scope="module")
 def description():
-    return yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
+    return yaml.safe_load(DESCRIPTION.read_text())
 
 
 def ask(service, method, path, body=None, authorized=True, host=None):
@@ -34,7 +35,7 @@ def ask(service, method, path, body=None, authorized=True, host=None):
         data=None if body is None else json.dumps(body).encode(),
     )
     try:
-        answer = urllib.request.urlopen(request, timeout=10)
+        answer = urllib.request.urlopen(request, timeout=PATIENCE)
     except urllib.error.HTTPError as error:
         answer = error
     with answer:
@@ -44,11 +45,31 @@ def ask(service, method, path, body=None, authorized=True, host=None):
 def test_the_served_description_is_the_manuals(shared):
     status, kind, text = ask(shared, "GET", "/openapi.yaml", authorized=False)
     assert (status, kind) == (200, "application/yaml")
-    assert text == (ROOT / "docs" / "openapi.yaml").read_text()
+    assert text == DESCRIPTION.read_text()
 
 
 def test_the_description_is_valid(description):
     openapi_spec_validator.validate(description)
+
+
+def names(value):
+    """The names of all properties that a description has anywhere."""
+    if isinstance(value, dict):
+        if isinstance(value.get("properties"), dict):
+            yield from value["properties"]
+        for each in value.values():
+            yield from names(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from names(each)
+
+
+@pytest.mark.parametrize("target", ["HeraldConsole", "HeraldRelay"])
+def test_the_properties_are_in_snake_case(target):
+    text = (ROOT / "Sources" / target / "Resources" / "openapi.yaml").read_text()
+    found = set(names(yaml.safe_load(text)))
+    assert len(found) >= 20
+    assert [name for name in sorted(found) if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name)] == []
 
 
 def test_the_description_has_every_route_and_no_other(description):

@@ -10,7 +10,7 @@ from service import PATIENCE, eventually
 
 
 def process_metrics(service):
-    with urllib.request.urlopen(f"http://127.0.0.1:{service.listeners['console']}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{service.listeners['console']}/metrics", timeout=PATIENCE) as answer:
         lines = answer.read().decode().splitlines()
     kinds = {line.split()[2]: line.split()[3] for line in lines if line.startswith("# TYPE process_")}
     values = {line.split()[0]: float(line.split()[1]) for line in lines if line.startswith("process_")}

@@ -163,7 +163,7 @@ class Listener:
         self.client.connect_timeout = PATIENCE
         self.client.connect("127.0.0.1", service.listeners["device"])
         self.client.loop_start()
-        assert self.subscribed.wait(timeout=15), "the device could not subscribe"
+        assert self.subscribed.wait(timeout=PATIENCE), "the device could not subscribe"
 
     def close(self):
         self.client.disconnect()
@@ -201,10 +201,10 @@ def test_no_accepted_notification_is_forgotten(fresh, rounds):
         ]
         for load in loads:
             load.start()
-        assert enough.wait(timeout=60), "the load does not advance"
+        assert enough.wait(timeout=PATIENCE), "the load does not advance"
         service.kill()
         for load in loads:
-            load.join(timeout=30)
+            load.join(timeout=PATIENCE)
             assert load.error is None, f"cycle {cycle}: {load.error!r}"
         for listener in listeners:
             listener.close()

@@ -59,7 +59,7 @@ class Mosquitto:
     def publish(self, topic, payload, *options):
         """mosquitto_pub at QoS 1."""
         command = self.command("mosquitto_pub", "-q", "1", "-t", topic, "-m", payload, *options)
-        return subprocess.run(command, capture_output=True, text=True, timeout=20)
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
 
     def register(self):
         """The token, as a device would get it that then goes away."""
@@ -107,7 +107,7 @@ def test_mosquitto_sub_gets_the_properties_in_5(device, provider):
     assert answer.status == 200
     (found,) = notifications(mosquitto.receive(2))
     expiry, content_type, properties = found[4:]
-    assert 490 <= int(expiry) <= 500
+    assert expiration - time.time() - 1 <= int(expiry) <= 500
     assert content_type == "application/json"
     assert sorted(properties.lower().split(" ")) == [
         "apns-collapse-id:score", f"apns-id:{answer.id.lower()}", "apns-priority:5", "apns-push-type:background",
@@ -322,12 +322,12 @@ def test_paho_gets_an_unacknowledged_notification_again(phone, provider):
 def test_paho_unsubscribes_and_the_app_is_removed(phone, provider):
     client = phone()
     client.start()
-    token = client.register()
+    token, before = client.register(), time.time()
     client.client.unsubscribe(f"apps/{TOPIC}/#")
     client.wait("unsubscribe")
     answer = provider.push(token, PAYLOAD)
     assert (answer.status, answer.reason) == (410, "Unregistered")
-    assert abs(answer.timestamp / 1000 - time.time()) < 10
+    assert before - 1 < answer.timestamp / 1000 < time.time() + 1
 
 
 def test_paho_cannot_subscribe_to_a_filter_of_another_device(phone):

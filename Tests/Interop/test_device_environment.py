@@ -12,7 +12,7 @@ from mqtt_device import LONG
 from mqtt_packets import Property
 from parties import assert_accepted, assert_refused, new_id
 from provider import Device, Provider, tls_context
-from service import TOPIC
+from service import PATIENCE, TOPIC
 
 MAIL = "com.example.mail"
 SANDBOX = (("environment", "sandbox"),)
@@ -56,23 +56,23 @@ class Paho:
         properties.SessionExpiryInterval = expiry
         self.client.connect("localhost", service.listeners["device"], clean_start=expiry == 0, properties=properties)
         self.client.loop_start()
-        assert connected.wait(timeout=10)
+        assert connected.wait(timeout=PATIENCE)
 
     def subscribe(self, topic, environment=None):
         properties = Properties(PacketTypes.SUBSCRIBE)
         if environment:
             properties.UserProperty = ("environment", environment)
         self.client.subscribe(f"apps/{topic}/#", qos=1, properties=properties)
-        codes, properties = self.answers.get(timeout=10)
+        codes, properties = self.answers.get(timeout=PATIENCE)
         return codes[0], properties
 
     def token(self, topic):
-        found, payload = self.came.get(timeout=10)
+        found, payload = self.came.get(timeout=PATIENCE)
         assert found == f"apps/{topic}/token"
         return payload.decode()
 
     def next(self):
-        return self.came.get(timeout=10)
+        return self.came.get(timeout=PATIENCE)
 
     def close(self):
         self.client.disconnect()
@@ -98,13 +98,13 @@ def test_one_connection_has_apps_of_both_environments(shared, certificate):
         device = Paho(shared, path, id, expiry=LONG)
         assert {device.next(), device.next()} == {(f"apps/{TOPIC}", b'{"n":3}'), (f"apps/{MAIL}", b'{"n":4}')}
         # Settings apply to the app in the sandbox.
-        device.client.publish(f"apps/{TOPIC}/settings", b'{"enabled":false}', qos=1).wait_for_publish(10)
+        device.client.publish(f"apps/{TOPIC}/settings", b'{"enabled":false}', qos=1).wait_for_publish(PATIENCE)
         assert sandbox.push(chat, {"n": 5}).status == 200
-        device.client.publish(f"apps/{TOPIC}/settings", b'{"enabled":true}', qos=1).wait_for_publish(10)
+        device.client.publish(f"apps/{TOPIC}/settings", b'{"enabled":true}', qos=1).wait_for_publish(PATIENCE)
         assert sandbox.push(chat, {"n": 6}).status == 200
         assert device.next() == (f"apps/{TOPIC}", b'{"n":6}')
         device.client.unsubscribe(f"apps/{TOPIC}/#")
-        device.answers.get(timeout=10)
+        device.answers.get(timeout=PATIENCE)
         assert sandbox.push(chat).status == 410
         assert production.push(mail, topic=MAIL).status == 200
     device.close()

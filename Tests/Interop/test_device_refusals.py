@@ -14,7 +14,7 @@ from certificates import DAY, Authority, uri
 from commands import one_line
 from mqtt_packets import Kind, Reason
 from refusals import refused, told
-from service import HERALD, eventually, herald
+from service import HERALD, PATIENCE, eventually, herald
 
 NOBODY = "bespoke-0123456789"
 
@@ -88,7 +88,7 @@ def test_noise_is_logged_once(service):
     for _ in range(10):
         with socket.create_connection(("127.0.0.1", service.listeners["device"])) as stranger:
             stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            stranger.settimeout(10)
+            stranger.settimeout(PATIENCE)
             while stranger.recv(1024):
                 pass
     eventually(lambda: counted(service, "no_tls") == 10, what="the count")
@@ -98,7 +98,7 @@ def test_noise_is_logged_once(service):
 
 def test_a_silent_handshake_is_counted_once(service):
     """By its silence, and not again by the end that the service makes of it."""
-    with socket.create_connection(("127.0.0.1", service.listeners["device"]), timeout=30) as stranger:
+    with socket.create_connection(("127.0.0.1", service.listeners["device"]), timeout=PATIENCE) as stranger:
         # The head of a ClientHello.
         stranger.sendall(bytes.fromhex("160301020001"))
         try:
@@ -134,7 +134,7 @@ def agent(service, pem):
             HERALD, "agent", "run", "--identity", pem, "--ca", service.ca,
             "--service", f"127.0.0.1:{service.listeners['device']}", "--app", "com.example.app",
         ],
-        capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL,
     )
 
 

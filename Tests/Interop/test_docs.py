@@ -1,5 +1,6 @@
 """The documents' statements about tests, reasons, links and packages."""
 
+import ast
 import pathlib
 import re
 import subprocess
@@ -13,13 +14,116 @@ HERE = pathlib.Path(__file__).parent
 COMPATIBILITY = (ROOT / "docs" / "compatibility.md").read_text()
 THREATS = (ROOT / "docs" / "threat-model.md").read_text()
 RELIABILITY = (ROOT / "docs" / "reliability.md").read_text()
-NAMED = sorted(set(re.findall(r"`(test_\w+\.py)::(?:Test\w+::)?(\w+)`", COMPATIBILITY + THREATS + RELIABILITY)))
-SUITES = sorted(set(re.findall(r"`(\w+Tests)`", THREATS + RELIABILITY)))
+DOCUMENTS = [*sorted(ROOT.glob("docs/**/*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+#: Words in code: names of tests contain no backtick.
+CODE = re.compile(r"`([^`\n]+)`")
 
 
-@pytest.mark.parametrize("file, test", NAMED, ids=["::".join(pair) for pair in NAMED])
-def test_every_test_named_by_a_document_exists(file, test):
-    assert re.search(rf"^ *def {test}\(", (HERE / file).read_text(), re.M)
+class SwiftTests:
+    """The Swift tests in the tree: targets, and the names of the tests of each suite. A file's name means all tests in it."""
+
+    TYPE = re.compile(r"^(?=\S)(?:.* )?(?:struct|class|enum|actor|extension) (?:`([^`]+)`|(\w+))", re.M)
+    TEST = re.compile(r"@Test\b(?:(?!@Test).)*?\bfunc (?:`([^`]+)`|(\w+))", re.S)
+
+    def __init__(self, folder):
+        self.targets = {path.name for path in folder.iterdir()}
+        self.suites = {}
+        for file in sorted(folder.glob("**/*Tests*/**/*.swift")):
+            text = file.read_text()
+            places = [(match.start(), match[1] or match[2]) for match in self.TYPE.finditer(text)]
+            for match in self.TEST.finditer(text):
+                suite = max((place for place in places if place[0] < match.start()), default=(0, file.stem))[1]
+                for name in (suite, file.stem):
+                    self.suites.setdefault(name, set()).add(match[1] or match[2])
+
+    def fault(self, suite, test=None):
+        if test is None:
+            return None if suite in self.suites or suite in self.targets else f"there is no suite {suite}"
+        return None if test in self.suites.get(suite, ()) else f"{suite} has no test {test!r}"
+
+
+class PythonTests:
+    """The tests of `Tests/Interop`: pairs of class (or None) and function of each file."""
+
+    def __init__(self, folder):
+        self.files = {file.name: set(self.tests(file)) for file in folder.glob("test_*.py")}
+
+    @staticmethod
+    def tests(file):
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.FunctionDef):
+                yield None, node.name
+            elif isinstance(node, ast.ClassDef):
+                yield from ((node.name, part.name) for part in node.body if isinstance(part, ast.FunctionDef))
+
+    def fault(self, file, names):
+        """The fault in `file::names`, the part after the file's name; names are a test, a class, or both."""
+        if file not in self.files:
+            return f"there is no {file}"
+        wanted = tuple(names.split("::")) if names else ()
+        there = self.files[file]
+        some = {(), *(pair for pair in there), *((test,) for _, test in there), *((suite,) for suite, _ in there if suite)}
+        return None if wanted in some else f"{file} has no {names}"
+
+
+SWIFT, PYTHON = SwiftTests(ROOT / "Tests"), PythonTests(HERE)
+
+
+def named_tests(text):
+    """Each test that a text names, as `(words, fault)`; the fault is None if it exists.
+
+    In code it is `test_x.py`, `test_x.py::test_y`, `test_x.py::TestZ::test_y`, `ATests` or `ATests/the name of a test`;
+    behind the first of a file, in the same line, also `test_y` and `TestZ::test_y`.
+    """
+    for line in text.splitlines():
+        file = None
+        for words in CODE.findall(line):
+            if match := re.fullmatch(r"(?:Tests/Interop/)?(test_\w+\.py)(?:::(.+))?", words):
+                file = match[1]
+                yield words, PYTHON.fault(file, match[2])
+            elif re.fullmatch(r"test_\w+|Test[A-Z]\w*(::test_\w+)?", words):
+                yield words, PYTHON.fault(file, words) if file else f"{words} is named without its file"
+            elif match := re.fullmatch(r"(\w+Tests)(?:/(.+))?", words):
+                yield words, SWIFT.fault(*match.groups())
+            elif "test_" in words and "::" in words:
+                yield words, f"{words} is no name of a test"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+def test_every_test_named_by_a_document_exists(document):
+    assert [fault for _, fault in named_tests(document.read_text()) if fault] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("`test_docs.py`, `test_docs.py::test_every_test_named_by_a_document_exists`", 0),
+        ("`test_model.py::TestOracle`, `TestOracle::test_an_unexpected_answer`, `test_an_unexpected_answer`", 0),
+        ("`test_model.py::TestOracle::test_an_unexpected_answer`, `Tests/Interop/test_model.py`", 0),
+        ("`CorpusTests`, `CorpusTests/every corpus has a target`, `DecisionTests/addressesHideTheirPassword`", 0),
+        ("`test_nothing.py`", 1),
+        ("`test_model.py::test_nothing`, `test_nothing`, `TestNothing::test_nothing`, `TestNothing`", 4),
+        ("`test_model.py::TestShrinker::test_an_unexpected_answer`", 1),
+        ("`test_docs.py`\n`test_an_unexpected_answer`", 1),
+        ("`NothingTests`, `CorpusTests/nothing`, `NothingTests/every corpus has a target`", 3),
+        ("`test_model.py:: test_x`, `model.py::test_an_unexpected_answer`", 2),
+    ],
+)
+def test_a_false_name_of_a_test_is_found(text, faults):
+    assert len([fault for _, fault in named_tests(text) if fault]) == faults
+
+
+def rows(text, width):
+    """The rows of all tables of so many columns, without their headings."""
+    tables = re.findall(rf"^\|(?:---\|){{{width}}}\n((?:\|.*\n)+)", text, re.M)
+    return [line for table in tables for line in table.splitlines()]
+
+
+def test_every_threat_and_every_promise_names_its_test():
+    threats, promises = rows(THREATS, 2), rows(RELIABILITY, 4)
+    assert len(threats) > 45 and len(promises) == 21
+    unshown = [row[:60] for row in [*threats, *promises] if not any(named_tests(row)) and not row.startswith("| R6–R9 |")]
+    assert unshown == []
 
 
 def test_every_test_of_http2_requirements_is_in_the_compatibility_document():
@@ -27,14 +131,6 @@ def test_every_test_of_http2_requirements_is_in_the_compatibility_document():
     tests = re.findall(r"^ *def (test_\w+)\(", (HERE / file).read_text(), re.M)
     assert len(tests) > 50
     assert [test for test in tests if f"`{file}::{test}`" not in COMPATIBILITY] == []
-
-
-def test_every_suite_named_by_a_document_exists():
-    there = {path.name for path in (ROOT / "Tests").iterdir()}
-    for file in ROOT.glob("Tests/**/*.swift"):
-        there.add(file.stem)
-        there |= set(re.findall(r"\b(?:struct|class|enum|actor) (\w+Tests)\b", file.read_text()))
-    assert [suite for suite in SUITES if suite not in there] == []
 
 
 def test_every_reliability_goal_has_a_row_and_every_part_of_soak_is_named():

@@ -13,7 +13,7 @@ import pytest
 from commands import failed_start, one_line
 from parties import advance, assert_accepted, assert_refused, new_id
 from provider import Disconnected, Provider, away_device, listening_device
-from service import TOPIC, eventually, herald
+from service import PATIENCE, TOPIC, eventually, herald, once_within
 
 STREAMS = h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS
 
@@ -66,7 +66,7 @@ class Scene:
         return [f"{line['state']} ({line.get('reason')})" for line in self.service.journal(id)]
 
     def console(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.service.listeners['console']}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.service.listeners['console']}{path}", timeout=PATIENCE) as answer:
             return answer.read().decode()
 
 
@@ -96,7 +96,7 @@ class TestRefusals:
         with scene.provider() as provider:
             answer = provider.push(scene.token, id=id)
         assert (answer.status, answer.reason, answer.id) == (status, reason, id)
-        assert scene.states(id) == ["received (None)", "refused (drill)"]
+        eventually(lambda: scene.states(id) == ["received (None)", "refused (drill)"], what="the journal's lines")
 
     def test_refused_notifications_do_not_reach_the_device(self, scene):
         with listening_device(scene.service) as device, scene.provider() as provider:
@@ -154,13 +154,19 @@ class TestAnswers:
     def test_an_answer_is_delayed_but_the_notification_is_not(self, scene):
         with listening_device(scene.service) as device, scene.provider() as provider:
             scene.start("latency", "--latency", "4s..4500ms", "--token", device.token)
-            id = new_id()
-            begin = time.monotonic()
-            stream = provider.send(device.token, id=id)
-            assert device.next().id == id
-            delivered = time.monotonic() - begin
-            assert_accepted(provider.answer(stream), id)
-            assert time.monotonic() - begin >= 4 > delivered
+            # Again, if the machine pauses for four seconds between the two.
+            for _ in range(5):
+                id = new_id()
+                begin = time.monotonic()
+                stream = provider.send(device.token, id=id)
+                assert device.next().id == id
+                provider.ping()
+                is_delivered_first = not provider.answers[stream].ended
+                assert_accepted(provider.answer(stream), id)
+                assert time.monotonic() - begin >= 4
+                if is_delivered_first:
+                    return
+            pytest.fail("the notification was delayed like its answer")
 
     def test_a_silent_notification_is_lost(self, scene):
         id = new_id()
@@ -172,16 +178,21 @@ class TestAnswers:
             # Silence outlasts the drill, and disturbs no other request.
             assert_accepted(provider.push(scene.token))
             assert not provider.answers[stream].ended
-        assert scene.states(id) == ["received (None)", "lost (drill)"]
+        eventually(lambda: scene.states(id) == ["received (None)", "lost (drill)"], what="the journal's lines")
 
     def test_refusals_are_answered_during_silence(self, fresh):
         scene = Scene(fresh("--token-burst", "1", "--token-rate", "1").start())
         with scene.provider() as provider:
             scene.start("silence", "--accepted", "--token", scene.token)
-            for _ in range(9):
-                provider.send(scene.token)
-            id = new_id()
-            assert_refused(provider.push(scene.token, id=id), 429, "TooManyRequests", id)
+            # One is allowed, and one more each second: two within a second come sooner or later on any machine.
+            sent = {}
+            while not any(provider.answers[stream].ended for stream in sent):
+                assert len(sent) < 900
+                id = new_id()
+                sent[provider.send(scene.token, id=id)] = id
+                provider.ping()
+            ((stream, id),) = [pair for pair in sent.items() if provider.answers[pair[0]].ended]
+            assert_refused(provider.answers[stream], 429, "TooManyRequests", id)
             assert scene.states(id) == []
 
     def test_a_silent_notification_may_be_accepted(self, scene):
@@ -281,12 +292,18 @@ class TestConnections:
 
 class TestDrillEnd:
     def test_a_drill_ends_by_itself_and_is_logged(self, scene):
-        drill = scene.start("refuse", "--reason", "Forbidden", "--for", "4s")
         with scene.provider() as provider:
-            assert provider.push(scene.token).status == 403
-            eventually(lambda: provider.push(scene.token).status == 200, what="the end of the drill")
+            # Long enough for the machine to see it.
+            for seconds in (4, 15, 60):
+                drill = scene.start("refuse", "--reason", "Forbidden", "--for", f"{seconds}s")
+                if provider.push(scene.token).status == 403:
+                    break
+            else:
+                pytest.fail("nothing was refused")
+            eventually(lambda: provider.push(scene.token).status == 200, timeout=2 * PATIENCE, what="the end of the drill")
         assert scene.list() == []
-        logged = [line for line in scene.service.lines if f"drill={drill['id']} " in line]
+        lines = lambda: [line for line in scene.service.lines if f"drill={drill['id']} " in line]
+        logged = eventually(lines, what="the log")
         assert "drill begins" in logged[0] and " warning " in logged[0] and "403 Forbidden" in logged[0]
         eventually(lambda: any(f"drill={drill['id']} " in l and "drill ends" in l for l in scene.service.lines))
 
@@ -309,7 +326,8 @@ class TestDrillEnd:
         assert "herald_drills_active 1" in scene.console("/metrics")
         with scene.provider() as provider:
             provider.push_many([scene.token] * 20)
-        assert re.search(r'herald_drilled_requests_total\{kind="refuse"\} [1-9]', scene.console("/metrics"))
+        counted = r'herald_drilled_requests_total\{kind="refuse"\} [1-9]'
+        eventually(lambda: re.search(counted, scene.console("/metrics")), what="the count")
 
     def test_no_log_and_no_list_holds_the_token(self, scene):
         entry = scene.start("drop", "--token", scene.token)
@@ -336,20 +354,24 @@ class TestDrillEnd:
         eventually(lambda: scene.list() == [], what="the end of the drill")
 
     def test_a_stop_does_not_wait_for_a_drill(self, fresh):
-        scene = Scene(fresh().start())
-        scene.start("latency", "--latency", "600s")
-        with scene.provider() as slow, scene.provider() as silent:
-            held = slow.send(scene.token)
-            slow.ping()
-            scene.stop()
-            scene.start("silence")
-            silent.send(scene.token)
-            silent.ping()
-            begin = time.monotonic()
-            scene.service.process.send_signal(15)
-            assert_accepted(slow.answer(held))
-            assert scene.service.process.wait(timeout=20) == 0
-            assert time.monotonic() - begin < 8
+        def stop():
+            scene = Scene(fresh().start())
+            scene.start("latency", "--latency", "600s")
+            with scene.provider() as slow, scene.provider() as silent:
+                held = slow.send(scene.token)
+                slow.ping()
+                scene.stop()
+                scene.start("silence")
+                silent.send(scene.token)
+                silent.ping()
+                begin = time.monotonic()
+                scene.service.process.send_signal(15)
+                assert_accepted(slow.answer(held))
+                assert scene.service.process.wait(timeout=PATIENCE) == 0
+                return time.monotonic() - begin
+
+        # Connections whose requests go on are closed after eight seconds.
+        once_within(8, stop)
 
 
 class TestPayloads:
@@ -480,7 +502,7 @@ def test_many_providers_under_all_drills_lose_no_accepted_notification(fresh):
     accepted, sent, statuses = {}, {}, []
     end = time.monotonic() + 6
     # On a machine that takes its time it takes longer until everything has happened.
-    last = end + 50
+    last = end + 2 * PATIENCE
 
     def goes_on(device):
         lacks = accepted[device.id] < 0 or not {200, 500, 503} <= set(statuses)

@@ -15,7 +15,7 @@ from hyperframe import frame as frames
 
 from parties import assert_accepted
 from provider import Disconnected, Provider, connect_tls, tls_context
-from service import eventually, herald
+from service import PATIENCE, eventually, herald
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = frames.SettingsFrame(0).serialize()
@@ -31,14 +31,14 @@ def unharmed(parties):
     assert service.process.poll() is None, "the service is gone"
     with parties.provider() as provider:
         assert_accepted(provider.push(parties.token))
-    eventually(lambda: descriptors(service) <= before, timeout=40, what="the release of all descriptors")
+    eventually(lambda: descriptors(service) <= before, timeout=PATIENCE, what="the release of all descriptors")
 
 
 def descriptors(service):
     return len(list(pathlib.Path(f"/proc/{service.pid}/fd").iterdir()))
 
 
-def read_to_end(connection, timeout=30):
+def read_to_end(connection, timeout=PATIENCE):
     """The bytes that the service sends until it closes the connection."""
     connection.settimeout(timeout)
     said = b""
@@ -182,7 +182,7 @@ class TestConsole:
     def ask(self, parties, path, **headers):
         request = urllib.request.Request(f"http://127.0.0.1:{parties.service.listeners['console']}{path}", headers=headers)
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status
         except urllib.error.HTTPError as error:
             return error.code
@@ -252,7 +252,7 @@ def test_silent_connections_are_closed(parties):
 def test_an_endless_body_is_timed_out(parties):
     with parties.provider() as provider:
         stream = provider.send(parties.token, b'{"aps":', end=False)
-        answer = provider.answer(stream, timeout=40)
+        answer = provider.answer(stream, timeout=PATIENCE)
         assert answer.reset is not None or answer.status >= 400
         assert_accepted(provider.push(parties.token))
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import mqtt_packets as mqtt
-from mqtt_device import APPS, MAIL
+from mqtt_device import APPS, MAIL, stays_open
 from mqtt_packets import Kind, Will
 from mqtt_wire import Closed
 from service import TOPIC
@@ -204,11 +204,11 @@ def test_MQTT311_3_1_2_24_silence_of_one_and_a_half_keep_alives_closes(steady):
 
 
 def test_MQTT311_3_1_2_24_a_pingreq_within_the_keep_alive_keeps_the_connection(steady):
-    # Longer than one and a half keep alives, and each pause much shorter.
-    link = steady.connect(4, keep_alive=3)
-    for _ in range(5):
+    def tell(link):
         link.quiet(1)
         link.settled()
+
+    stays_open(lambda: steady.connect(4, keep_alive=3), tell)
 
 
 def test_MQTT311_3_1_3_3_a_connect_without_a_client_identifier_closes(wire):

@@ -13,7 +13,7 @@ import pytest
 from parties import assert_accepted
 from provider import Provider, away_device
 from refusals import refused, told
-from service import PATIENCE, Service, eventually
+from service import PATIENCE, Service, eventually, free_port, once_within
 
 SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 #: The load balancer's address, and the network that the service trusts.
@@ -96,28 +96,34 @@ def test_every_listener_with_tls_takes_it_and_logs_the_reported_address(service,
     ids=["no header", "version 1", "UDP", "command", "version 3", "too long", "too short"],
 )
 def test_a_load_balancers_connection_without_a_good_header_is_closed_and_counted(service, first):
-    before = refused(service, "provider API", "proxy_header")
-    with dial(service, first) as plain:
-        begin = time.monotonic()
-        assert is_closed(plain)
-        assert time.monotonic() - begin < 4, "it is closed before the header is late"
-    assert refused(service, "provider API", "proxy_header") == before + 1
+    def seconds():
+        before = refused(service, "provider API", "proxy_header")
+        with dial(service, first) as plain:
+            begin = time.monotonic()
+            assert is_closed(plain)
+            taken = time.monotonic() - begin
+        eventually(lambda: refused(service, "provider API", "proxy_header") == before + 1, what="the count")
+        return taken
+
+    # Before the header is late, which it is after five seconds.
+    once_within(4, seconds)
 
 
 def test_a_late_header_is_closed_and_counted(service):
     before = refused(service, "provider API", "proxy_header")
+    begin = time.monotonic()
     with dial(service, header()[:20]) as plain:
-        begin = time.monotonic()
         assert is_closed(plain)
-        assert 4 < time.monotonic() - begin < 20
-    assert refused(service, "provider API", "proxy_header") == before + 1
+        # The count shows that it was closed as late, and not as a handshake that takes too long.
+        assert 4 < time.monotonic() - begin
+    eventually(lambda: refused(service, "provider API", "proxy_header") == before + 1, what="the count")
 
 
 def test_nobody_else_can_claim_an_address(service):
     before = refused(service, "provider API", "no_tls")
     with dial(service, header("192.0.2.99"), source="127.0.0.1") as plain:
         assert is_closed(plain)
-    assert refused(service, "provider API", "no_tls") == before + 1
+    eventually(lambda: refused(service, "provider API", "no_tls") == before + 1, what="the count")
     assert not any("192.0.2.99" in line for line in service.lines)
     # Without a header it is served as ever.
     with Provider(service, service.certificate) as provider:
@@ -127,8 +133,11 @@ def test_nobody_else_can_claim_an_address(service):
 def test_the_limit_of_a_network_counts_the_reported_addresses(service):
     with contextlib.ExitStack() as stack:
         other = stack.enter_context(Provider(service, source=BALANCER, first=header("203.0.113.8")))
-        for _ in range(60):
+        # As many as it takes: each goes by itself after ten seconds, and a machine may need longer for all of them.
+        for _ in range(600):
             stack.enter_context(dial(service, header("203.0.113.9")))
+            if refused(service, "provider API", "network") >= 44:
+                break
         eventually(lambda: refused(service, "provider API", "network") >= 44, what="connections that made way")
         other.ping()
 
@@ -152,14 +161,14 @@ def test_wrong_codes_count_for_the_reported_address(service):
     def wrong(client):
         return try_wrong_code(service, dial(service, header(client), "activation"))
 
-    assert [wrong("198.51.100.77") for _ in range(6)] == [401] * 5 + [429]
+    # Five are allowed at once, and one more in twelve seconds, which a machine may take.
+    statuses = [wrong("198.51.100.77")]
+    while statuses[-1] != 429:
+        assert len(statuses) < 50
+        statuses.append(wrong("198.51.100.77"))
+    assert len(statuses) >= 6 and set(statuses[:-1]) == {401}
     assert wrong("198.51.100.78") == 401
     eventually(lambda: refused_codes(service, "198.51.100.77"), what="a line with the client's address")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
 
 
 def test_haproxy_in_front(service, tmp_path):

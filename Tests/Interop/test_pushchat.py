@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 from pushchat import APP, BUNDLE, PUSHCHAT, Room, Server
 from selenium.webdriver.common.keys import Keys
-from service import HERALD, ROOT, eventually, herald
+from service import HERALD, PATIENCE, ROOT, eventually, herald
 
 if not PUSHCHAT.exists():
     raise pytest.UsageError(f"{PUSHCHAT} is not there; run `make pushchat` first")
@@ -85,7 +85,7 @@ def test_a_long_message_is_shortened_only_in_the_alert(ann, bob, room):
     page = ann.app()
     page.run("document.getElementById('text').value = arguments[0]", text)
     page.one("#text").send_keys(Keys.ENTER)
-    shown = eventually(lambda: bob.snapshot["notifications"], timeout=30, what="the alert")[0]
+    shown = eventually(lambda: bob.snapshot["notifications"], timeout=PATIENCE, what="the alert")[0]
     assert shown["body"].startswith("Ann: 👍🏽 “so”") and shown["body"].endswith("…")
     (row,) = room.queue.run("SELECT payload, status FROM push_queue ORDER BY id DESC LIMIT 1")
     # As much as fits: one more of the longest characters would be too much.
@@ -133,7 +133,7 @@ def test_a_killed_server_loses_nothing(ann, bob, room):
     ann.say(*said)
     port = room.chat.url.rsplit(":", 1)[1].strip("/")
     room.chat.process.kill()
-    room.chat.process.wait(timeout=10)
+    room.chat.process.wait(timeout=PATIENCE)
     room.chat.start(port)
     for text in said:
         bob.alerted(f"Ann: {text}")
@@ -162,7 +162,7 @@ def test_removing_the_app_leaves_the_room(ann, bob, room):
     # The open connection tells the service.
     ann.say("Bob?")
     row = eventually(
-        lambda: room.queue.run("SELECT * FROM push_queue WHERE device_token = ? AND status = 'refused'", token), timeout=30,
+        lambda: room.queue.run("SELECT * FROM push_queue WHERE device_token = ? AND status = 'refused'", token), timeout=PATIENCE,
         what="the refusal",
     )[0]
     assert row["reason"] == "Unregistered"
@@ -201,7 +201,7 @@ def test_the_forms_of_the_tutorial_work(ann, room):
     ann.say("Hello Mallory")
     row = eventually(
         lambda: room.queue.run("SELECT reason FROM push_queue WHERE device_token LIKE '0123%' AND status = 'refused'"),
-        timeout=30, what="the refusal",
+        timeout=PATIENCE, what="the refusal",
     )[0]
     assert row["reason"] == "BadDeviceToken" and "Mallory" in room.chat.users()
     page.driver.switch_to.window(room.home)
@@ -269,7 +269,7 @@ def test_a_proxy_may_serve_the_app_under_a_path(room, tmp_path):
         chat.close()
     for wrong in ("chat.example.com", f"{site}/chat", "https://"):
         refused = subprocess.run(
-            [PUSHCHAT, "--queue", room.queue.path, "--site", wrong], capture_output=True, text=True, timeout=30,
+            [PUSHCHAT, "--queue", room.queue.path, "--site", wrong], capture_output=True, text=True, timeout=PATIENCE,
         )
         assert refused.returncode == 64 and "--site must be an address without a path" in refused.stderr
 
@@ -309,7 +309,7 @@ def test_the_package_is_the_tested_one(tmp_path):
     def manifest(folder):
         command = ["swift", "package", "--package-path", folder, "--scratch-path", tmp_path / "build", "dump-package"]
         environment = {**os.environ, "HERALD_DEVELOPMENT": "1"}
-        found = json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, timeout=100).stdout)
+        found = json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, timeout=2 * PATIENCE).stdout)
         (target,) = [target for target in found["targets"] if target["name"] == "PushChat"]
         packages = [json.dumps(package) for package in found["dependencies"] if "sourceControl" in package]
         # HeraldModel is a target of the one and a product for the other.
@@ -331,14 +331,14 @@ def test_the_app_passes_the_check(tmp_path):
         "aps": {"alert": {"body": "Ann: hi", "action-loc-key": "REPLY"}, "badge": 1, "sound": "beep.caf"}, "message": 1,
     }))
     assert "beep.caf" in herald("check", payload, "--bundle", BUNDLE, "--strict").stdout
-    subprocess.run([ROOT / "Examples" / "PushChat" / "make-beep", tmp_path / "beep.caf"], check=True, timeout=30)
+    subprocess.run([ROOT / "Examples" / "PushChat" / "make-beep", tmp_path / "beep.caf"], check=True, timeout=PATIENCE)
     assert (tmp_path / "beep.caf").read_bytes() == (BUNDLE / "beep.caf").read_bytes()
 
 
 def test_a_server_without_a_relay_explains_the_remedy(room, tmp_path):
     def failure(*options):
         command = [PUSHCHAT, "--database", tmp_path / "chat.db", "--port", "0", *options]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=30)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
         assert result.returncode == 1, result
         return result.stderr
 
@@ -370,16 +370,16 @@ def test_the_demo_starts_and_stops_everything(tmp_path):
                     break
             assert len(addresses) == 2, "".join(lines)
             for address in addresses:
-                with urllib.request.urlopen(address + "api/device", timeout=20) as answer:
+                with urllib.request.urlopen(address + "api/device", timeout=PATIENCE) as answer:
                     (app,) = json.loads(answer.read())["apps"]
-                with urllib.request.urlopen(app["screen_url"], timeout=20) as answer:
+                with urllib.request.urlopen(app["screen_url"], timeout=PATIENCE) as answer:
                     assert "<title>PushChat</title>" in answer.read().decode()
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=PATIENCE) == 0
         finally:
             if process.poll() is None:
                 process.terminate()
-                process.wait(timeout=60)
+                process.wait(timeout=PATIENCE)
         for address in [*addresses, app["screen_url"]]:
             with pytest.raises(urllib.error.URLError):
                 urllib.request.urlopen(address, timeout=5)

@@ -13,6 +13,7 @@ from relay import Relay, SQLiteQueue, sending
 from service import PATIENCE, ROOT, TOPIC, eventually
 
 NOBODY = "cd" * 32
+DESCRIPTION = ROOT / "Sources" / "HeraldRelay" / "Resources" / "openapi.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +29,11 @@ def api(shared, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def description():
-    return yaml.safe_load((ROOT / "docs" / "relay-openapi.yaml").read_text())
+    return yaml.safe_load(DESCRIPTION.read_text())
 
 
 def test_the_served_description_is_valid_and_the_manuals(api, description):
-    assert api.get("/openapi.yaml") == (200, (ROOT / "docs" / "relay-openapi.yaml").read_text())
+    assert api.get("/openapi.yaml") == (200, DESCRIPTION.read_text())
     openapi_spec_validator.validate(description)
 
 
@@ -109,7 +110,7 @@ def test_a_too_long_body_is_refused(api):
 def test_schemathesis_finds_nothing(api, tmp_path):
     result = subprocess.run(
         [
-            str(ROOT / ".build" / "venv" / "bin" / "schemathesis"), "run", str(ROOT / "docs" / "relay-openapi.yaml"),
+            str(ROOT / ".build" / "venv" / "bin" / "schemathesis"), "run", str(DESCRIPTION),
             "--url", f"http://127.0.0.1:{api.port}", "--header", f"Authorization: Bearer {api.token}",
             "--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance",
             "--max-examples", "40", "--seed", "5223", "--phases", "examples,coverage,fuzzing",

@@ -10,7 +10,7 @@ from cutting_proxy import CuttingProxy
 from parties import OTHER, remove_app
 from provider import Device, away_device
 from relay import PAYLOAD, TOPIC, Relay, SQLiteQueue, asking, fill
-from service import eventually, herald
+from service import PATIENCE, eventually, herald
 
 ROWS = 500
 
@@ -73,7 +73,6 @@ def test_a_row_reaches_the_device_unchanged(service, queue, relay):
     assert accepted(service, TOPIC) == [int(row["apns_id"][-8:], 16)]
 
 
-@pytest.mark.timeout(120)
 def test_a_bad_row_among_500_is_refused_and_its_neighbours_are_sent_once(service, queue, relay):
     prepare(queue, away_device(service).token)
     bad = [1, 2, 250, 251, ROWS]
@@ -88,7 +87,6 @@ def test_a_bad_row_among_500_is_refused_and_its_neighbours_are_sent_once(service
     assert traced(queue)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("direction, after", [("up", 25_000), ("down", 4_000)])
 def test_rows_of_a_broken_connection_are_looked_up_and_not_resent(
     service, queue, relay, proxy, direction, after
@@ -102,7 +100,6 @@ def test_rows_of_a_broken_connection_are_looked_up_and_not_resent(
     assert set(taken(service, queue).values()) == {1}
 
 
-@pytest.mark.timeout(120)
 def test_rows_of_a_broken_connection_are_resent_without_a_journal(service, queue, relay, proxy):
     prepare(queue, away_device(service).token)
     proxy.plan("up", 25_000)
@@ -113,7 +110,6 @@ def test_rows_of_a_broken_connection_are_resent_without_a_journal(service, queue
     assert set(taken(service, queue).values()) <= {1, 2}
 
 
-@pytest.mark.timeout(300)
 def test_a_killed_relay_looks_up_the_outcome_of_its_rows(fresh, tmp_path):
     for attempt in range(5):
         service, queue = fresh().start(), SQLiteQueue(tmp_path / f"queue{attempt}.db")
@@ -127,7 +123,7 @@ def test_a_killed_relay_looks_up_the_outcome_of_its_rows(fresh, tmp_path):
                 # It was faster than the look at the journal.
                 continue
             relay.start()
-            queue.drained(timeout=200)
+            queue.drained(timeout=4 * PATIENCE)
         finally:
             relay.close()
         assert queue.count("sent") == 3000 and traced(queue)
@@ -136,7 +132,6 @@ def test_a_killed_relay_looks_up_the_outcome_of_its_rows(fresh, tmp_path):
     pytest.fail("each time all were sent before the relay was killed")
 
 
-@pytest.mark.timeout(120)
 def test_a_restarted_service_gets_each_row_once(service, queue, relay):
     prepare(queue, away_device(service).token, 3000)
     begin(relay, *binary(service))
@@ -144,7 +139,7 @@ def test_a_restarted_service_gets_each_row_once(service, queue, relay):
     ports = ["--binary-port", service.listeners["binary"]]
     assert service.stop() == 0
     service.start(*map(str, ports))
-    queue.drained(timeout=90)
+    queue.drained(timeout=2 * PATIENCE)
     assert queue.count("sent") == 3000 and traced(queue)
     assert set(taken(service, queue).values()) == {1}
 
@@ -159,7 +154,7 @@ def test_a_refused_certificate_leaves_no_row_in_doubt(service, queue, relay, fre
         begin(relay, *binary(service, certificate=certificate))
         id = queue.insert(device_token=token)
         # The service's word, its alert, may get lost in the end of a connection; then the row is tried again.
-        row = eventually(lambda: (row := queue.row(id))["reason"] == reason and row, timeout=60, what=reason)
+        row = eventually(lambda: (row := queue.row(id))["reason"] == reason and row, timeout=PATIENCE, what=reason)
         assert (row["status"], row["uncertain"]) == ("queued", 0)
         code, body = relay.get("/health")
         assert code in (200, 503), body

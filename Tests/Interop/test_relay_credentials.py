@@ -4,11 +4,9 @@ import json
 import shutil
 import subprocess
 
-import pytest
-
 from provider import away_device
 from relay import asking, received
-from service import TEAM, TOPIC, eventually, herald
+from service import PATIENCE, TEAM, TOPIC, eventually, herald
 
 OTHER = "com.example.other"
 ROWS = 60
@@ -41,14 +39,13 @@ def assert_waiting(relay, queue, reason):
 
 def assert_sent(relay, queue, service):
     """Asserts that each row is sent once, with the right credential."""
-    queue.drained(timeout=60)
+    queue.drained(timeout=PATIENCE)
     assert queue.count("sent") == ROWS
     counts = received(service, {row["apns_id"] for row in queue.run("SELECT apns_id FROM push_queue")})
     assert len(counts) == ROWS and set(counts.values()) == {1}
     eventually(lambda: relay.get("/health")[0] == 200)
 
 
-@pytest.mark.timeout(120)
 def test_a_revoked_certificate_refuses_no_row(fresh, queue, relay, tmp_path):
     service = fresh().start()
     token = away_device(service).token
@@ -66,7 +63,6 @@ def test_a_revoked_certificate_refuses_no_row(fresh, queue, relay, tmp_path):
     assert_sent(relay, queue, service)
 
 
-@pytest.mark.timeout(120)
 def test_a_key_unknown_to_the_service_refuses_no_row(fresh, queue, relay, tmp_path):
     service = fresh().start()
     token = away_device(service).token
@@ -87,7 +83,6 @@ def test_a_key_unknown_to_the_service_refuses_no_row(fresh, queue, relay, tmp_pa
     assert_sent(relay, queue, service)
 
 
-@pytest.mark.timeout(120)
 def test_a_topic_without_a_credential_is_the_rows_fault(fresh, queue, relay):
     service = fresh().start()
     device = away_device(service, TOPIC, OTHER)
@@ -110,5 +105,5 @@ def test_a_topic_without_a_credential_is_the_rows_fault(fresh, queue, relay):
     assert queue.row(foreign)["status"] == "queued" and queue.row(foreign)["attempts"] == 0
     # Its time is over in the end.
     queue.run("UPDATE push_queue SET give_up_at = strftime('%s', 'now', '+1 second'), due_at = 0 WHERE id = ?", foreign)
-    row = queue.done(foreign, timeout=60)
+    row = queue.done(foreign, timeout=PATIENCE)
     assert row["status"] == "expired"

@@ -11,7 +11,7 @@ from commands import one_line
 from parties import new_id, remove_app
 from provider import away_device, listening_device
 from relay import PAYLOAD, PostgresServer, Relay, SQLiteQueue, sending
-from service import TOPIC, eventually, herald
+from service import PATIENCE, TOPIC, eventually, herald
 
 NOBODY = "ab" * 32
 
@@ -258,12 +258,12 @@ def test_an_unreachable_service_is_tried_until_it_returns(fresh, queue, start):
     device.stop()
     service.stop()
     ids = [queue.insert(device_token=device.token, payload=text()) for _ in range(5)]
-    health = eventually(lambda: (answer := relay.get("/health"))[0] == 503 and answer, timeout=30)
+    health = eventually(lambda: (answer := relay.get("/health"))[0] == 503 and answer, timeout=PATIENCE)
     assert "oldest unsent row" in json.loads(health[1])["problems"][0]
     assert {queue.row(id)["status"] for id in ids} == {"queued"}
     service.start("--api-port", str(port))
-    assert {row["status"] for row in queue.done(*ids, timeout=60)} == {"sent"}
-    eventually(lambda: relay.get("/health")[0] == 200, timeout=20)
+    assert {row["status"] for row in queue.done(*ids, timeout=PATIENCE)} == {"sent"}
+    eventually(lambda: relay.get("/health")[0] == 200, timeout=PATIENCE)
 
 
 def test_status_purge_and_metrics(relay, queue, device):

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from screen_page import app
+from service import PATIENCE
 
 TOPIC = "com.example.pushchat"
 APP = """<!doctype html><title>app</title><script>
@@ -49,7 +50,7 @@ class Site:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def next(self):
-        return self.heard.get(timeout=20)
+        return self.heard.get(timeout=PATIENCE)
 
     def close(self):
         self.server.shutdown()

@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 from agents import MONOPOLY, Agent
 from selenium.webdriver.common.keys import Keys
-from service import herald
+from service import PATIENCE, herald
 from sound_files import aiff
 
 APP = "com.example.monopoly"
@@ -44,7 +44,7 @@ class Phone(Agent):
                 "--cert", service.provider_certificate(APP), "-H", "apns-push-type: alert", "--data-binary", f"@{FILES / file}",
                 f"https://localhost:{service.listeners['api']}/3/device/{self.device_token}",
             ],
-            capture_output=True, text=True, timeout=30, check=True,
+            capture_output=True, text=True, timeout=PATIENCE, check=True,
         )
         head = done.stdout.splitlines()
         assert head[0].startswith("HTTP/2 200"), done.stdout
@@ -56,7 +56,7 @@ class Phone(Agent):
         headers = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
         request = urllib.request.Request(self.url + path, data=data, headers=headers)
         try:
-            with urllib.request.urlopen(request, timeout=40) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as refusal:
             return refusal.code, json.loads(refusal.read())
@@ -195,7 +195,7 @@ def test_curl_gets_events_until_the_agent_stops(shared, tmp_path):
     first = json.loads(watcher.stdout.readline().removeprefix("data: "))
     assert first["apps"][0]["topic"] == APP
     assert phone.stop() == 0
-    assert watcher.wait(timeout=20) == 0
+    assert watcher.wait(timeout=PATIENCE) == 0
 
 
 def test_a_failure_to_open_the_screen_is_explained(phone, shared, tmp_path):

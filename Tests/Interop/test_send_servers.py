@@ -10,7 +10,7 @@ import pytest
 
 from commands import one_line
 from scripted_service import ID, Scripted, accepts, resets
-from service import TOPIC, eventually, herald
+from service import PATIENCE, TOPIC, eventually, free_port, herald
 
 TOKEN = "0a" * 32
 
@@ -127,9 +127,7 @@ def test_a_failure_of_a_proxy_is_no_refusal(trust):
 
 def test_another_kind_of_server_is_reported(trust, tmp_path):
     """nghttpd, which answers 404."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen(["nghttpd", "-d", tmp_path, str(port), trust[1], trust[1]])
     try:
         def listens():
@@ -139,4 +137,4 @@ def test_another_kind_of_server_is_reported(trust, tmp_path):
         assert "not from a push service" in one_line(send(port, trust))
     finally:
         server.terminate()
-        server.wait(timeout=10)
+        server.wait(timeout=PATIENCE)

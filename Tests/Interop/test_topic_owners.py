@@ -65,7 +65,38 @@ def test_the_team_of_the_first_accepted_push_owns_the_topic(service):
         assert_refused(others.push(token), 400, "TopicDisallowed")
 
 
+def test_before_a_device_has_an_app_its_channels_keep_nobody_out(service):
+    with Provider(service, key=service.provider_key()) as first, \
+            Provider(service, key=service.provider_key(team=OTHERS)) as others:
+        channel, second = channels.create(first, bundle=MAIL), channels.create(others, bundle=MAIL)
+        assert owners(service) == {MAIL: None}
+        channels.publish(first, channel, bundle=MAIL)
+        channels.publish(others, second, bundle=MAIL)
+        assert sorted(channels.listing(first, bundle=MAIL)) == sorted((channel, second))
+        assert channels.listing(others, bundle=MAIL) == []
+        assert owners(service) == {MAIL: None}
+        # The first accepted push decides, whoever made the first channel.
+        token = away_device(service, MAIL).token
+        channels.assert_refused(channels.send(others, second, bundle=MAIL), 400, "ChannelNotRegistered")
+        assert_accepted(others.push(token, topic=MAIL))
+        assert owners(service) == {MAIL: OTHERS}
+        channels.publish(others, second, bundle=MAIL)
+        channels.assert_refused(channels.send(first, channel, bundle=MAIL), 403, "TopicMismatch")
+
+
+def test_the_team_of_the_first_channel_claims_the_topic_by_a_broadcast(service):
+    with Provider(service, key=service.provider_key()) as first:
+        channel = channels.create(first, bundle=MAIL)
+        away_device(service, MAIL)
+        service.kill()
+        service.start()
+    with Provider(service, key=service.provider_key()) as first:
+        channels.publish(first, channel, bundle=MAIL)
+        assert owners(service) == {MAIL: TEAM}
+
+
 def test_the_team_that_makes_a_channel_keeps_other_teams_out(service):
+    away_device(service, MAIL)
     with Provider(service, key=service.provider_key()) as first:
         with Provider(service, key=service.provider_key(team=OTHERS)) as others:
             assert channels.listing(others, bundle=MAIL) == []

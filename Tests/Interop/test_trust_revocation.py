@@ -23,7 +23,7 @@ from certificates import Authority
 from mqtt_packets import Kind, Reason
 from parties import advance
 from provider import Disconnected, Provider
-from service import Service, eventually, herald
+from service import PATIENCE, Service, eventually, herald
 
 HOUR = 3600
 NOBODY = "0" * 64
@@ -105,7 +105,7 @@ class Providers(Peers):
 
     @staticmethod
     def ends(provider):
-        provider.wait_for_close(timeout=8)
+        provider.wait_for_close()
         assert b"BadCertificate" in provider.goaways[0].additional_data
 
 
@@ -136,7 +136,7 @@ class Devices(Peers):
 
     @staticmethod
     def ends(wire):
-        wire.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE, timeout=8)
+        wire.refused(Reason.NOT_AUTHORIZED, Reason.ADMINISTRATIVE)
 
 
 @pytest.fixture(params=["provider", "device"])
@@ -159,14 +159,14 @@ def metric(service, name, kind):
     request = urllib.request.Request(
         f"http://127.0.0.1:{service.listeners['console']}/metrics", headers={"authorization": f"Bearer {token}"}
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         text = answer.read().decode()
     label = f'{{peers="{kind}"}}' if kind else ""
     return float(re.search(rf"^{name}{label} (\S+)$", text, re.M)[1])
 
 
 def health(service):
-    with urllib.request.urlopen(f"http://127.0.0.1:{service.listeners['console']}/health", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{service.listeners['console']}/health", timeout=PATIENCE) as answer:
         return json.load(answer)
 
 
@@ -174,7 +174,7 @@ class Control(http.client.HTTPConnection):
     """A connection to the control socket, which stays open."""
 
     def __init__(self, service):
-        super().__init__("localhost", timeout=30)
+        super().__init__("localhost", timeout=PATIENCE)
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.connect(str(service.data / "run" / "control.sock"))
 
@@ -360,7 +360,7 @@ def test_openssl_cannot_resume_the_session_of_a_revoked_provider(shared, tls, tm
         preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
         # A request that is refused for its path ends the conversation; an authenticated one gets 404, none gets it before.
         goaway = bytes.fromhex("0000080700000000000000000000000000")
-        return subprocess.run(command, input=preface + goaway, capture_output=True, timeout=30).stdout
+        return subprocess.run(command, input=preface + goaway, capture_output=True, timeout=PATIENCE).stdout
 
     first = s_client("-sess_out", str(ticket))
     assert b"BadCertificate" not in first and ticket.exists()

@@ -12,7 +12,9 @@ struct ClockCommand: AsyncParsableCommand {
             You can move the time only if the service runs with --clock adjustable, or with any other clock than the \
             system's. Expiry, certificates, provider tokens, the journal and drills follow it; timeouts do not.
 
-            After a jump of the machine's clock, what looks expired is withheld until you accept the clock, or it returns.
+            After a jump of the machine's clock, Herald withholds notifications that look expired, for a day at most. If \
+            the clock is wrong, set it right: Herald delivers them. If it is right, run `herald clock accept`: Herald \
+            deletes them.
 
             Example:
               herald clock advance 30d
@@ -40,7 +42,8 @@ struct ClockShow: AsyncParsableCommand {
         if data.json { return try Terminal.sayJSON(reading) }
         Terminal.say(reading.adjustable ? "\(reading.now) (can be moved)" : reading.now)
         guard let jump = reading.jumpSeconds else { return }
-        Terminal.say("jumped by \(ClockWatch.text(.seconds(jump))): what looks expired is withheld")
+        Terminal.say("jumped by \(ClockWatch.text(.seconds(jump))): Herald withholds notifications that look expired")
+        Terminal.say("if the clock is right, run `herald clock accept`")
     }
 }
 
@@ -48,10 +51,10 @@ struct ClockShow: AsyncParsableCommand {
 struct ClockAccept: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "accept",
-        abstract: "Say that the machine's clock is right after a jump.",
+        abstract: "Accept the machine's clock after a jump.",
         discussion: """
-            Before the command returns, the service deletes what has expired by that clock. Without a jump, nothing \
-            happens.
+            Before the command returns, the service deletes the notifications that have expired by that clock. Without a \
+            jump, nothing happens.
 
             Example:
               herald clock accept

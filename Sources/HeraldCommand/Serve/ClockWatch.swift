@@ -14,22 +14,23 @@ struct ClockWatch: Service {
 
     let clock: ServiceClock
     let store: any ClockStore
-    let postOffice: PostOffice
     let logger: Logger
+    /// Delivers or deletes withheld notifications and broadcasts.
+    private let release: @Sendable () -> Void
     private let reported = Reported()
 
-    init(clock: ServiceClock, store: any ClockStore, postOffice: PostOffice, logger: Logger) {
+    init(clock: ServiceClock, store: any ClockStore, logger: Logger, release: @escaping @Sendable () -> Void) {
         self.clock = clock
         self.store = store
-        self.postOffice = postOffice
         self.logger = logger
+        self.release = release
     }
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            for look in 0... {
-                report()
-                if look % ClockWatch.looksPerRecord == 0 { await record() }
+            for count in 0... {
+                look()
+                if count % ClockWatch.looksPerRecord == 0 { await record() }
                 do { try await Task.sleep(for: ClockWatch.interval) } catch { return }
             }
         }
@@ -39,57 +40,83 @@ struct ClockWatch: Service {
     /// Accepts the machine's clock.
     func accept() async {
         clock.accept()
-        report()
+        look()
         await record()
     }
 
-    /// The warning while Herald withholds notifications, for the operator.
+    /// The warning while expiry is not certain, for the operator.
     var warning: String? {
         switch clock.guardState {
         case .trusted: nil
         case .jumped(let deviation):
-            "the machine's clock jumped by \(ClockWatch.text(deviation)): what looks expired since is withheld; set the "
-                + "clock right, or run `herald clock accept`"
+            "the machine's clock jumped by \(ClockWatch.text(deviation)): \(ClockWatch.withholding); set the clock right, or "
+                + "run `herald clock accept`"
         case .unverified(let stop):
-            "the service was stopped for \(ClockWatch.text(stop).dropFirst()) by the machine's clock: what expired in that "
-                + "time is withheld for a day; if the clock is right, run `herald clock accept`"
+            "the service was stopped for \(ClockWatch.text(stop).dropFirst()) by the machine's clock: "
+                + "\(ClockWatch.withholding), for a day; if the clock is right, run `herald clock accept`"
+        case .unset:
+            "the machine's clock is not set (\(clock.now().rfc3339)): no notification expires until it is; set it, or start "
+                + "a time service"
         }
     }
 
+    private static let withholding = "Herald withholds notifications that look expired"
+
     private func record() async {
+        guard let record = clock.guardRecord else { return }
         // The store itself reports a disk that cannot be written.
-        try? await store.setClockRecord(clock.guardRecord)
+        try? await store.setClockRecord(record)
     }
 
-    /// Logs a change, and delivers or deletes what was withheld.
-    private func report() {
+    /// Looks at the clock: logs a change, and releases withheld notifications.
+    func look() {
         let state = clock.guardState
         reported.gauge.record(state.deviation.components.seconds)
         let before = reported.state.withLock { before in
             defer { before = state }
             return before
         }
-        guard state.kind != before.kind else { return }
+        if state.kind != before.kind { log(state, after: before) }
+        // A clock that was set again may still be wrong, and fewer notifications look expired.
+        if before.withholds, state.kind != before.kind || state.deviation + ClockGuard.tolerance < before.deviation {
+            release()
+        }
+    }
+
+    private func log(_ state: ClockGuard.State, after before: ClockGuard.State) {
+        let now: Logger.MetadataValue = "\(clock.now().rfc3339)"
         switch state {
         case .jumped(let deviation):
             logger.error(
-                "the machine's clock has jumped: what looks expired is withheld; set it right, or run herald clock accept",
-                metadata: ["by": "\(ClockWatch.text(deviation))", "now": "\(clock.now().rfc3339)"]
+                """
+                the machine's clock has jumped: Herald withholds notifications that look expired; set the clock right, or \
+                run herald clock accept
+                """,
+                metadata: ["by": "\(ClockWatch.text(deviation))", "now": now]
             )
         case .unverified(let stop):
             logger.notice(
-                "the last run ended long ago, or the clock is wrong: what expired since is withheld for a day",
-                metadata: ["stop": "\(ClockWatch.text(stop))", "now": "\(clock.now().rfc3339)"]
+                """
+                the last run ended long ago, or the clock is wrong: Herald withholds notifications that look expired for a \
+                day; if the clock is right, run herald clock accept
+                """,
+                metadata: ["stop": "\(ClockWatch.text(stop))", "now": now]
+            )
+        case .unset:
+            logger.warning(
+                "the machine's clock is not set: no notification expires until it is; set it, or start a time service",
+                metadata: ["now": now]
             )
         case .trusted:
             switch clock.guardEnding {
-            case .returned: logger.notice("the machine's clock is right again; nothing is withheld")
-            case .accepted: logger.notice("the operator accepted the clock; nothing is withheld")
+            case .returned where before.kind == .unset:
+                logger.notice("the machine's clock is set", metadata: ["now": now])
+            case .returned: logger.notice("the machine's clock is right again: Herald withholds nothing")
+            case .accepted: logger.notice("the operator accepted the clock: Herald withholds nothing")
             case .believed where before.kind == .jumped:
-                logger.error("the machine's clock has not returned for a day: what was withheld expires now")
-            case .believed, nil: logger.notice("what was withheld since the start expires now")
+                logger.error("the clock has not returned for a day: Herald deletes withheld notifications now")
+            case .believed, nil: logger.notice("the clock counts as right: Herald deletes withheld notifications now")
             }
-            postOffice.releaseWithheld()
         }
     }
 
@@ -107,20 +134,23 @@ struct ClockWatch: Service {
 }
 
 extension ClockGuard.State {
-    fileprivate enum Kind { case trusted, jumped, unverified }
+    fileprivate enum Kind { case trusted, jumped, unverified, unset }
 
     fileprivate var kind: Kind {
         switch self {
         case .trusted: .trusted
         case .jumped: .jumped
         case .unverified: .unverified
+        case .unset: .unset
         }
     }
+
+    fileprivate var withholds: Bool { kind != .trusted }
 
     /// By how much the clock has jumped; zero without a jump.
     var deviation: Duration {
         switch self {
-        case .trusted: .zero
+        case .trusted, .unset: .zero
         case .jumped(let deviation), .unverified(let deviation): deviation
         }
     }

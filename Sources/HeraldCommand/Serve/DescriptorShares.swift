@@ -1,34 +1,44 @@
 import Foundation
 import HeraldListener
+import NIOCore
 
 /// Divides the file descriptors of the process among its listeners.
 ///
 /// Without it strangers could use up all descriptors, and the store, the trust folder and the operator's commands would
 /// fail. The reserve belongs to these alone.
 struct DescriptorShares: Equatable {
-    /// For the store, the trust folder, the event loops, and the connections of operators.
-    static let reserve = 128
+    /// For the store, the trust folder, and the connections of operators.
+    private static let reserve = 128
+    /// Each event loop has an epoll instance, a timer and an eventfd.
+    private static let perEventLoop = 3
     /// The least that each listener needs to be of use.
     static let minimum = 16
 
     /// Connections for each listener, in the order of ``ServerConfiguration/listeners``; nil if none has to be limited.
     let connections: [Int]?
     let limit: Int
+    /// Descriptors that belong to no listener.
+    let reserve: Int
     /// Whether the listeners get less than a tenth of the connections that they want.
     let isScarce: Bool
 
     /// - Throws: ``CommandError/Code/configuration`` if there are too few descriptors for all.
-    init(among configuration: ServerConfiguration, of limit: Int) throws {
+    init(
+        among configuration: ServerConfiguration,
+        of limit: Int,
+        eventLoops: Int = NIOSingletons.groupLoopCountSuggestion
+    ) throws {
         self.limit = limit
+        reserve = Self.reserve + Self.perEventLoop * eventLoops
         let wanted = configuration.listeners.map { configuration[keyPath: $0] }
         let beyond = wanted.reduce(0) { $0 + $1.maximumDescriptors - $1.maximumConnections }
         let console = 2 * configuration.consoleConnections
-        guard limit < Self.reserve + console + beyond + wanted.reduce(0, { $0 + $1.maximumConnections }) else {
+        guard limit < reserve + console + beyond + wanted.reduce(0, { $0 + $1.maximumConnections }) else {
             (connections, isScarce) = (nil, false)
             return
         }
         // Each gets the minimum, and the rest in proportion to what it wants.
-        let rest = limit - Self.reserve - 2 * Self.consoleConnections - beyond - wanted.count * Self.minimum
+        let rest = limit - reserve - 2 * Self.consoleConnections - beyond - wanted.count * Self.minimum
         guard rest >= 0 else {
             let needed = limit - rest
             throw CommandError(

@@ -50,9 +50,11 @@ struct ServiceRun {
         let clockWatch = ClockWatch(
             clock: assembly.clock,
             store: assembly.store,
-            postOffice: assembly.postOffice,
             logger: assembly.logger
-        )
+        ) { [assembly] in
+            assembly.postOffice.releaseWithheld()
+            assembly.courier.releaseWithheld()
+        }
         var consoleConfiguration = ConsoleConfiguration(
             host: configuration.consoleHost,
             port: configuration.consolePort,

@@ -48,13 +48,19 @@ struct TrustWatch: Service {
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            while true {
-                alarm.check()
-                do { try await Task.sleep(for: .seconds(1)) } catch { return }
-                await renewal.check()
-                _ = await reloadNow()
-            }
+            // A revocation list takes effect within a second also while the ledger is locked, for ten seconds at a time.
+            await IndependentLoops.run(pause: .seconds(1), [watchFiles, watchLedger])
         }
+    }
+
+    @Sendable private func watchFiles() async {
+        _ = reload(nil)
+        alarm.check()
+    }
+
+    @Sendable private func watchLedger() async {
+        await renewal.check()
+        _ = reload(await trust.readLedger())
     }
 
     /// Renews the server certificate now if it is due.

@@ -176,7 +176,8 @@ enum ServerSettings {
             .number("unknown-share", \.unknownShare, in: 1...100, valueName: "percent") {
                 """
                 Percentage of a listener's connections that one client may have without authentication: an IPv4 \
-                address, or an IPv6 network of 64 bits. Beyond it Herald closes the oldest of them.
+                address, or an IPv6 network of 64 bits; at least 16 connections. Beyond it Herald closes an older one for \
+                each new one.
                 """
             },
             .time("grace-period", \.gracePeriod, in: .zero ... .seconds(600)) {

@@ -309,6 +309,13 @@ package struct ClockReading: Codable, Hashable, Sendable {
     /// Jump of the machine's clock that nobody has accepted yet; nil without one, negative if it was set back.
     package let jumpSeconds: Int64?
 
+    private enum CodingKeys: String, CodingKey {
+        case now
+        case milliseconds
+        case adjustable
+        case jumpSeconds = "jump_seconds"
+    }
+
     package init(now: WallTime, adjustable: Bool, jump: Duration = .zero) {
         self.now = now.rfc3339
         milliseconds = now.milliseconds

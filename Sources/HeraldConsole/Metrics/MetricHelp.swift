@@ -20,7 +20,7 @@ enum MetricHelp {
         "herald_client_send_seconds": "Time from send to outcome in the provider client.",
         "herald_client_timeouts_total": "Requests of the provider client without an answer in time.",
         "herald_clock_jump_seconds":
-            "Jump of the machine's clock while expiry is withheld, in seconds; 0 without one, negative if it was set back.",
+            "Jump of the machine's clock while Herald withholds notifications, in seconds; 0 without one, negative if it was set back.",
         "herald_connections_refused_total":
             "Connections that ended before their protocol began, by listener and reason.",
         "herald_deliveries_total":

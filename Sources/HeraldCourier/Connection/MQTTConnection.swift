@@ -184,6 +184,8 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
             guard machine.isOpen else { return }
             sender.takeUnacknowledged()
             renewTokens()
+        case .releaseWithheld:
+            sender.sendWaitingBroadcasts()
         case .complete(let answer):
             let wasOpen = machine.isOpen
             perform(machine.completed(answer, now: courier.clock.now()))

@@ -32,6 +32,11 @@ package final class MQTTConnectionLink: DeviceLink {
         inbox.add(LinkMessage(link: self, content: .renewTokens))
     }
 
+    /// Sends the broadcasts that waited for a certain time.
+    func releaseWithheld() {
+        inbox.add(LinkMessage(link: self, content: .releaseWithheld))
+    }
+
     /// Whether this is the connection's first refused registration: only that one is logged.
     func reportsRegistrationRefusal() -> Bool {
         !hasRefusedRegistration.exchange(true, ordering: .relaxed)
@@ -59,6 +64,7 @@ struct LinkMessage: Sendable {
         case deliver(Delivery)
         case dismiss(DismissalReason)
         case renewTokens
+        case releaseWithheld
         // Rare and large.
         indirect case complete(RegistryAnswer)
     }

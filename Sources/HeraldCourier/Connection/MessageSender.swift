@@ -265,17 +265,23 @@ final class MessageSender: DeadlineHolder {
     /// Notes whether the device saves power; broadcasts that waited for it go out when it no longer does.
     func setSavingPower(_ isSaving: Bool) {
         isSavingPower = isSaving
-        guard !isSaving else { return }
+        if !isSaving { sendWaitingBroadcasts() }
+    }
+
+    /// Sends each channel's broadcast that waits for nothing any more.
+    func sendWaitingBroadcasts() {
         for subscription in channels.values { send(waitingOf: subscription) }
     }
 
+    /// Whether a broadcast may go out now, or be dropped: power and a jump of the clock keep it waiting.
     private func isPermitted(_ broadcast: Broadcast) -> Bool {
-        !isSavingPower || broadcast.priority == .immediate
+        guard !isSavingPower || broadcast.priority == .immediate else { return false }
+        return !broadcast.isExpired(at: courier.clock.now()) || broadcast.isExpired(at: courier.clock.certainTime())
     }
 
     private func write(_ subscription: ChannelSubscription) {
         subscription.isQueued = false
-        // A newer broadcast that has to wait for power can have replaced one that had not.
+        // Meanwhile a newer broadcast that has to wait can have replaced one that had not, or the clock have jumped.
         guard let waiting = subscription.waiting, isPermitted(waiting), let broadcast = subscription.takeWaiting()
         else {
             return window.dropNext()

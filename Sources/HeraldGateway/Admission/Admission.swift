@@ -2,12 +2,16 @@ package import HeraldModel
 package import HeraldTrust
 import Logging
 
-/// Lookup of registered apps and their numbers.
+/// Lookup of known apps and their numbers.
 package protocol AppDirectory: Sendable {
     /// The app with a number.
     func app(_ number: AppNumber) -> App?
-    /// The number of an app, if any device ever registered it.
+    /// The number of an app, if a device ever registered it or it had a channel.
     func number(of app: App) -> AppNumber?
+    /// Whether a device has registered an app.
+    func isRegistered(_ app: App) -> Bool
+    /// The team that brought an app's name by creating its first channel; nil if a device or a certificate did.
+    func team(thatBrought app: App) -> String?
 }
 
 /// Identifies providers by certificate or provider token, and opens device tokens.
@@ -46,7 +50,10 @@ package struct Admission: Sendable {
                 logger.notice("topic not claimed: another process was faster", metadata: metadata)
             case .failed(let use, let error):
                 let metadata = Self.metadata(use).merging(["error": "\(error)"]) { $1 }
-                logger.error("topic not claimed; the team's next request tries again", metadata: metadata)
+                logger.error(
+                    "topic not claimed: requests for it are answered 503, and the next one tries again",
+                    metadata: metadata
+                )
             case .overLimit(let use):
                 logger.warning(
                     """
@@ -118,9 +125,19 @@ package struct Admission: Sendable {
         return .slot(contents)
     }
 
-    /// The number of an app, if any device ever registered it.
+    /// The number of an app, if a device ever registered it or it had a channel.
     func number(of app: App) -> AppNumber? {
         apps.number(of: app)
+    }
+
+    /// Whether a device has registered an app of a topic.
+    func isRegistered(_ topic: Topic) -> Bool {
+        PushEnvironment.allCases.contains { apps.isRegistered(App(topic: topic, environment: $0)) }
+    }
+
+    /// The team that brought an app's name by creating its first channel.
+    func team(thatBrought app: App) -> String? {
+        apps.team(thatBrought: app)
     }
 
     /// All tokens of a registration that providers may have: one per token key that is not retired, newest first.

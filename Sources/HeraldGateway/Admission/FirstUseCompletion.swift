@@ -4,8 +4,8 @@ import HeraldTrust
 
 /// The completion of a request for a topic that no team owns.
 ///
-/// An accepted request claims the topic for its team, and is answered when the claim is durable. A refused one claims
-/// nothing.
+/// An accepted request claims the topic for its team, and is answered when the claim is durable. If the claim is undecided,
+/// the provider has to send again. A refused request claims nothing.
 final class FirstUseCompletion: CompletionHandler {
     private let reservation: FirstUses.Reservation
     private let firstUses: FirstUses
@@ -21,7 +21,9 @@ final class FirstUseCompletion: CompletionHandler {
     func settle(_ number: UInt64, _ outcome: CompletionOutcome) {
         switch outcome {
         case .accepted:
-            firstUses.claim(reservation) { [completions] in completions.settle(number, .accepted) }
+            firstUses.claim(reservation) { [completions] outcome in
+                completions.settle(number, outcome == .decided ? .accepted : .refused(.serviceUnavailable))
+            }
         case .refused:
             firstUses.cancel(reservation)
             completions.settle(number, outcome)
@@ -53,6 +55,17 @@ enum FirstUseDecision {
     case taken(Topic)
     /// The request's team has as many topics by use as it may have.
     case overLimit(Topic)
+    /// The trust store is too slow over an earlier claim of the topic.
+    case undecided
+
+    var claim: FirstUseCompletion? {
+        if case .claim(let claim) = self { claim } else { nil }
+    }
+
+    static let undecidedRefusal = Refusal(
+        .serviceUnavailable,
+        "Herald cannot record at present which team owns the topic; send the request again later"
+    )
 }
 
 extension Admission {
@@ -65,6 +78,7 @@ extension Admission {
             return .claim(FirstUseCompletion(reservation, firstUses, completions: completions))
         case .taken: return use.isNamed ? .proceed : .taken(use.topic)
         case .overLimit: return use.isNamed ? .proceed : .overLimit(use.topic)
+        case .undecided: return .undecided
         }
     }
 }

@@ -246,24 +246,21 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     private func take(_ request: BinaryNotification, _ now: WallTime) {
         guard let authorization, let handler = membership?.handler else { return }
         let reference = Reference(identifier: request.identifier, isAnswered: request.form != .simple)
-        var claim: FirstUseCompletion?
-        func envelope(_ notification: Notification, _ use: TopicUse?) -> Envelope {
-            if case .claim(let first) = validator.admission.begin(use, completions: handler) { claim = first }
-            return Envelope(
-                notification,
-                completion: Completion(handler: claim ?? handler, number: inFlight.nextNumber)
-            )
+        func post(_ notification: Notification, _ use: TopicUse?, _ send: (Envelope) -> PostDecision) {
+            let first = validator.admission.begin(use, completions: handler)
+            if case .undecided = first { return refuse(reference, RefusalReason.serviceUnavailable.binaryStatus) }
+            // Without a claim it is posted, too: the certificate names its topic.
+            let completion = Completion(handler: first.claim ?? handler, number: inFlight.nextNumber)
+            note(send(Envelope(notification, completion: completion)), on: reference, first.claim)
         }
         switch validator.decide(request, authorization, ids: &ids, now: now) {
         case .refused(let refusal):
             service.logger.debug("notification refused", metadata: ["reason": "\(refusal.why)"])
             refuse(reference, refusal.refusalReason.binaryStatus)
         case .notification(let notification, let generation, let use):
-            note(service.sink.post(envelope(notification, use), generation: generation), on: reference, claim)
+            post(notification, use) { service.sink.post($0, generation: generation) }
         case .unreadable(let notification, let generation, let use):
-            let envelope = envelope(notification, use)
-            let decision = service.sink.discard(envelope, generation: generation, as: .discardedUndeliverable)
-            note(decision, on: reference, claim)
+            post(notification, use) { service.sink.discard($0, generation: generation, as: .discardedUndeliverable) }
         }
     }
 

@@ -96,7 +96,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         let membership = loop.add(self)
         number = membership.number
         requests.completions = membership.handler
-        if requests.isKnown, certificateRefusal == nil { becomeKnown() }
+        if isKnown { becomeKnown() }
         service.metrics.connections.increment()
         flush(context)
     }
@@ -147,6 +147,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard event is ConnectionOverdue else { return context.fireUserInboundEventTriggered(event) }
+        guard !isKnown else { return }
         perform(lifetime.refuse(.idleTimeout), context)
         flush(context)
     }
@@ -214,6 +215,8 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         refusedTokenCount = requests.refusedTokens
         if !refusedTokens.take(refused, now: now) { cutOff(context, "token_flood") }
     }
+
+    private var isKnown: Bool { requests.isKnown && certificateRefusal == nil }
 
     private func becomeKnown() {
         unknown?.becameKnown()

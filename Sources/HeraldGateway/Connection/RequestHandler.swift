@@ -135,14 +135,14 @@ final class RequestHandler {
     private func post(_ post: Post, _ request: PendingRequest, discardedAs state: JournalState? = nil) {
         guard var completions else { return }
         let notification = post.notification
-        var claim: FirstUseCompletion?
-        switch service.admission.begin(post.use, completions: completions) {
+        let first = service.admission.begin(post.use, completions: completions)
+        switch first {
         case .proceed, .overLimit: break
-        case .claim(let completion):
-            claim = completion
-            completions = completion
+        case .claim(let completion): completions = completion
         case .taken(let topic):
             return refuse(request, ProviderAuthorization.foreignTopic(topic, authorization.certificate))
+        case .undecided:
+            return refuse(request, FirstUseDecision.undecidedRefusal)
         }
         request.replyID = givenID(request) ?? IdentifierText(notification.id, upperCase: true)
         if post.environment == .sandbox || validator.rules.alwaysSendsUniqueID {
@@ -158,7 +158,7 @@ final class RequestHandler {
             } else {
                 service.sink.post(envelope, generation: post.generation)
             }
-        switch claim?.follow(decision, number: request.number) ?? decision {
+        switch first.claim?.follow(decision, number: request.number) ?? decision {
         case .accepted: accept(request)
         case .pending: break
         case .refused(let refusalReason, let since): refuse(request, Refusal(refusalReason, since: since))
@@ -218,10 +218,27 @@ final class RequestHandler {
         let given = request.fields.withValue(of: .apnsRequestID) { NotificationID(utf8: $0) } ?? nil
         let id = given ?? ids.identifier()
         request.replyID = givenID(request) ?? IdentifierText(id, upperCase: true)
-        let completion = Completion(handler: completions, number: request.number)
-        func perform(_ operation: (ChannelService) -> PostDecision) {
+        func perform(
+            claiming use: TopicUse? = nil,
+            unlessOverLimit isLimited: Bool = false,
+            _ operation: (ChannelService, Completion) -> PostDecision
+        ) {
             // Without a channel service the validator has refused the request.
-            hold(request, service.channels.map(operation) ?? .refused(.featureNotEnabled, since: nil))
+            guard let channels = service.channels else { return refuse(request, Refusal(.featureNotEnabled)) }
+            let first = service.admission.begin(use, completions: completions)
+            switch first {
+            case .proceed, .claim: break
+            case .taken(let topic):
+                return refuse(request, ProviderAuthorization.foreignBundle(topic, authorization.certificate))
+            case .overLimit(let topic):
+                guard isLimited else { break }
+                let why = "no team owns \(topic), and yours owns as many by use as it may: ask the operator for it"
+                return refuse(request, Refusal(.cannotCreateChannelConfig, why))
+            case .undecided:
+                return refuse(request, FirstUseDecision.undecidedRefusal)
+            }
+            let completion = Completion(handler: first.claim ?? completions, number: request.number)
+            hold(request, operation(channels, completion), first.claim)
         }
         switch channelValidator.decide(
             request,
@@ -238,38 +255,26 @@ final class RequestHandler {
             prepare(Reply(status: .ok, body: body), "the state at this moment", request)
             accept(request)
         case .create(let app, let storage, let use):
-            let claim: FirstUseCompletion?
-            switch service.admission.begin(use, completions: completions) {
-            case .proceed: claim = nil
-            case .claim(let first): claim = first
-            case .taken(let topic):
-                return refuse(request, ProviderAuthorization.foreignBundle(topic, authorization.certificate))
-            case .overLimit(let topic):
-                let why = "no team owns \(topic), and yours owns as many by use as it may: ask the operator for it"
-                return refuse(request, Refusal(.cannotCreateChannelConfig, why))
-            }
             let channel = ChannelID.random()
             request.acceptance = Reply(status: .created, channelID: Array(channel.base64.utf8))
-            let completion = Completion(handler: claim ?? completions, number: request.number)
             let team = authorization.team
-            perform { channels in
-                let decision = channels.create(channel, for: app, storage: storage, team: team, completion: completion)
-                return claim?.follow(decision, number: request.number) ?? decision
+            perform(claiming: use, unlessOverLimit: true) { channels, completion in
+                channels.create(channel, for: app, storage: storage, team: team, completion: completion)
             }
         case .delete(let channel, let app):
             request.acceptance = Reply(status: .noContent)
-            perform { $0.delete(channel, of: app, completion: completion) }
-        case .publish(let post):
+            perform { $0.delete(channel, of: app, completion: $1) }
+        case .publish(let post, let use):
             request.replyUniqueID = IdentifierText(post.uniqueID, upperCase: false)
-            perform { $0.publish(post, completion: completion) }
-        case .unreadable(let post):
+            perform(claiming: use) { $0.publish(post, completion: $1) }
+        case .unreadable(let post, let use):
             request.replyUniqueID = IdentifierText(post.uniqueID, upperCase: false)
             prepare(
                 .accepted,
                 "discarded: the payload is not a JSON object, so no app could read it; the journal has it",
                 request
             )
-            perform { $0.discard(post, as: .discardedUndeliverable, completion: completion) }
+            perform(claiming: use) { $0.discard(post, as: .discardedUndeliverable, completion: $1) }
         }
     }
 
@@ -281,14 +286,18 @@ final class RequestHandler {
     }
 
     /// Answers as decided, or waits for the completion, which comes on a later turn of the loop.
-    private func hold(_ request: PendingRequest, _ decision: PostDecision) {
+    private func hold(_ request: PendingRequest, _ decision: PostDecision, _ claim: FirstUseCompletion?) {
         session.keepPosted(request)
         switch decision {
         case .accepted:
             prepare(.accepted, "sent: the channel stores nothing, and Herald sends it to the subscribers now", request)
-            accept(request)
         case .pending:
             if request.acceptance?.explanation == nil { prepare(request.acceptance ?? .accepted, "stored", request) }
+        case .refused: break
+        }
+        switch claim?.follow(decision, number: request.number) ?? decision {
+        case .accepted: accept(request)
+        case .pending: break
         case .refused(let refusalReason, _): refuse(request, Refusal(channels: refusalReason))
         }
     }

@@ -7,12 +7,13 @@ import HeraldTrust
 /// A request with several faults is refused for the first in the order of the checks.
 struct ChannelRequestValidator {
     enum Result {
-        /// A channel to make, and the use that claims the app's topic.
+        /// A channel to make, and the use that claims the app's topic; nil if nothing is to be claimed.
         case create(App, MessageStoragePolicy, TopicUse?)
         case delete(ChannelID, App)
-        case publish(BroadcastPost)
+        /// A broadcast, and the use that claims the app's topic.
+        case publish(BroadcastPost, TopicUse?)
         /// A broadcast whose payload no app can read, accepted because the rules say so.
-        case unreadable(BroadcastPost)
+        case unreadable(BroadcastPost, TopicUse?)
         /// The body of the answer.
         case answer([UInt8])
         case refused(Refusal)
@@ -57,8 +58,6 @@ struct ChannelRequestValidator {
         } catch {
             return .refused(error)
         }
-        // A credential that does not name the topic has no channels before its team owns the topic.
-        let isStranger = use.map { !$0.isNamed } ?? false
         guard let channels, rules.broadcastApps.contains(bundle) else {
             return .refused(
                 Refusal(
@@ -69,6 +68,13 @@ struct ChannelRequestValidator {
         }
         guard !request.isBodyDropped else { return .refused(.outOfBodyMemory) }
         let app = App(topic: bundle, environment: environment)
+        let isRegistered = use != nil && admission.isRegistered(bundle)
+        // Before a device has the app, a claim would only keep the name from others.
+        let claim = isRegistered ? use : nil
+        // While no team owns the topic, its channels are listed for the team that made the first one. Other keys reach those
+        // whose identifiers they know, and none once a device has the app.
+        let isOthers = use.map { !$0.isNamed && admission.team(thatBrought: app) != $0.team } ?? false
+        let isStranger = isOthers && isRegistered
         func channel(_ inPath: String?) -> Swift.Result<BroadcastChannel, Refusal> {
             ChannelParser.channelID(fields, inPath: inPath).flatMap {
                 find($0, of: app, in: channels, isStranger: isStranger)
@@ -77,13 +83,13 @@ struct ChannelRequestValidator {
         switch route {
         case .createChannel:
             return ChannelParser.storage(request.body, byteCount: request.bodyByteCount)
-                .asResult { .create(app, $0, use) }
+                .asResult { .create(app, $0, claim) }
         case .readChannel(_, let id):
             return channel(id).asResult { .answer(ChannelParser.description(of: $0)) }
         case .deleteChannel(_, let id):
             return channel(id).asResult { .delete($0.id, app) }
         case .listChannels:
-            return .answer(isStranger ? Array("{\"channels\":[]}".utf8) : channels.listing(of: app))
+            return .answer(isOthers ? Array("{\"channels\":[]}".utf8) : channels.listing(of: app))
         case .broadcast:
             let uniqueID = ids.identifier()
             do throws(Refusal) {
@@ -92,6 +98,7 @@ struct ChannelRequestValidator {
                     to: app,
                     in: channels,
                     isStranger: isStranger,
+                    claim: claim,
                     id: id,
                     uniqueID: uniqueID,
                     now: now
@@ -123,6 +130,7 @@ struct ChannelRequestValidator {
         to app: App,
         in channels: ChannelService,
         isStranger: Bool,
+        claim: TopicUse?,
         id: NotificationID,
         uniqueID: NotificationID,
         now: WallTime
@@ -154,7 +162,7 @@ struct ChannelRequestValidator {
             priority: priority,
             payload: payload
         )
-        return isObject ? .publish(post) : .unreadable(post)
+        return isObject ? .publish(post, claim) : .unreadable(post, claim)
     }
 }
 

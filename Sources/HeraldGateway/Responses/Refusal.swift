@@ -18,8 +18,8 @@ package struct Refusal: Error, Hashable, Sendable {
         "the service holds too many unfinished requests; finish each request before you begin the next"
     )
 
-    /// The store failed after it had accepted the notification.
-    static let storeTrouble = "Herald could not store the notification and has not kept it; send it again later"
+    /// The store failed after it had accepted the notification, or the trust store did not record the topic's owner.
+    static let storeTrouble = "Herald could not store the notification or the owner of its topic; send it again later"
 
     /// A refusal in the words of the table of refusal reasons, unless `why` says more.
     package init(_ refusalReason: RefusalReason, _ why: String? = nil, since: WallTime? = nil) {

@@ -205,10 +205,10 @@ package final class ChannelService: Sendable {
         state.withLock { $0.directory.entry(id, of: app)?.feed }
     }
 
-    /// The message for a device that subscribes now.
+    /// The message for a device that subscribes now; the courier withholds one whose expiry is not certain.
     package func newest(_ id: ChannelID, of app: App) -> Broadcast? {
         let newest = state.withLock { $0.directory.entry(id, of: app)?.newest }
-        guard let newest, !newest.isExpired(at: clock.now()) else { return nil }
+        guard let newest, !newest.isExpired(at: clock.certainTime()) else { return nil }
         return newest
     }
 

@@ -17,6 +17,10 @@ struct AppNames {
     private var budgets: NameBudgets
     private var numbers: [App: AppNumber] = [:]
     private var names: [AppNumber: App] = [:]
+    /// The teams that brought names, by creating a channel.
+    private var teams: [App: String] = [:]
+    /// The apps that devices have registered.
+    private var registered: Set<AppNumber> = []
     /// Callers of each pinned app.
     private var pins: [App: Int] = [:]
     /// The origins of pinned apps that have no number yet.
@@ -33,14 +37,22 @@ struct AppNames {
 
     func app(_ number: AppNumber) -> App? { names[number] }
 
+    func team(thatBrought app: App) -> String? { teams[app] }
+
+    func isRegistered(_ app: App) -> Bool { numbers[app].map(registered.contains) ?? false }
+
+    mutating func noteRegistration(_ number: AppNumber) { registered.insert(number) }
+
     var count: Int { numbers.count }
 
     /// The origins with the most names, most first.
     func largest(_ count: Int) -> [(origin: AppOrigin, names: Int)] { budgets.largest(count) }
 
-    mutating func load(_ apps: [AppRecord], now: WallTime) {
+    mutating func load(_ apps: [AppRecord], registered: Set<AppNumber>, now: WallTime) {
+        self.registered = registered
         for record in apps {
             made(record.number, of: record.app)
+            if case .team(let team) = record.origin { teams[record.app] = team }
             if let origin = record.origin { budgets.load(origin, created: record.created, now: now) }
         }
     }
@@ -67,7 +79,7 @@ struct AppNames {
     mutating func made(_ number: AppNumber, of app: App) {
         numbers[app] = number
         names[number] = app
-        unmade[app] = nil
+        if case .team(let team)?? = unmade.removeValue(forKey: app) { teams[app] = team }
     }
 
     /// Ends a caller's work; a name that was not made goes back to its budget.
@@ -87,6 +99,8 @@ struct AppNames {
         forgetting.remove(app)
         guard isForgotten, let number = numbers.removeValue(forKey: app) else { return }
         names[number] = nil
+        teams[app] = nil
+        registered.remove(number)
         hasReportedFull = false
         if let origin { budgets.forget(origin) }
     }

@@ -66,14 +66,15 @@ package final class Registry: Sendable {
         async let devices = Registry.numbers(of: snapshot.devices)
         async let deviceNames = Registry.names(of: snapshot.devices)
         async let counts = Registry.counts(snapshot.registrations, devices: snapshot.devices.count)
+        async let registered = Set(snapshot.registrations.lazy.map(\.slot.app))
         postOffice.setRegistrations(snapshot.registrations)
         let now = clock.now()
-        let tables = await (devices: devices, names: deviceNames, counts: counts)
+        let tables = await (devices: devices, names: deviceNames, counts: counts, registered: registered)
         numbers.withLock { numbers in
             numbers.devices = tables.devices
             numbers.deviceNames = tables.names
             numbers.counts = tables.counts
-            numbers.apps.load(snapshot.apps, now: now)
+            numbers.apps.load(snapshot.apps, registered: tables.registered, now: now)
         }
         for record in snapshot.apps { postOffice.setNumber(record.number, of: record.app) }
     }
@@ -113,6 +114,16 @@ package final class Registry: Sendable {
     /// The number of an app that has one.
     package func number(of app: App) -> AppNumber? {
         numbers.withLock { $0.apps.number(of: app) }
+    }
+
+    /// Whether a device has registered an app; after a restart, whether one has it or is remembered to have removed it.
+    package func isRegistered(_ app: App) -> Bool {
+        numbers.withLock { $0.apps.isRegistered(app) }
+    }
+
+    /// The team that brought an app's name by creating its first channel; nil if a device or a certificate did.
+    package func team(thatBrought app: App) -> String? {
+        numbers.withLock { $0.apps.team(thatBrought: app) }
     }
 
     /// The device of a number.
@@ -204,6 +215,7 @@ package final class Registry: Sendable {
             let registration = try await store.register(slot, at: clock.now())
             postOffice.setRegistration(registration)
             numbers.withLock { numbers in
+                numbers.apps.noteRegistration(number)
                 numbers.counts[device, default: Counts()].live += 1
                 if wasKnown { numbers.counts[device]?.ended -= 1 }
             }

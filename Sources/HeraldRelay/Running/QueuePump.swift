@@ -8,6 +8,10 @@ final class QueuePump: Sendable {
     /// State of the loop from one round to the next.
     private struct State {
         var unwritten: [RowOutcome] = []
+        /// Processed rows whose outcome the database refused; they stay claimed until their lease ends.
+        var unwritable: Set<Int64> = []
+        /// Whether a claim failed that the database may have committed: the relay then owns rows that it does not know.
+        var hasLostClaim = false
         var hasRoom = true
         var nextDue: WallTime?
         var extendAt = WallTime(milliseconds: 0)
@@ -50,7 +54,7 @@ final class QueuePump: Sendable {
                 // With many rows in flight more outcomes come at once, and one commit covers all of them.
                 if inFlightCount > leastRoom, !isStopping { try? await Task.sleep(for: Self.gathering) }
                 await flush(&state)
-                if isStopping, isIdle, state.unwritten.isEmpty { return }
+                if isStopping, isIdle, state.unwritten.isEmpty { return await releaseLostClaim(&state) }
                 // Past the time limit for stopping, the relay that starts next looks up what was not written.
                 if Task.isCancelled { return }
                 await extend(&state)
@@ -77,8 +81,12 @@ final class QueuePump: Sendable {
                 now: now,
                 leaseEnd: now + configuration.lease
             )
+            try await endLostClaim(&state)
+            state.hasLostClaim = true
             let rows = try await context.store.claim(request)
+            state.hasLostClaim = false
             storeWorks(&state)
+            state.unwritable.subtract(rows.map(\.id))
             inFlight.withLock { $0.formUnion(rows.map(\.id)) }
             context.metrics.inFlight.record(inFlightCount)
             for row in rows {
@@ -95,6 +103,25 @@ final class QueuePump: Sendable {
             storeFailed(error, &state)
             return false
         }
+    }
+
+    /// Releases the rows of a claim whose answer did not arrive, so that they are claimed again.
+    ///
+    /// Should the database commit the claim even later, its rows are free when their lease ends.
+    private func endLostClaim(_ state: inout State) async throws {
+        guard state.hasLostClaim else { return }
+        // An outcome is recorded before its row leaves `inFlight`: every row is found in one of them.
+        var known = state.unwritable.union(inFlight.withLock { $0 })
+        known.formUnion(outcomes.withLock { $0.map(\.row) })
+        known.formUnion(state.unwritten.map(\.row))
+        let count = try await context.store.release(except: Array(known), owner: context.owner)
+        state.hasLostClaim = false
+        guard count > 0 else { return }
+        context.logger.notice("released rows whose claim was lost", metadata: ["rows": "\(count)"])
+    }
+
+    private func releaseLostClaim(_ state: inout State) async {
+        do { try await endLostClaim(&state) } catch { storeFailed(error, &state) }
     }
 
     private func process(_ row: QueueRow) async {
@@ -146,6 +173,7 @@ final class QueuePump: Sendable {
                 try await write([outcome])
             } catch let error as RelayStoreError where error.code == .failed {
                 // Its claim expires. The row is then processed again, as one that may have been sent.
+                state.unwritable.insert(outcome.row)
                 context.metrics.storeFailures.increment()
                 context.logger.error(
                     "cannot write the outcome of a row",

@@ -87,6 +87,16 @@ struct ClaimQueries {
         )
     }
 
+    func release(except rows: [Int64], owner: String) throws -> Int {
+        // Without an owner, the next claim does not take them for sent. A doubt from an earlier owner stays in `uncertain`.
+        let others = rows.isEmpty ? "" : " AND id NOT IN (\(SQLDialect.list(rows)))"
+        return try session.runOnce(
+            "UPDATE push_queue SET owner = NULL, due_at = 0 WHERE owner = ?1 AND status = 'queued'\(others)",
+            [.text(owner)]
+        )
+        .changed
+    }
+
     func takeOver(at moment: WallTime) throws -> Int {
         try session.run(
             "UPDATE push_queue SET due_at = ?1 WHERE owner IS NOT NULL AND status = 'queued' AND due_at > ?1",

@@ -15,6 +15,9 @@ package protocol RelayStore: Sendable {
     func finish(_ outcomes: [RowOutcome], owner: String) async throws -> [FinishedRow]
     /// Extends the claims of an owner on the given rows. It may own others whose claim it never received.
     func extend(_ rows: [Int64], owner: String, until: WallTime) async throws
+    /// Ends the claims of an owner on all rows but the given ones. They are due at once, and were not sent by that owner.
+    /// - Returns: The number of rows.
+    func release(except rows: [Int64], owner: String) async throws -> Int
     /// Ends all claims of any owner, for a database with only one relay.
     func takeOver(at: WallTime) async throws -> Int
     /// Splits a row for many tokens into one row for each.

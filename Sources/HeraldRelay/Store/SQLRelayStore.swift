@@ -99,6 +99,13 @@ package struct SQLRelayStore: RelayStore {
         }
     }
 
+    package func release(except rows: [Int64], owner: String) async throws -> Int {
+        let dialect = dialect
+        return try await database.write {
+            try ClaimQueries(session: $0, dialect: dialect).release(except: rows, owner: owner)
+        }
+    }
+
     package func takeOver(at moment: WallTime) async throws -> Int {
         let dialect = dialect
         return try await database.write { try ClaimQueries(session: $0, dialect: dialect).takeOver(at: moment) }

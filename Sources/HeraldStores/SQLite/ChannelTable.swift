@@ -76,32 +76,32 @@ enum ChannelTable {
         return .stored(replacing: older)
     }
 
-    /// - Returns: The removed messages.
+    /// Removes expired messages, damaged ones too: left in the table, they would fill the limit of each sweep.
+    /// - Returns: The valid messages among the removed, and the number of all.
     static func removeExpired(
         at moment: WallTime,
         limit: Int,
         _ database: Database,
         _ damage: DamagedRows
-    ) throws -> [Broadcast] {
-        let expired = try damage.valid(
-            of: "broadcast",
-            database,
-            sql: "\(selection) WHERE stored_until <= ? LIMIT ?",
-            [moment.milliseconds, limit]
-        ) { (channel: try $0.integer(0), broadcast: try broadcast($0)) }
+    ) throws -> (valid: [Broadcast], count: Int) {
+        var numbers: [Int64] = []
+        var valid: [Broadcast] = []
+        let sql = "SELECT \(columns) FROM broadcast LEFT \(join) WHERE stored_until <= ? LIMIT ?"
+        try CheckedRow.forEach(database, sql: sql, [moment.milliseconds, limit]) { row in
+            numbers.append(try row.integer(0))
+            if let broadcast = try damage.leaveOut("broadcast", { try broadcast(row) }) { valid.append(broadcast) }
+        }
         let deletion = try database.cachedStatement(sql: "DELETE FROM broadcast WHERE channel = ?")
-        for one in expired { try deletion.execute(arguments: [one.channel]) }
-        return expired.map(\.broadcast)
+        for number in numbers { try deletion.execute(arguments: [number]) }
+        return (valid, numbers.count)
     }
 
-    private static let selection =
-        "SELECT \(columns) FROM broadcast JOIN channel ON broadcast.channel = channel.number"
+    private static let join = "JOIN channel ON broadcast.channel = channel.number"
 
     /// - Returns: nil also for a damaged message, which a newer one then replaces.
     private static func newest(of number: Int64, _ database: Database, _ damage: DamagedRows) throws -> Broadcast? {
-        try damage.valid(of: "broadcast", database, sql: "\(selection) WHERE broadcast.channel = ?", [number]) {
-            try broadcast($0)
-        }.first
+        let sql = "SELECT \(columns) FROM broadcast \(join) WHERE broadcast.channel = ?"
+        return try damage.valid(of: "broadcast", database, sql: sql, [number]) { try broadcast($0) }.first
     }
 
     private static func number(of id: ChannelID, _ database: Database) throws -> Int64? {

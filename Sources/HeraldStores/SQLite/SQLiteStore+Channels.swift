@@ -38,7 +38,7 @@ extension SQLiteStore: ChannelStore {
         repeat {
             count = try await change { [damage] database, batch in
                 let expired = try ChannelTable.removeExpired(at: moment, limit: slice, database, damage)
-                for broadcast in expired {
+                for broadcast in expired.valid {
                     batch.record(JournalEvent(.discardedExpiredFromStorage, broadcast, at: moment))
                 }
                 return expired.count

@@ -6,7 +6,9 @@ import Synchronization
 /// 1. A request that needs a topic without an owner reserves it. So of two teams one wins at once, without a disk.
 /// 2. A refused request gives its reservation back, and claims nothing.
 /// 3. An accepted request waits for its claim to be durable before it is answered. So a crash loses no claim that a provider
-///    may rely on. If the ledger fails, the request is answered all the same, and the next one tries again.
+///    may rely on.
+/// 4. If the ledger fails or is too slow, the claim is undecided: the provider is told to send again. Until a slow write
+///    has ended, further requests for the topic are undecided, too.
 ///
 /// Only requests for topics without an owner come here.
 package final class FirstUses: Sendable {
@@ -20,6 +22,16 @@ package final class FirstUses: Sendable {
         case taken
         /// The team has as many claims by use as it may have. The topic stays without an owner.
         case overLimit
+        /// The ledger is too slow over an earlier claim of the topic.
+        case undecided
+    }
+
+    /// The outcome of the claim of an accepted request.
+    package enum Outcome: Hashable, Sendable {
+        /// The ledger has decided, in favour of this team or another.
+        case decided
+        /// The ledger has failed or is too slow.
+        case undecided
     }
 
     /// The reservation of a topic for one request.
@@ -38,6 +50,13 @@ package final class FirstUses: Sendable {
         case overLimit(TopicUse)
     }
 
+    package typealias Answer = @Sendable (Outcome) -> Void
+
+    /// The interval of ``expireClaims()``: an answer waits for a claim twice as long at most.
+    ///
+    /// 2 s: a ledger that works takes milliseconds.
+    package static let patience = Duration.seconds(2)
+
     /// The reservations of one topic for one team.
     private struct Reserved {
         let team: String
@@ -45,7 +64,11 @@ package final class FirstUses: Sendable {
         /// The number of undecided requests.
         var requests = 1
         /// The answers that wait for the claim; nil if none is under way.
-        var waiting: [@Sendable () -> Void]?
+        var waiting: [Answer]?
+        /// Whether the claim was under way at the last ``expireClaims()``.
+        var isOld = false
+        /// Whether the claim's answers were given without it.
+        var isOverdue = false
     }
 
     private struct State {
@@ -53,6 +76,7 @@ package final class FirstUses: Sendable {
         var lastNumber: UInt64 = 0
         var reservedCounts: [String: Int] = [:]
         var limited: Set<String> = []
+        var isOver = false
     }
 
     private enum Job: Sendable {
@@ -74,6 +98,7 @@ package final class FirstUses: Sendable {
     package func reserve(_ use: TopicUse) -> Decision {
         state.withLock { state in
             if let reserved = state.reserved[use.topic] {
+                guard !reserved.isOverdue else { return .undecided }
                 guard reserved.team == use.team else { return .taken }
                 state.reserved[use.topic]?.requests += 1
                 return .reserved(Reservation(use: use, number: reserved.number))
@@ -111,23 +136,26 @@ package final class FirstUses: Sendable {
     ///
     /// - Parameters:
     ///   - reservation: The request's reservation.
-    ///   - answer: Called once, from any thread, when the claim is durable or has failed.
-    package func claim(_ reservation: Reservation, _ answer: @escaping @Sendable () -> Void) {
-        let isOver = state.withLock { state in
+    ///   - answer: Called once, from any thread, when the claim is durable or undecided.
+    package func claim(_ reservation: Reservation, _ answer: @escaping Answer) {
+        let outcome = state.withLock { state -> Outcome? in
             let topic = reservation.use.topic
-            guard var reserved = state.reserved[topic], reserved.number == reservation.number else { return true }
-            reserved.requests -= 1
-            let isUnderWay = reserved.waiting != nil
-            reserved.waiting = (reserved.waiting ?? []) + [answer]
-            state.reserved[topic] = reserved
-            if !isUnderWay, case .terminated = queue.yield(.claim(reservation)) {
-                // The service is stopping.
-                Self.remove(reserved, of: topic, from: &state)
-                return true
+            guard state.reserved[topic]?.number == reservation.number else {
+                // The claim of an earlier request has ended.
+                return tokens.credentials.claims.owner(of: topic) == nil ? .undecided : .decided
             }
-            return false
+            // In place: thousands of answers may wait.
+            state.reserved[topic]?.requests -= 1
+            guard !state.isOver, state.reserved[topic]?.isOverdue == false else { return .undecided }
+            if state.reserved[topic]?.waiting == nil {
+                state.reserved[topic]?.waiting = [answer]
+                queue.yield(.claim(reservation))
+            } else {
+                state.reserved[topic]?.waiting?.append(answer)
+            }
+            return nil
         }
-        if isOver { answer() }
+        if let outcome { answer(outcome) }
     }
 
     /// Makes claims durable until the task is cancelled.
@@ -139,19 +167,74 @@ package final class FirstUses: Sendable {
         _ write: (TopicUse) async throws -> Void,
         _ report: @Sendable (Event) -> Void
     ) async {
-        for await job in jobs {
-            switch job {
-            case .report(let event): report(event)
-            case .claim(let reservation):
-                report(await claim(reservation.use, write))
-                let waiting = state.withLock { state in
-                    let topic = reservation.use.topic
-                    guard let reserved = state.reserved[topic] else { return [] as [@Sendable () -> Void] }
-                    Self.remove(reserved, of: topic, from: &state)
-                    return reserved.waiting ?? []
-                }
-                for answer in waiting { answer() }
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                while (try? await Task.sleep(for: Self.patience)) != nil { self.expireClaims() }
             }
+            for await job in jobs {
+                switch job {
+                case .report(let event): report(event)
+                case .claim(let reservation):
+                    guard begin(reservation) else { continue }
+                    let event = await claim(reservation.use, write)
+                    report(event)
+                    let outcome: Outcome = if case .failed = event { .undecided } else { .decided }
+                    for answer in end(reservation) { answer(outcome) }
+                }
+            }
+            group.cancelAll()
+        }
+        for answer in stop() { answer(.undecided) }
+    }
+
+    /// Answers the requests whose claim was under way at the call before this one: the ledger is too slow.
+    package func expireClaims() {
+        let late = state.withLock { state in
+            var late: [Answer] = []
+            for (topic, var reserved) in state.reserved {
+                guard let waiting = reserved.waiting else { continue }
+                if reserved.isOld {
+                    late += waiting
+                    reserved.waiting = []
+                    reserved.isOverdue = true
+                }
+                reserved.isOld = true
+                state.reserved[topic] = reserved
+            }
+            return late
+        }
+        for answer in late { answer(.undecided) }
+    }
+
+    /// Begins to write a claim.
+    /// - Returns: false if nobody waits for it any more: then it is given up.
+    private func begin(_ reservation: Reservation) -> Bool {
+        state.withLock { state in
+            let topic = reservation.use.topic
+            guard let reserved = state.reserved[topic], reserved.number == reservation.number else { return false }
+            if reserved.isOverdue { Self.remove(reserved, of: topic, from: &state) }
+            return !reserved.isOverdue
+        }
+    }
+
+    /// Ends a claim.
+    /// - Returns: The answers that wait for it.
+    private func end(_ reservation: Reservation) -> [Answer] {
+        state.withLock { state in
+            let topic = reservation.use.topic
+            guard let reserved = state.reserved[topic] else { return [] }
+            Self.remove(reserved, of: topic, from: &state)
+            return reserved.waiting ?? []
+        }
+    }
+
+    private func stop() -> [Answer] {
+        state.withLock { state in
+            state.isOver = true
+            let waiting = state.reserved.values.flatMap { $0.waiting ?? [] }
+            state.reserved = [:]
+            state.reservedCounts = [:]
+            return waiting
         }
     }
 

@@ -15,7 +15,7 @@ struct FuzzTarget: Sendable {
     static let all: [FuzzTarget] = wire + listener + gateway + trust + payload + phone + relay + stores + settings
 
     static func named(_ name: String) -> FuzzTarget? {
-        all.first { $0.name == name }
+        (all + [control]).first { $0.name == name }
     }
 }
 

@@ -60,6 +60,20 @@ struct BinaryConnectionTests {
         }
     }
 
+    @Test func `a notification whose claim is undecided is a processing error`() async throws {
+        _ = try await fixture.trust.folder.topics.release(KnownApps.chat.topic)
+        _ = await fixture.trustService.reload()
+        let der = try TestCertificate.provider("com.example.app", team: "TEAM00000C").der(fixture.trust, .provider)
+        let waiting = try BinaryBench(fixture, certificate: der)
+        try waiting.receive(try numbers(1...1))
+        for _ in 1...2 { fixture.trustService.firstUses.expireClaims() }
+        #expect(try waiting.answer() == BinaryErrorResponse(.processingError, identifier: 1))
+        let later = try BinaryBench(fixture, certificate: der)
+        try later.receive(try numbers(2...2))
+        #expect(try later.answer() == BinaryErrorResponse(.processingError, identifier: 2))
+        #expect(later.posted.count == 1, "the second was not posted")
+    }
+
     @Test(arguments: BinaryNotification.Form.allCases)
     func `every form becomes a notification`(_ form: BinaryNotification.Form) throws {
         let bench = try bench()

@@ -288,6 +288,18 @@ struct `a provider's connection` {
         #expect(reason(try push(keys[1])) == "Unregistered", "and not TopicDisallowed")
     }
 
+    @Test func `a push whose claim is undecided is answered 503, and those after it are not posted`() async throws {
+        let keys = try await teams()
+        let connected = try Connected(fixture)
+        try connected.open()
+        let fields = RawPeer.fields(token: fixture.token(), [("authorization", try fixture.bearer(keys[0]))])
+        #expect(try connected.ask(fields) == nil, "the answer waits for the claim")
+        for _ in 1...2 { fixture.trustService.firstUses.expireClaims() }
+        #expect(connected.peer.answers(try connected.sent())[1].map { reason($0) } == "ServiceUnavailable")
+        for key in keys { #expect(reason(try push(key)) == "ServiceUnavailable") }
+        #expect(fixture.post.envelopes.count == 1)
+    }
+
     @Test func `that repeats one invalid token is refused each time`() throws {
         fixture.configuration.refusedTokens = 10
         let connected = try Connected(fixture)
@@ -368,6 +380,18 @@ struct `a provider's connection` {
         unknown.channel.pipeline.fireUserInboundEventTriggered(ConnectionOverdue())
         #expect(goAway(try unknown.sent()) == #"{"reason":"IdleTimeout"}"#)
         #expect(!unknown.isOpen)
+    }
+
+    @Test func `that is known is never ended as overdue`() throws {
+        let byToken = try Connected(fixture)
+        try byToken.open()
+        #expect(reason(try byToken.ask(try fixture.fields())) == "200")
+        let byCertificate = try Connected(fixture, certificate: try certificate("com.example.app"))
+        try byCertificate.open()
+        for known in [byToken, byCertificate] {
+            known.channel.pipeline.fireUserInboundEventTriggered(ConnectionOverdue())
+            #expect(goAway(try known.sent()) == nil && known.isOpen)
+        }
     }
 
     @Test func `that sends, and never acknowledges SETTINGS, is cut off`() throws {

@@ -110,6 +110,65 @@ struct ChannelRequestTests {
         #expect(try connected.ask(create, body: attributes)?.body == #"{"reason":"CannotCreateChannelConfig"}"#)
     }
 
+    /// Keys of two teams that do not name the app, whose topic no team owns; no device has registered it.
+    private func teamsBeforeDevices() async throws -> [TestProviderKey] {
+        _ = try await fixture.trust.folder.topics.release(KnownApps.chat.topic)
+        let keys = [
+            try await fixture.trust.providerKey(team: "TEAM00000A"),
+            try await fixture.trust.providerKey(team: "TEAM00000B"),
+        ]
+        _ = await fixture.trustService.reload()
+        for environment in PushEnvironment.allCases {
+            fixture.apps.teams[App(topic: KnownApps.chat.topic, environment: environment)] = "TEAM00000A"
+        }
+        return keys
+    }
+
+    private func isClaimed() -> Bool {
+        let use = TopicUse(topic: KnownApps.chat.topic, team: "TEAM00000C", isNamed: false)
+        guard case .reserved(let reservation) = fixture.trustService.firstUses.reserve(use) else { return true }
+        fixture.trustService.firstUses.cancel(reservation)
+        return false
+    }
+
+    @Test func `before a device has the app, channels and broadcasts are served and claim nothing`() async throws {
+        let keys = try await teamsBeforeDevices()
+        let list = "/1/apps/com.example.app/all-channels"
+        let attributes = Array(#"{"message-storage-policy":1,"push-type":"LiveActivity"}"#.utf8)
+        for (key, names) in zip(keys, [2, 0]) {
+            let authorization = [("authorization", String?.some(try fixture.bearer(key)))]
+            let connected = try Connected(fixture)
+            try connected.open()
+            // A team that did not make the first channel is told no names; it reaches the channels whose names it knows.
+            #expect(try connected.ask(try sendingFields(authorization))?.fields[":status"] == "200")
+            let body = try connected.ask(try fields("GET", list, authorization), body: [])?.body ?? ""
+            #expect(body.split(separator: "==").count == names + 1)
+            let create = try fields("POST", Self.managing, authorization)
+            #expect(try connected.ask(create, body: attributes) == nil, "it waits for the store")
+        }
+        #expect(!isClaimed())
+    }
+
+    @Test func `once a device has the app, the team of its channels claims it by a broadcast, and others do not`()
+        async throws
+    {
+        let keys = try await teamsBeforeDevices()
+        fixture.apps.teams[App(topic: KnownApps.chat.topic, environment: .sandbox)] = nil
+        func send(_ key: TestProviderKey) throws -> Answer? {
+            let connected = try Connected(fixture)
+            try connected.open()
+            return try connected.ask(try sendingFields([("authorization", try fixture.bearer(key))]))
+        }
+        #expect(try send(keys[1])?.body == #"{"reason":"ChannelNotRegistered"}"#)
+        #expect(!isClaimed())
+        #expect(try send(keys[0]) == nil, "the answer waits for the claim")
+        #expect(isClaimed())
+        #expect(try send(keys[0]) == nil)
+        for _ in 1...2 { fixture.trustService.firstUses.expireClaims() }
+        #expect(try send(keys[0])?.body == #"{"reason":"ServiceUnavailable"}"#)
+        #expect(scene.service.feed(ChannelScene.id(2), of: KnownApps.chat)?.published == 2)
+    }
+
     @Test func `a gateway without channels broadcasts for nobody`() throws {
         fixture.channels = nil
         let connected = try Connected(fixture)
