@@ -18,7 +18,7 @@ import uuid
 import channels
 from disk_faults import full_disk, slow_disk
 from model_device import Device
-from model_oracle import DRILL, Broadcast, History, JournalLine, Post
+from model_oracle import DRILL, ENDS, Broadcast, History, JournalLine, Post
 from mqtt_wire import Closed
 from provider import Disconnected, Provider
 from service import PATIENCE, TOPIC, eventually
@@ -421,8 +421,11 @@ class Player:
 
     def waiting(self):
         """The stored posts that have not ended in the journal. The oracle finds those that are missing for good."""
-        last = {line.id: line for line in self.read_journal()}
-        return [line.id for line in last.values() if line.state == "stored" and self.must_end(line.id)]
+        # Not by the last line: lines come by their time, and the clock goes back.
+        lines = self.read_journal()
+        stored = {line.id for line in lines if line.state == "stored"}
+        ended = {line.id for line in lines if line.state.startswith(ENDS)}
+        return [id for id in stored - ended if self.must_end(id)]
 
     def must_end(self, id):
         """Whether the journal cannot lack the line, and time has not ended it."""
