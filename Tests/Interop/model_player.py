@@ -18,7 +18,7 @@ import uuid
 import channels
 from disk_faults import full_disk, slow_disk
 from model_device import Device
-from model_oracle import DRILL, Broadcast, History, JournalLine, Post
+from model_oracle import DRILL, ENDS, Broadcast, History, JournalLine, Post
 from mqtt_wire import Closed
 from provider import Disconnected, Provider
 from service import PATIENCE, TOPIC, eventually
@@ -28,13 +28,11 @@ TOPICS = (TOPIC, "com.example.mail")
 WEIGHTS = {
     "post": 34, "acknowledge": 14, "connect": 9, "subscribe": 10, "drop": 6, "leave": 3, "unsubscribe": 4,
     "advance": 7, "power": 3, "settings": 3, "journal": 3, "stop": 2, "kill": 2,
-    "channel": 2, "listen": 4, "broadcast": 6, "drill": 2, "jump": 3, "full": 1, "slow": 2,
+    "channel": 2, "listen": 4, "broadcast": 6, "drill": 2, "jump": 3, "accept": 2, "full": 1, "slow": 2,
 }
 STEPS = 60
 #: Channels of one history.
 CHANNELS = 3
-#: Jumps of the machine's clock, in seconds.
-JUMPS = (2 * 3600, 2 * 86_400, -2 * 3600, -2 * 86_400)
 #: Seconds that each sync of a slow disk takes.
 SYNC_SECONDS = 0.05
 #: Seconds in which an app gets back one background notification on a device (three an hour), and one more.
@@ -74,7 +72,7 @@ def _step(chance, kind):
             return kind, device, topic, chance.random() < 0.5
         case "kill":
             return kind, chance.choice((0, 0, 3, 20)), device, topic
-        case "journal" | "stop" | "drill" | "slow":
+        case "journal" | "stop" | "drill" | "slow" | "accept":
             return (kind,)
         case "channel":
             return kind, topic
@@ -83,7 +81,7 @@ def _step(chance, kind):
         case "broadcast":
             return kind, chance.randrange(CHANNELS), chance.random() < 0.7
         case "jump":
-            return kind, chance.choice(JUMPS)
+            return kind, chance.choice((2 * 3600, 2 * 86_400))
         case "full":
             return kind, device, topic, chance.choice((1, 2, 5)), chance.choice(("", "acknowledge", "drop", "kill"))
         case _:
@@ -105,6 +103,8 @@ class Player:
         self.channels, self.drilled = [], False
         #: Whether the disk is full; the fault of a slow disk.
         self.is_full, self.slowness = False, None
+        #: How far the machine's clock was ahead, in seconds, when the operator accepted it; and the service's time then.
+        self.accepted, self.accepted_time = 0, 0
         self._quiet = 0
         self.devices = [Device(self, path, id) for path, id in devices]
         self.provider = self.connect_provider()
@@ -276,13 +276,19 @@ class Player:
             self.ask("/v1/drills/stop", {})
 
     def jump(self, seconds):
-        """The machine's clock jumps, or returns."""
+        """The machine's clock jumps ahead, or returns; that is a jump back if the operator has accepted it."""
         for device in self.devices:
             device.drain()
             device.may_be_closed = True
         self.machine.move(0 if self.machine.ahead else seconds)
         for device in self.devices:
             device.drained = min(device.drained, self.now())
+
+    def accept(self):
+        """The operator accepts the machine's clock as it is."""
+        self.ask("/v1/clock/accept", {})
+        self.accepted_time = max(self.accepted_time, self.now())
+        self.accepted = max(self.accepted, self.machine.ahead)
 
     def advance(self, seconds):
         for device in self.devices:
@@ -384,6 +390,8 @@ class Player:
         self.end_slowness()
         if self.machine.ahead:
             self.try_step(self.jump, 0)
+        if self.accepted:
+            self.accept()
         if self.drilled:
             self.drill()
         for device in self.devices:
@@ -400,12 +408,12 @@ class Player:
         eventually(self.is_settled, what="the end of deliveries")
         if self.waiting():
             # For its app's background budget: of each one waits at most, and what that costs has come back by then.
-            self.advance(BUDGET_INTERVAL)
+            self.advance(self.accepted + BUDGET_INTERVAL)
             end = time.monotonic() + PATIENCE
             while not (self.is_settled() and not self.waiting()) and time.monotonic() < end:
                 time.sleep(0.02)
         self.history.journal = self.read_journal()
-        self.history.now = self.now()
+        self.history.now = max(self.now(), self.accepted_time)
 
     def read_journal(self):
         entries = (self.ask(f"/v1/journal?device={device.id}&limit=10000") for device in self.devices)
@@ -413,13 +421,16 @@ class Player:
 
     def waiting(self):
         """The stored posts that have not ended in the journal. The oracle finds those that are missing for good."""
-        last = {line.id: line for line in self.read_journal()}
-        return [line.id for line in last.values() if line.state == "stored" and self.must_end(line.id)]
+        # Not by the last line: lines come by their time, and the clock goes back.
+        lines = self.read_journal()
+        stored = {line.id for line in lines if line.state == "stored"}
+        ended = {line.id for line in lines if line.state.startswith(ENDS)}
+        return [id for id in stored - ended if self.must_end(id)]
 
     def must_end(self, id):
         """Whether the journal cannot lack the line, and time has not ended it."""
         post = self.history.posts[id]
-        return not post.uncertain and not (post.expires and post.expires <= self.now())
+        return not post.uncertain and not (post.expires and post.expires <= max(self.now(), self.accepted_time))
 
     def is_settled(self):
         """Whether nothing has come for some time. The oracle finds what is missing."""

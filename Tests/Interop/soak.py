@@ -80,7 +80,7 @@ PARTS = {
     ),
     "model": Part(
         "test_model.py::test_every_history_keeps_the_promises", "random histories, checked by the oracle",
-        "every promise holds in random histories", 4, 50, 10, 20,
+        "every promise holds in random histories", 3, 50, 10, 20,
     ),
     "reconnect": Part(
         "test_agent_reconnect.py::test_no_notification_is_lost_or_shown_twice_through_a_hundred_cuts",

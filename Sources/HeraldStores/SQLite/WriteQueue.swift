@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 
 /// The queue of requests for the writer, which sleeps on it.
@@ -29,7 +28,7 @@ final class WriteQueue: Sendable {
     }
 
     private let state = Mutex(State())
-    private let signal = DispatchSemaphore(value: 0)
+    private let signal = MonotonicSemaphore()
     private let gate: StoreGate
     private let countLimit: Int
     private let byteLimit: Int
@@ -82,13 +81,9 @@ final class WriteQueue: Sendable {
             return !WriteQueue.takeWakeUp(&state)
         }
         guard sleeps else { return }
-        if let duration {
-            // A signal just after the timeout ends the next sleep at once, which is harmless.
-            _ = signal.wait(timeout: .now() + .nanoseconds(duration.wholeNanoseconds))
-            state.withLock { $0.wakeUp = nil }
-        } else {
-            signal.wait()
-        }
+        signal.wait(for: duration)
+        // A signal just after the timeout ends the next sleep at once, which is harmless.
+        if duration != nil { state.withLock { $0.wakeUp = nil } }
     }
 
     /// Moves all requests, oldest first, to the end of `requests`.
