@@ -3,7 +3,7 @@ import Testing
 @testable import HeraldCommand
 
 @Suite struct IndependentLoopsTests {
-    @Test(.timeLimit(.minutes(1))) func `a task that hangs delays no other, and ends when it is cancelled`() async {
+    @Test(.timeLimit(.minutes(10))) func `a task that hangs delays no other, and ends when it is cancelled`() async {
         let (runs, run) = AsyncStream.makeStream(of: Void.self)
         let (endings, ending) = AsyncStream.makeStream(of: Void.self)
         let (nothing, _) = AsyncStream.makeStream(of: Void.self)

@@ -8,7 +8,7 @@ import Testing
 @testable import HeraldRelay
 
 /// Claims that the database commits, and whose answer does not arrive.
-@Suite(.timeLimit(.minutes(2))) struct LostClaimTests {
+@Suite(.timeLimit(.minutes(10))) struct LostClaimTests {
     /// A database that loses the answer of one claim.
     private final class AnswerLoser: SQLDatabase {
         private let database: any SQLDatabase

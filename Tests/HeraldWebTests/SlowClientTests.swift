@@ -10,7 +10,7 @@ import Testing
 /// Clients of a listener that send a byte at a time, on a socket.
 ///
 /// The tests move the clock of their requests.
-@Suite(.timeLimit(.minutes(5))) struct SlowClientTests {
+@Suite(.timeLimit(.minutes(10))) struct SlowClientTests {
     /// A client's connection.
     private struct Client {
         var inbound: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
