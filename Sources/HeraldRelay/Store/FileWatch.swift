@@ -7,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Reports writes to a file by any program.
+/// Reports writes to a file by any program, and once that it watches.
 ///
 /// On Linux it uses inotify. It also compares time, size and inode every two seconds, which covers network file systems, a
 /// replaced file, and the `-wal` file of a program that switched to write-ahead logging. Elsewhere it only compares.
@@ -18,7 +18,6 @@ enum FileWatch {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let state = StopFlag()
         continuation.onTermination = { _ in state.end() }
-        continuation.yield()
         let thread = Thread {
             watch(path, state) { continuation.yield() }
         }
@@ -37,6 +36,8 @@ enum FileWatch {
         let events = UInt32(IN_MODIFY) | UInt32(IN_CLOSE_WRITE)
         if descriptor >= 0 { inotify_add_watch(descriptor, path, events) }
         #endif
+        // Only now: a write between this and the watching would be missed.
+        notify()
         while !state.isEnded {
             var isChanged = false
             #if os(Linux)
