@@ -61,8 +61,12 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
         }
     }
 
-    /// Its `apns-id`.
+    /// Its `apns-id`; empty if it has none.
     public var apnsID: String
+    /// The identifier of a local notification; nil for a remote one.
+    @ExplicitNull public var local: String?
+    /// The time at which a local notification was due, as `2026-11-21T14:30:00.000Z`.
+    @ExplicitNull public var due: String?
     /// The app that it is for.
     public var topic: Topic
     /// The time of its arrival, as `2026-11-21T14:30:00.000Z`.
@@ -134,7 +138,7 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case apnsID = "apns_id"
-        case topic, received
+        case local, due, topic, received
         case pushType = "push_type"
         case languages, language, state, locked, focus, muted, shown, place, title, subtitle, body, buttons, slider
         case actions, badge, sound, critical, volume
