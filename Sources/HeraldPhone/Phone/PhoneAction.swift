@@ -68,8 +68,11 @@ public struct PhoneSwitches: Codable, Hashable, Sendable {
     public var focus: Bool?
     /// The seconds by which the device's clock is ahead of the machine's; 0 to follow it.
     public var clock: Double?
-    /// The device's time zone, like `Europe/Berlin`; `machine` to follow the machine's.
+    /// The device's time zone, like `Europe/Berlin`; ``machineZone`` to follow the machine's.
     public var timeZone: String?
+
+    /// The value of ``timeZone`` for the machine's own.
+    public static let machineZone = "machine"
 
     /// Changes nothing.
     public init() {}

@@ -177,8 +177,9 @@ extension PhoneSnapshot {
         @ExplicitNull public var payload: PayloadValue?
 
         /// Creates a delivery.
-        package init(apnsID: String?, payload: PayloadValue?) {
+        package init(apnsID: String?, local: String?, payload: PayloadValue?) {
             self.apnsID = apnsID
+            self.local = local
             self.payload = payload
         }
 

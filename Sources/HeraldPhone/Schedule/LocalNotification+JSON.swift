@@ -110,12 +110,12 @@ extension PendingNotification: Codable {
 
 extension PendingNotification {
     /// The notifications in the agent's answer to `pending`.
-    /// - Throws: ``DeviceError/Code/unreachable`` if the answer is not one of this version.
+    /// - Throws: ``DeviceError/Code/notPossible`` if the answer is not one of this version.
     package static func list(in answer: [String: PayloadValue]) throws -> [PendingNotification] {
         do {
             return try JSONDecoder().decode([PendingNotification].self, from: JSONEncoder().encode(answer["pending"]))
         } catch {
-            throw DeviceError(.unreachable, "the agent's answer cannot be read: does it run this version of Herald?")
+            throw DeviceError(.notPossible, "the agent's answer cannot be read: does it run this version of Herald?")
         }
     }
 }
