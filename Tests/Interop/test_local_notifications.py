@@ -10,12 +10,12 @@ from commands import one_line
 from service import HERALD, PATIENCE, TOPIC, eventually
 
 GAME = "com.example.monopoly"
-BUTTONS = {"categories": [{"identifier": "TIMER", "actions": [{"identifier": "more", "title": "One more minute"}]}]}
+BUTTONS = {"TIMER": {"actions": [{"identifier": "more", "title": "One more minute"}]}}
 
 
 def scheduled(device, name, *options, app=GAME):
     """The due time in UTC, as the command prints it."""
-    line = one_line(device.command("schedule", "--app", app, "--id", name, *options))
+    line = device.command("schedule", "--app", app, "--id", name, *options).stdout.strip()
     assert line.startswith(f"{name} of {app}: due ")
     return line.removeprefix(f"{name} of {app}: due ").split(",")[0]
 
@@ -50,7 +50,7 @@ def test_it_is_shown_when_it_is_due_in_the_users_language_and_without_a_network(
         "--thread", "games",
     )
     device.command("set", "--clock", "+9m")
-    assert one_line(device.command("shown", "invitation", check=False)).startswith("herald: no notification")
+    assert "no notification" in one_line(device.command("shown", "invitation", check=False))
     device.command("set", "--clock", "+10m")
     record = device.shown("invitation", wait=0)
     assert (record["local"], record["apns_id"], record["topic"]) == ("invitation", "", GAME)
