@@ -13,7 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from service import HERALD, PATIENCE, ROOT, eventually, herald
 
 if not PUSHCHAT.exists():
-    raise pytest.UsageError(f"{PUSHCHAT} is not there; run `make pushchat` first")
+    raise pytest.UsageError(f"{PUSHCHAT} is not there; run `make examples` first")
 
 
 @pytest.fixture(scope="module")
@@ -351,7 +351,7 @@ def test_a_server_without_a_relay_explains_the_remedy(room, tmp_path):
 
 def test_the_demo_starts_and_stops_everything(tmp_path):
     demo = ROOT / "Examples" / "PushChat" / "demo"
-    environment = {**os.environ, "HERALD_BINARY": str(HERALD), "PUSHCHAT_BINARY": str(PUSHCHAT)}
+    environment = {**os.environ, "HERALD_BINARY": str(HERALD)}
     for _ in range(2):
         # The second time in the folder of the first.
         process = subprocess.Popen(
