@@ -165,6 +165,7 @@ class Room:
         self.relay = Relay(
             self.queue.url, "--topic", APP, "--certificate", service.provider_certificate(APP),
             "--service", f"localhost:{service.listeners['api']}", "--ca", service.ca, *asking(service),
+            "--feedback", f"localhost:{service.listeners['feedback']}", "--feedback-every", "1s",
         ).start()
         self.chat = Server(folder, self.queue.path).start()
         self.home = browser.driver.current_window_handle
