@@ -55,9 +55,18 @@ final class MadeUpDevice: DeviceView {
 
     func displayRecord(of id: NotificationID, within time: Duration) async -> DisplayRecord? {
         state.withLock { $0.waits.append(time) }
-        guard id == MadeUpDevice.seen, let topic = Topic("com.example.app") else { return nil }
+        return id == MadeUpDevice.seen ? record : nil
+    }
+
+    func displayLog(after revision: Int, limit: Int) async -> DisplayLogChanges {
+        let records = [record].compactMap { $0 }.suffix(revision < 4 ? limit : 0)
+        return DisplayLogChanges(revision: 4, count: 1, records: Array(records))
+    }
+
+    private var record: DisplayRecord? {
+        guard let topic = Topic("com.example.app") else { return nil }
         return DisplayRecord(
-            apnsID: id.description,
+            apnsID: MadeUpDevice.seen.description,
             topic: topic,
             received: "2026-01-01T00:00:00.000Z",
             state: .background,

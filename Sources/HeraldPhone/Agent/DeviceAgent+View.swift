@@ -5,7 +5,13 @@ public import HeraldModel
 extension DeviceAgent: DeviceView {
     /// The current snapshot.
     public func snapshot() -> PhoneSnapshot {
-        phone.snapshot(clock.now())
+        var snapshot = phone.snapshot(clock.now())
+        snapshot.displayLogRevision = displayLog.revision
+        return snapshot
+    }
+
+    package func displayLog(after revision: Int, limit: Int) -> DisplayLogChanges {
+        displayLog.changes(after: revision, limit: limit)
     }
 
     /// Performs an action of the user.

@@ -18,7 +18,7 @@ public actor DeviceAgent {
     private let runQueue: AsyncStream<PhoneRun>.Continuation
     /// The numbers of the queued and running programs; a run from before the start is started once.
     private var queued: Set<Int> = []
-    private let displayLog: DisplayLog
+    let displayLog: DisplayLog
     var phone: Phone
     private var written: PhoneState
     private var announced: Set<Topic> = []
@@ -330,7 +330,7 @@ public actor DeviceAgent {
     /// Publishes the snapshot to all watchers, and reports new permission requests.
     func publish() {
         if !watchers.isEmpty {
-            let snapshot = phone.snapshot(clock.now())
+            let snapshot = snapshot()
             for (number, watcher) in watchers {
                 // A stream that is not read any more is removed at the next change.
                 if case .terminated = watcher.yield(snapshot) { watchers[number] = nil }
@@ -354,7 +354,7 @@ public actor DeviceAgent {
     public func snapshots() -> AsyncStream<PhoneSnapshot> {
         let (stream, watcher) = AsyncStream<PhoneSnapshot>.makeStream(bufferingPolicy: .bufferingNewest(1))
         watchers[nextID()] = watcher
-        watcher.yield(phone.snapshot(clock.now()))
+        watcher.yield(snapshot())
         return stream
     }
 

@@ -20,6 +20,8 @@ package protocol DeviceView: Sendable {
     func perform(_ action: PhoneAction) async throws
     /// The display record of a notification, once it has arrived; nil if it does not arrive in time.
     func displayRecord(of id: NotificationID, within time: Duration) async -> DisplayRecord?
+    /// The newest display records, and of these the ones that changed after a revision; oldest first.
+    func displayLog(after revision: Int, limit: Int) async -> DisplayLogChanges
     /// Reads a file of an app; nil if there is none, or it is too large.
     func file(_ kind: BundleFileKind, of topic: Topic, named name: String) async -> [UInt8]?
 }

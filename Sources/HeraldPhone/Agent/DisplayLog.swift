@@ -11,6 +11,10 @@ final class DisplayLog {
     private let path: String?
     private let limit: Int
     private var records: [String: DisplayRecord] = [:]
+    /// The revision of each record's last change.
+    private var revisions: [String: Int] = [:]
+    /// The number of changes since the start.
+    private(set) var revision = 0
     /// The `apns-id`s, oldest first, from `first` on.
     private var order: [String] = []
     private var first = 0
@@ -39,6 +43,17 @@ final class DisplayLog {
 
     subscript(id: String) -> DisplayRecord? { records[id] }
 
+    /// The newest `limit` records, and of these the ones that changed after `revision`; oldest first.
+    func changes(after revision: Int, limit: Int) -> DisplayLogChanges {
+        let newest = order[first...].suffix(limit)
+        let changed = newest.filter { revisions[$0, default: 0] > revision }
+        return DisplayLogChanges(
+            revision: self.revision,
+            count: records.count,
+            records: changed.compactMap { records[$0] }
+        )
+    }
+
     /// Writes records and amendments; they are durable when this returns.
     func take(_ effects: [PhoneEffect]) throws {
         var changed: [DisplayRecord] = []
@@ -50,7 +65,7 @@ final class DisplayLog {
             case .amend(let id, let amendment):
                 guard var record = records[id] else { continue }
                 record.amend(amendment)
-                records[id] = record
+                keep(record)
                 changed.append(record)
             default: continue
             }
@@ -69,10 +84,13 @@ final class DisplayLog {
     }
 
     private func keep(_ record: DisplayRecord) {
+        revision += 1
+        revisions[record.apnsID] = revision
         guard records.updateValue(record, forKey: record.apnsID) == nil else { return }
         order.append(record.apnsID)
         guard records.count > limit else { return }
         records[order[first]] = nil
+        revisions[order[first]] = nil
         first += 1
         guard first >= limit else { return }
         order.removeFirst(first)

@@ -69,6 +69,10 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
     public var received: String
     /// Its `apns-push-type`.
     @ExplicitNull public var pushType: PushType?
+    /// Its `apns-priority`.
+    @ExplicitNull public var priority: Priority?
+    /// Its payload as it arrived: JSON in a text, so that numbers and repeated keys stay as they were sent.
+    @ExplicitNull public var payload: String?
     /// The user's languages at that time, in order of preference.
     public var languages: [String] = []
     /// The language of the texts; nil if the app has none.
@@ -136,7 +140,8 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
         case apnsID = "apns_id"
         case topic, received
         case pushType = "push_type"
-        case languages, language, state, locked, focus, muted, shown, place, title, subtitle, body, buttons, slider
+        case priority, payload, languages, language, state, locked, focus, muted, shown, place, title, subtitle, body,
+            buttons, slider
         case actions, badge, sound, critical, volume
         case launchImage = "launch_image"
         case backgroundLaunch = "background_launch"

@@ -24,7 +24,8 @@ extension Phone {
             payload: Data(notification.payload),
             pushType: notification.pushType,
             collapseID: notification.collapseID,
-            time: now.unixSeconds
+            time: now.unixSeconds,
+            priority: notification.priority
         )
         guard let index = owner(of: notification.topic) else {
             note("a notification for \(notification.topic), which is not installed, was dropped", now)
@@ -110,7 +111,6 @@ extension Phone {
         }
         if let badge = presentation.badge { state.apps[index].badge = badge }
         if let sound = presentation.sound { play(sound, arrival.topic, now) }
-        for line in record.words { note("\(name(index)): \(line)", now) }
         effects += deliver(arrival, as: presentation, toApp: index, now)
         return Reception(effects: [.record(record)] + effects, record: record)
     }
@@ -125,6 +125,8 @@ extension Phone {
             badge: app.badge
         )
         record.pushType = arrival.pushType
+        record.priority = arrival.priority
+        record.payload = String(decoding: arrival.payload, as: UTF8.self)
         record.languages = state.languages
         record.locked = state.isLocked
         record.focus = state.isFocused
@@ -168,7 +170,13 @@ extension Phone {
             }
         }
         let image = presentation.launchImage?.description
-        let shown = PhoneState.Shown(view: view, app: state.apps[index].topic, arrival: arrival, launchImage: image)
+        let shown = PhoneState.Shown(
+            view: view,
+            app: state.apps[index].topic,
+            arrival: arrival,
+            launchImage: image,
+            opensWithOwnWord: presentation.opensWithOwnWord
+        )
         state.notifications.insert(shown, limit: limits.notifications)
         return effects
     }

@@ -42,6 +42,7 @@ struct PhoneState: Codable, Hashable, Sendable {
         var collapseID: String?
         /// UNIX seconds.
         var time: Double
+        var priority: Priority?
     }
 
     /// A notification on the screen.
@@ -51,6 +52,8 @@ struct PhoneState: Codable, Hashable, Sendable {
         var app: Topic
         var arrival: Arrival
         var launchImage: String?
+        /// Whether the text that opens the app is the device's own word.
+        var opensWithOwnWord = false
     }
 
     /// A Live Activity on the screen.
@@ -88,6 +91,12 @@ struct PhoneState: Codable, Hashable, Sendable {
     var lastNumber = 0
 
     init() {}
+
+    /// Unlocks the screen; the lock screen's alerts are only in the list then.
+    mutating func unlock() {
+        isLocked = false
+        notifications.hideLockAlerts()
+    }
 }
 
 /// A run of a program, or of an app on the local socket, because of a notification.
