@@ -4,6 +4,7 @@ import HeraldDesktop
 import HeraldDevice
 import HeraldModel
 import HeraldPhone
+import HeraldScreen
 
 /// `herald agent run`: runs a simulated device.
 struct AgentRun: AsyncParsableCommand {
