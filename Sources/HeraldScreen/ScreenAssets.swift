@@ -32,6 +32,7 @@ enum ScreenAssets {
         "home-screen.js": script(PackageResources.home_screen_js),
         "icons.js": script(PackageResources.icons_js),
         "languages.js": script(PackageResources.languages_js),
+        "layout.css": style(PackageResources.layout_css),
         "lock-screen.js": script(PackageResources.lock_screen_js),
         "log-entry.js": script(PackageResources.log_entry_js),
         "log.css": style(PackageResources.log_css),

@@ -53,9 +53,9 @@ final class MadeUpDevice: DeviceView {
         state.withLock { $0.deeds.append(action) }
     }
 
-    func displayRecord(of id: NotificationID, within time: Duration) async -> DisplayRecord? {
+    func displayRecord(named name: String, within time: Duration) async -> DisplayRecord? {
         state.withLock { $0.waits.append(time) }
-        return id == MadeUpDevice.seen ? record : nil
+        return name == MadeUpDevice.seen.description ? record : nil
     }
 
     func displayLog(after revision: Int, limit: Int) async -> DisplayLogChanges {

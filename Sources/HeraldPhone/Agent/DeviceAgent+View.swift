@@ -5,7 +5,7 @@ public import HeraldModel
 extension DeviceAgent: DeviceView {
     /// The current snapshot.
     public func snapshot() -> PhoneSnapshot {
-        var snapshot = phone.snapshot(clock.now())
+        var snapshot = phone.snapshot(now)
         snapshot.displayLogRevision = displayLog.revision
         return snapshot
     }

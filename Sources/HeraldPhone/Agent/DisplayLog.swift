@@ -15,7 +15,7 @@ final class DisplayLog {
     private var revisions: [String: Int] = [:]
     /// The number of changes since the start.
     private(set) var revision = 0
-    /// The `apns-id`s, oldest first, from `first` on.
+    /// The identifiers of the records, oldest first, from `first` on.
     private var order: [String] = []
     private var first = 0
     private var lines = 0
@@ -41,7 +41,10 @@ final class DisplayLog {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    subscript(id: String) -> DisplayRecord? { records[id] }
+    /// The record of an `apns-id`, or the newest of a local notification with this identifier.
+    subscript(id: String) -> DisplayRecord? {
+        records[id] ?? order[first...].last { records[$0]?.local == id }.flatMap { records[$0] }
+    }
 
     /// The newest `limit` records, and of these the ones that changed after `revision`; oldest first.
     func changes(after revision: Int, limit: Int) -> DisplayLogChanges {
@@ -59,7 +62,7 @@ final class DisplayLog {
         var changed: [DisplayRecord] = []
         for effect in effects {
             switch effect {
-            case .record(let record) where !record.apnsID.isEmpty:
+            case .record(let record) where !record.id.isEmpty:
                 keep(record)
                 changed.append(record)
             case .amend(let id, let amendment):
@@ -85,9 +88,9 @@ final class DisplayLog {
 
     private func keep(_ record: DisplayRecord) {
         revision += 1
-        revisions[record.apnsID] = revision
-        guard records.updateValue(record, forKey: record.apnsID) == nil else { return }
-        order.append(record.apnsID)
+        revisions[record.id] = revision
+        guard records.updateValue(record, forKey: record.id) == nil else { return }
+        order.append(record.id)
         guard records.count > limit else { return }
         records[order[first]] = nil
         revisions[order[first]] = nil

@@ -24,6 +24,10 @@ struct Phone {
     var received: [Topic: PhoneState.Arrival] = [:]
     /// The apps that are connected to the local socket.
     private(set) var connectedApps: Set<Topic> = []
+    /// The name of the machine's time zone.
+    var machineZone = "GMT"
+    /// The time of the last look at the clock; nil before the first.
+    var lastTime: WallTime?
 
     init(
         device: String,
@@ -206,6 +210,7 @@ struct Phone {
         state.notifications.removeAll(of: topic)
         state.activities.removeAll(of: topic)
         state.runs.removeAll { $0.app == topic }
+        _ = state.pending.cancel(nil, of: topic)
         if app.information.hasBundle {
             state.deletions.append(topic)
             effects.append(.deleteFiles(topic))
@@ -286,14 +291,15 @@ struct Phone {
 
     /// The next time at which ``tick(_:)`` changes something, in UNIX seconds.
     var nextTick: Double? {
-        (state.runs.compactMap(\.deadline) + [state.activities.nextTick].compactMap { $0 }).min()
+        (state.runs.compactMap(\.deadline) + [state.activities.nextTick, state.pending.next].compactMap { $0 }).min()
     }
 
-    /// Updates Live Activities, and ends the background runs of apps that have used up their time.
+    /// Shows local notifications that are due, updates Live Activities, and ends the background runs of apps that have used
+    /// up their time.
     mutating func tick(_ now: WallTime) -> [PhoneEffect] {
         for line in state.activities.tick(now.unixSeconds) { note(line, now) }
         let late = state.runs.filter { $0.deadline.map { $0 <= now.unixSeconds } ?? false }
-        return late.flatMap { runEnded($0.number, .timedOut, now) }
+        return late.flatMap { runEnded($0.number, .timedOut, now) } + showDue(now)
     }
 
     // MARK: - Look-ups and the log

@@ -29,6 +29,10 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
     public var muted = false
     /// Whether a Focus is on.
     public var focus = false
+    /// The seconds by which its clock is ahead of the machine's.
+    public var clock = 0.0
+    /// Its time zone.
+    public var timeZone = "GMT"
     /// The app in the foreground.
     @ExplicitNull public var foreground: Topic?
     /// The apps, by name.
@@ -62,7 +66,9 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
     private enum CodingKeys: String, CodingKey {
         case device, service, time, connection, locked, languages
         case availableLanguages = "available_languages"
-        case network, saving, muted, focus, foreground, apps, questions, notifications, banner, activities, sounds, log
+        case network, saving, muted, focus, clock
+        case timeZone = "time_zone"
+        case foreground, apps, questions, notifications, banner, activities, sounds, log
         case lockAlert = "lock_alert"
         case displayLogRevision = "display_log_revision"
         case words
@@ -132,6 +138,8 @@ extension PhoneSnapshot {
         @ExplicitNull public var launchImage: String?
         /// The file of that image in the bundle; nil if there is none.
         @ExplicitNull public var launchPicture: String?
+        /// Its pending local notifications, the next one first.
+        public var pending: [Pending] = []
 
         /// Creates an app in its first state.
         package init(topic: Topic, name: String) {
@@ -140,7 +148,7 @@ extension PhoneSnapshot {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case topic, name, icon, badge, state, environment, token, permission, wants, refused, received
+            case topic, name, icon, badge, state, environment, token, permission, wants, refused, received, pending
             case screenURL = "screen_url"
             case openedWith = "opened_with"
             case launchImage = "launch_image"
@@ -148,22 +156,45 @@ extension PhoneSnapshot {
         }
     }
 
+    /// A local notification that an app has scheduled.
+    public struct Pending: Codable, Hashable, Sendable {
+        /// Its identifier.
+        public var id: String
+        /// The time at which it is due next.
+        public var next: Double
+        /// The first line.
+        @ExplicitNull public var title: String?
+        /// The text.
+        @ExplicitNull public var body: String?
+        /// The rule of a repeating one: ``CalendarRule``.
+        @ExplicitNull public var every: String?
+
+        /// Creates one without texts.
+        package init(id: String, next: Double) {
+            self.id = id
+            self.next = next
+        }
+    }
+
     /// A notification that an app received.
     public struct Delivery: Codable, Hashable, Sendable {
         /// Its `apns-id`.
         @ExplicitNull public var apnsID: String?
+        /// The identifier of a local notification; nil for a remote one.
+        @ExplicitNull public var local: String?
         /// Its payload; nil if it is not a JSON object.
         @ExplicitNull public var payload: PayloadValue?
 
         /// Creates a delivery.
-        package init(apnsID: String?, payload: PayloadValue?) {
+        package init(apnsID: String?, local: String?, payload: PayloadValue?) {
             self.apnsID = apnsID
+            self.local = local
             self.payload = payload
         }
 
         private enum CodingKeys: String, CodingKey {
             case apnsID = "apns_id"
-            case payload
+            case local, payload
         }
     }
 
@@ -173,6 +204,8 @@ extension PhoneSnapshot {
         public var id: String
         /// Its `apns-id`.
         @ExplicitNull public var apnsID: String?
+        /// The identifier of a local notification; nil for a remote one.
+        @ExplicitNull public var local: String?
         /// The app that it is for.
         public var topic: Topic
         /// The app's name.
@@ -214,8 +247,8 @@ extension PhoneSnapshot {
         private enum CodingKeys: String, CodingKey {
             case id
             case apnsID = "apns_id"
-            case topic, app, title, subtitle, body, language, time, place, thread, interruption, buttons, slider,
-                actions
+            case local, topic, app, title, subtitle, body, language, time, place, thread, interruption, buttons, slider
+            case actions
             case replaced
         }
     }

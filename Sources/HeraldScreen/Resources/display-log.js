@@ -73,7 +73,7 @@ export class DisplayLog {
   }
 }
 
-/** A local notification has a name instead of an `apns-id`, and may come more than once. */
+/** A local notification has a name and a due time instead of an `apns-id`. */
 function identifier(record) {
-  return record.apns_id || `${record.local} ${record.received}`;
+  return record.apns_id || `${record.topic} ${record.local} ${record.due}`;
 }
