@@ -12,7 +12,7 @@ export function homeScreen(page) {
     device.apps.length === 0 && h("p", { key: "none", class: "none", lang: "en" }, "No app is installed. ", h("code", null, "herald agent install"), " installs one."),
     h("ul", { key: "apps", class: "apps" }, device.apps.map((app) => h("li", { key: app.topic },
       h("button", {
-        class: "app", type: "button", "aria-label": spoken(app), title: app.topic,
+        class: "app", type: "button", "aria-label": spoken(device, app), title: app.topic,
         on: { click: () => page.act({ do: "open", topic: app.topic }) },
       },
       h("span", { class: "icon-place" },
@@ -21,6 +21,6 @@ export function homeScreen(page) {
       h("span", { class: "app-name", dir: "auto", lang: "" }, app.name))))));
 }
 
-function spoken(app) {
-  return app.badge > 0 ? `${app.name}, ${app.badge}` : app.name;
+function spoken(device, app) {
+  return app.badge > 0 ? `${app.name}, ${word(device, "badges")}: ${app.badge}` : app.name;
 }

@@ -105,9 +105,9 @@ function draw() {
   queueMicrotask(() => {
     isDrawing = false;
     const { device } = page;
+    const scroll = stayAtEnd();
     document.body.dataset.tab = page.tab;
     document.body.dataset.link = page.link.up ? "up" : "down";
-    const scroll = stayAtEnd();
     document.title = device ? title(device) : "Herald device";
     render(document.getElementById("page"), device ? [
       h("header", { key: "top", class: "top" },
