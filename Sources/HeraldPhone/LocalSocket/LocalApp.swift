@@ -127,6 +127,18 @@ public struct LocalApp: Sendable {
         ])
     }
 
+    /// Registers the app's categories.
+    ///
+    /// They replace its earlier ones and those of its bundle, and stay until the app registers others or is removed.
+    /// Notifications that are shown already keep their buttons. Of several with the same identifier, the last counts.
+    /// - Throws: ``DeviceError/Code/unreachable``, ``DeviceError/Code/notPossible``.
+    public func setCategories(_ categories: [NotificationCategory]) async throws {
+        try await client.ask([
+            "do": .string("categories"), "topic": .string(topic.name),
+            "categories": .object(NotificationCategory.members(categories)),
+        ])
+    }
+
     /// The user's languages in order of preference, for a provider that writes texts in them.
     /// - Throws: ``DeviceError/Code/unreachable``.
     public func languages() async throws -> [String] {

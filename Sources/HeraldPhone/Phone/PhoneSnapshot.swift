@@ -37,7 +37,7 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
     public var questions: [Topic] = []
     /// The notifications on the screen, newest first; 100 at most.
     public var notifications: [Notification] = []
-    /// The notification that is a banner, until it is closed, opened or replaced.
+    /// The notification over the unlocked screen: a banner, until it goes away by itself, else the newest unanswered alert.
     @ExplicitNull public var banner: String?
     /// The Live Activities, newest first.
     public var activities: [Activity] = []
@@ -109,6 +109,8 @@ extension PhoneSnapshot {
         @ExplicitNull public var token: String?
         /// The user's permission; nil until the user has answered.
         @ExplicitNull public var permission: NotificationSettings?
+        /// The user's style for its alerts.
+        public var style = AlertStyle.banner
         /// The permission that it requests.
         public var wants: [NotificationKind] = NotificationKind.allCases
         /// The reason why the service does not register it.
@@ -119,6 +121,8 @@ extension PhoneSnapshot {
         @ExplicitNull public var openedWith: PayloadValue?
         /// The last notification that it received while open.
         @ExplicitNull public var received: Delivery?
+        /// The last button of a notification that the user pressed, until the app is left.
+        @ExplicitNull public var action: PressedAction?
         /// The image with which it opened: a file name, or a description.
         @ExplicitNull public var launchImage: String?
         /// The file of that image in the bundle; nil if there is none.
@@ -131,7 +135,8 @@ extension PhoneSnapshot {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case topic, name, icon, badge, state, environment, token, permission, wants, refused, received
+            case topic, name, icon, badge, state, environment, token, permission, style, wants, refused, received,
+                action
             case screenURL = "screen_url"
             case openedWith = "opened_with"
             case launchImage = "launch_image"
@@ -158,6 +163,31 @@ extension PhoneSnapshot {
         }
     }
 
+    /// A button of a notification's category that the user pressed.
+    public struct PressedAction: Codable, Hashable, Sendable {
+        /// The `apns-id` of the notification.
+        @ExplicitNull public var apnsID: String?
+        /// Its payload; nil if it is not a JSON object.
+        @ExplicitNull public var payload: PayloadValue?
+        /// The identifier of the button.
+        public var action: String
+        /// The text that the user entered.
+        @ExplicitNull public var text: String?
+
+        /// Creates a pressed button.
+        package init(apnsID: String?, payload: PayloadValue?, action: String, text: String?) {
+            self.action = action
+            self.apnsID = apnsID
+            self.payload = payload
+            self.text = text
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case apnsID = "apns_id"
+            case payload, action, text
+        }
+    }
+
     /// A notification on the screen.
     public struct Notification: Codable, Hashable, Sendable {
         /// The identifier for actions: `n1`.
@@ -180,6 +210,8 @@ extension PhoneSnapshot {
         public var time: Double
         /// The place where it was shown first.
         public var place: Presentation.Place
+        /// The user's style for the app's alerts when it arrived.
+        public var style = AlertStyle.banner
         /// The group of notifications that it belongs to.
         @ExplicitNull public var thread: String?
         /// The interruption level.
@@ -205,7 +237,7 @@ extension PhoneSnapshot {
         private enum CodingKeys: String, CodingKey {
             case id
             case apnsID = "apns_id"
-            case topic, app, title, subtitle, body, language, time, place, thread, interruption, buttons, slider,
+            case topic, app, title, subtitle, body, language, time, place, style, thread, interruption, buttons, slider,
                 actions
             case replaced
         }

@@ -24,7 +24,7 @@ struct PhoneSnapshotBuilder {
             .sorted { ($0.name.lowercased(), $0.topic.name) < ($1.name.lowercased(), $1.topic.name) }
         snapshot.questions = state.apps.filter { $0.permission == nil }.sorted { $0.number < $1.number }.map(\.topic)
         snapshot.notifications = state.notifications.all.map(\.view)
-        snapshot.banner = state.notifications.banner
+        snapshot.banner = state.isLocked ? nil : state.notifications.banner
         snapshot.activities = state.activities.all.map(\.view)
         snapshot.sounds = phone.sounds
         snapshot.log = phone.log
@@ -39,12 +39,21 @@ struct PhoneSnapshotBuilder {
         view.environment = app.information.environment
         view.token = app.tokens[app.topic.name]
         view.permission = app.permission
+        view.style = app.style
         view.wants = app.information.wants
         view.refused = app.refused
         view.screenURL = app.information.screenURL
         view.openedWith = app.openedWith.flatMap { object(in: $0) }
         view.received = phone.received[app.topic]
             .map { PhoneSnapshot.Delivery(apnsID: $0.apnsID, payload: object(in: $0.payload)) }
+        view.action = phone.pressed[app.topic].map { pressed in
+            PhoneSnapshot.PressedAction(
+                apnsID: pressed.arrival.apnsID,
+                payload: object(in: pressed.arrival.payload),
+                action: pressed.action,
+                text: pressed.text
+            )
+        }
         view.launchImage = app.launchImage
         view.launchPicture = app.launchImage.flatMap { picture($0, app.topic) }
         return view

@@ -23,6 +23,7 @@ export function tellApp(device) {
   const news = {
     type: "herald-app", device: device.device, languages: device.languages, topic: app.topic, token: app.token,
     permission: app.permission, opened_with: app.opened_with, received: app.received,
+    action: app.action ?? null,
   };
   const words = JSON.stringify(news);
   if (words === open.told) return;
@@ -39,5 +40,7 @@ window.addEventListener("message", ({ data, origin, source }) => {
     tellApp(open.page.device);
   } else if (data?.type === "herald-badge" && Number.isSafeInteger(data.badge)) {
     made.page.act({ do: "badge", topic: made.topic, badge: data.badge });
+  } else if (data?.type === "herald-categories") {
+    made.page.act({ do: "categories", topic: made.topic, categories: data.categories ?? null });
   }
 });
