@@ -10,6 +10,7 @@ from screen_page import app
 from service import PATIENCE
 
 TOPIC = "com.example.pushchat"
+CATEGORIES = {"NEW_MESSAGE": {"actions": [{"identifier": "reply", "title": "Reply", "text_input": True}]}}
 APP = """<!doctype html><title>app</title><script>
 addEventListener("message", ({ data, source }) => {
   if (source === parent) fetch("/heard", { method: "POST", body: JSON.stringify(data) });
@@ -19,8 +20,9 @@ parent.postMessage({ type: "herald-hello" }, "*");
 # Says all that an app may say, and then that it did.
 GREEDY = APP.replace("</script>", """
 parent.postMessage({ type: "herald-badge", badge: 7 }, "*");
+parent.postMessage({ type: "herald-categories", categories: %s }, "*");
 fetch("/heard", { method: "POST", body: '"said"' });
-</script>""")
+</script>""" % json.dumps(CATEGORIES))
 
 
 class Site:
@@ -82,11 +84,16 @@ def test_an_apps_page_gets_the_device_and_its_notifications(page, agent, site):
     assert news == {
         "type": "herald-app", "device": "kitchen-phone", "languages": ["en"], "topic": TOPIC, "token": "a1" * 32,
         "permission": {"alerts": True, "badges": True, "sounds": True}, "opened_with": {"aps": {"alert": "hi"}}, "received": None,
+        "action": None,
     }
     assert agent.done() == {"do": "badge", "topic": TOPIC, "badge": 7}
+    assert agent.done() == {"do": "categories", "topic": TOPIC, "categories": CATEGORIES}
     received = {"apns_id": "2f7ca8f4-0000-4000-8000-000000000001", "payload": {"aps": {"alert": "again"}}}
     open_app(agent, greedy.url, received=received)
     assert greedy.next()["received"] == received
+    pressed = {**received, "action": "reply", "text": "yes"}
+    open_app(agent, greedy.url, received=received, action=pressed)
+    assert greedy.next()["action"] == pressed
     # A change that does not concern the app is not sent.
     agent.show(muted=True)
     agent.show(languages=["de", "en"])
