@@ -132,3 +132,5 @@ def test_wrong_usage_is_reported(tmp_path):
     assert "no device folder" in one_line(herald("agent", "show", "--folder", tmp_path / "nowhere", check=False))
     assert "no agent is running" in one_line(herald("agent", "show", "--folder", tmp_path, check=False))
     assert herald("agent", "set", "--folder", tmp_path, check=False).returncode == 64
+    loud = herald("agent", "allow", APP, "alert", "--style", "loud", "--folder", tmp_path, check=False)
+    assert loud.returncode == 64 and "--style is banner, alert or none" in loud.stderr

@@ -101,13 +101,19 @@ struct AgentAllow: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("alert, badge and sound, separated by commas; or none.", valueName: "list"))
     var list: String
 
-    @Option(help: ArgumentHelp("The style of its alerts. (default: as before, at first banner)", valueName: "style"))
-    var style: AlertStyle?
+    @Option(
+        help: ArgumentHelp(
+            "The style of its alerts: banner, alert or none. (default: as before; at first, banner)",
+            valueName: "style"
+        )
+    )
+    var style: String?
 
     @OptionGroup var options: AgentFolderOptions
 
     func run() async throws {
         let (topic, kinds) = (try AgentTopic.read(topic), try AgentPermission.kinds(list))
+        let style = try style.map { try AgentPermission.style($0) }
         let names = NotificationKind.allCases.filter(kinds.contains).map { PayloadValue.string($0.rawValue) }
         var request: [String: PayloadValue] = [
             "do": .string("permit"), "topic": .string(topic.name), "allow": .array(names),
@@ -116,8 +122,6 @@ struct AgentAllow: AsyncParsableCommand {
         try await options.existingFolder().perform(request, .permit(topic, kinds, style: style))
     }
 }
-
-extension AlertStyle: ExpressibleByArgument {}
 
 /// `herald agent set`: changes the device's switches.
 struct AgentSet: AsyncParsableCommand {

@@ -108,7 +108,7 @@ extension Phone {
                 )
             }
         } else if let place = presentation.place {
-            effects += show(presentation, at: place, arrival, index, in: &record, now)
+            effects += show(presentation, at: place, arrival, index, in: &record, at: now)
         }
         if let badge = presentation.badge { state.apps[index].badge = badge }
         if let sound = presentation.sound { play(sound, arrival.topic, now) }
@@ -143,7 +143,7 @@ extension Phone {
         _ arrival: PhoneState.Arrival,
         _ index: Int,
         in record: inout DisplayRecord,
-        _ now: WallTime
+        at now: WallTime
     ) -> [PhoneEffect] {
         var effects: [PhoneEffect] = []
         var view = PhoneSnapshot.Notification(
