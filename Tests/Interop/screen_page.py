@@ -33,7 +33,7 @@ APP = {
     "topic": "com.example.pushchat", "name": "PushChat", "icon": False, "badge": 0, "state": "background",
     "environment": "production", "token": "a1" * 32, "permission": {"alerts": True, "badges": True, "sounds": True}, "style": "banner",
     "wants": ["alert", "badge", "sound"], "refused": None, "screen_url": None, "opened_with": None, "received": None,
-    "action": None, "launch_image": None, "launch_picture": None,
+    "action": None, "pending": [], "launch_image": None, "launch_picture": None,
 }
 
 NOTIFICATION = {

@@ -128,10 +128,14 @@ struct AgentSet: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
         abstract:
-            "Change the device: lock, languages, network, power saving, mute switch, Focus, and the open app.",
+            "Change the device: lock, languages, network, power saving, mute switch, Focus, clock, and the open app.",
         discussion: """
+            A test moves the clock ahead instead of waiting: notifications that are due then are shown before the command \
+            returns.
+
             Example:
               herald agent set --locked on --language fr --language en
+              herald agent set --clock +10m --time-zone Europe/Berlin
             """
     )
 
@@ -158,6 +162,23 @@ struct AgentSet: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Whether a Focus is on.", valueName: "on|off"))
     var focus: Position?
 
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "How far the device's clock is ahead of the machine's: +10m, -1h, or 0 for not at all.",
+            valueName: "time"
+        )
+    )
+    var clock: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The device's time zone, like Europe/Berlin; or machine, for the machine's.",
+            valueName: "name"
+        )
+    )
+    var timeZone: String?
+
     @Option(help: ArgumentHelp("Open an app.", valueName: "topic"))
     var open: String?
 
@@ -175,6 +196,8 @@ struct AgentSet: AsyncParsableCommand {
             if let position { members[name] = .boolean(position == .on) }
         }
         if !language.isEmpty { members["languages"] = .array(language.map { .string($0) }) }
+        if let clock { members["clock"] = .number(try Self.seconds(clock)) }
+        if let timeZone { members["time_zone"] = .string(timeZone) }
         let topic = try open.map { try AgentTopic.read($0) }
         guard !members.isEmpty || topic != nil || home else {
             throw ValidationError("Nothing to set: give an option, for example --locked on.")
@@ -185,6 +208,16 @@ struct AgentSet: AsyncParsableCommand {
         guard !members.isEmpty else { return }
         members["do"] = .string("set")
         try await folder.ask(members)
+    }
+
+    /// Reads `+10m`, `-1h` or `0`.
+    private static func seconds(_ text: String) throws -> Double {
+        let sign = text.first.flatMap { "+-".contains($0) ? $0 : nil }
+        guard let time = DurationText.read(sign == nil ? text[...] : text.dropFirst()), sign != nil || time == .zero
+        else {
+            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not +10m, -1h, or 0.")
+        }
+        return Double(time.wholeMilliseconds) / (sign == "-" ? -1000 : 1000)
     }
 }
 

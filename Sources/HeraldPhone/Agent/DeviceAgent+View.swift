@@ -5,7 +5,7 @@ public import HeraldModel
 extension DeviceAgent: DeviceView {
     /// The current snapshot.
     public func snapshot() -> PhoneSnapshot {
-        phone.snapshot(clock.now())
+        phone.snapshot(now)
     }
 
     /// Performs an action of the user.

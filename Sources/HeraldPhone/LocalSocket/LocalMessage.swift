@@ -24,6 +24,7 @@ enum LocalMessage {
                 "apns_id": notification.apnsID.map { .string($0) } ?? .null,
                 "why": .string(notification.cause.rawValue), "state": .string(notification.state.rawValue),
             ]
+            if let local = notification.local { members["local"] = .string(local) }
             if let action = notification.action { members["action"] = .string(action) }
             if let text = notification.text { members["text"] = .string(text) }
             return line(members, payload: notification.payload)

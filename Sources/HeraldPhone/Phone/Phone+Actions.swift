@@ -53,6 +53,12 @@ extension Phone {
             let index = try app(topic)
             state.apps[index].categories = categories
             return []
+        case .schedule(let topic, let notification):
+            try schedule(notification, of: topic, now)
+            return []
+        case .cancel(let topic, let id):
+            try cancel(id, of: topic, now)
+            return []
         case .install: throw DeviceError(.notPossible, "a bundle is installed by its path")
         }
     }
@@ -111,7 +117,7 @@ extension Phone {
         action: String? = nil,
         text: String? = nil
     ) -> [PhoneEffect] {
-        guard let id = shown.arrival.apnsID else { return [] }
+        guard let id = shown.arrival.recordID else { return [] }
         return [.amend(id, .responded(DisplayRecord.Response(kind: kind, action: action, text: text)))]
     }
 
@@ -179,6 +185,7 @@ extension Phone {
 
     private mutating func set(_ switches: PhoneSwitches, _ now: WallTime) throws -> [PhoneEffect] {
         if let languages = switches.languages { try Self.check(languages) }
+        try checkTime(switches)
         var effects: [PhoneEffect] = []
         if let locked = switches.locked { effects += try perform(locked ? .lock : .unlock, now) }
         if let languages = switches.languages, languages != state.languages {
@@ -201,7 +208,7 @@ extension Phone {
             state.isFocused = focus
             note(focus ? "Focus on" : "Focus off", now)
         }
-        return effects
+        return effects + setTime(switches, now)
     }
 
     private static func check(_ languages: [String]) throws {

@@ -79,7 +79,8 @@ extension Phone {
         )
     }
 
-    private mutating func present(
+    /// Shows a notification, and delivers it to its app.
+    mutating func present(
         _ arrival: PhoneState.Arrival,
         _ index: Int,
         extension outcome: DisplayRecord.ExtensionOutcome?,
@@ -126,6 +127,8 @@ extension Phone {
             state: app.state,
             badge: app.badge
         )
+        record.local = arrival.local
+        record.due = arrival.due.map { WallTime(milliseconds: Int64($0 * 1000)).rfc3339 }
         record.pushType = arrival.pushType
         record.languages = state.languages
         record.locked = state.isLocked
@@ -154,6 +157,7 @@ extension Phone {
             place: place
         )
         view.apnsID = arrival.apnsID
+        view.local = arrival.local
         view.title = presentation.alert?.title
         view.subtitle = presentation.alert?.subtitle
         view.body = presentation.alert?.body
@@ -166,8 +170,8 @@ extension Phone {
         view.actions = presentation.actions
         if let old = presentation.replaces.flatMap({ state.notifications.remove($0) }) {
             view.replaced = true
-            record.replaces = old.arrival.apnsID
-            if let oldID = old.arrival.apnsID, let id = arrival.apnsID {
+            record.replaces = old.arrival.id
+            if let oldID = old.arrival.recordID, let id = arrival.id {
                 effects.append(.amend(oldID, .replaced(by: id)))
             }
         }
@@ -238,6 +242,7 @@ extension Phone {
         let notification = AppNotification(
             topic: arrival.topic,
             apnsID: arrival.apnsID,
+            local: arrival.local,
             payload: Array(arrival.payload),
             cause: cause,
             state: app.state,

@@ -26,6 +26,10 @@ struct Phone {
     var pressed: [Topic: (arrival: PhoneState.Arrival, action: String, text: String?)] = [:]
     /// The apps that are connected to the local socket.
     private(set) var connectedApps: Set<Topic> = []
+    /// The name of the machine's time zone.
+    var machineZone = "GMT"
+    /// The time of the last look at the clock; nil before the first.
+    var lastTime: WallTime?
 
     init(
         device: String,
@@ -202,6 +206,7 @@ struct Phone {
         state.notifications.removeAll(of: topic)
         state.activities.removeAll(of: topic)
         state.runs.removeAll { $0.app == topic }
+        _ = state.pending.cancel(nil, of: topic)
         if app.information.hasBundle {
             state.deletions.append(topic)
             effects.append(.deleteFiles(topic))
@@ -280,17 +285,17 @@ struct Phone {
 
     /// The next time at which ``tick(_:)`` changes something, in UNIX seconds.
     var nextTick: Double? {
-        (state.runs.compactMap(\.deadline)
-            + [state.activities.nextTick, state.notifications.nextTick].compactMap { $0 })
-            .min()
+        let parts = [state.activities.nextTick, state.notifications.nextTick, state.pending.next]
+        return (state.runs.compactMap(\.deadline) + parts.compactMap { $0 }).min()
     }
 
-    /// Updates Live Activities, hides a banner, and ends the background runs of apps that have used up their time.
+    /// Shows local notifications that are due, updates Live Activities, hides a banner, and ends the background runs of apps
+    /// that have used up their time.
     mutating func tick(_ now: WallTime) -> [PhoneEffect] {
         for line in state.activities.tick(now.unixSeconds) { note(line, now) }
         state.notifications.tick(now.unixSeconds)
         let late = state.runs.filter { $0.deadline.map { $0 <= now.unixSeconds } ?? false }
-        return late.flatMap { runEnded($0.number, .timedOut, now) }
+        return late.flatMap { runEnded($0.number, .timedOut, now) } + showDue(now)
     }
 
     // MARK: - Look-ups and the log

@@ -36,6 +36,10 @@ public enum PhoneAction: Hashable, Sendable {
     /// Sets the permission for an app's notifications; an empty set refuses them. Sets the style of its alerts, too, unless
     /// that is nil.
     case permit(Topic, Set<NotificationKind>, style: AlertStyle? = nil)
+    /// Schedules a local notification of an app, as the app itself does; replaces the pending one with its identifier.
+    case schedule(Topic, LocalNotification)
+    /// Cancels a pending local notification of an app, or all of them without an identifier.
+    case cancel(Topic, id: String?)
     /// Changes switches of the device.
     case set(PhoneSwitches)
     /// Sets the badge, as the app itself does; 0 removes it.
@@ -65,19 +69,32 @@ public struct PhoneSwitches: Codable, Hashable, Sendable {
     public var muted: Bool?
     /// Whether a Focus is on.
     public var focus: Bool?
+    /// The seconds by which the device's clock is ahead of the machine's; 0 to follow it.
+    public var clock: Double?
+    /// The device's time zone, like `Europe/Berlin`; ``machineZone`` to follow the machine's.
+    public var timeZone: String?
+
+    /// The value of ``timeZone`` for the machine's own.
+    public static let machineZone = "machine"
 
     /// Changes nothing.
     public init() {}
+
+    private enum CodingKeys: String, CodingKey {
+        case locked, languages, network, saving, muted, focus, clock
+        case timeZone = "time_zone"
+    }
 }
 
 extension PhoneAction: Codable {
     private enum CodingKeys: String, CodingKey {
         case verb = "do"
-        case topic, id, notification, action, text, allow, style, path, badge, categories
+        case topic, id, notification, action, text, allow, style, path, badge, categories, payload
     }
 
     private enum Verb: String, Codable, CaseIterable {
-        case lock, unlock, home, open, end, tap, close, clear, act, permit, set, badge, categories, install, remove
+        case lock, unlock, home, open, end, tap, close, clear, act, permit, set, badge, categories, schedule, cancel,
+            install, remove
     }
 
     /// Reads an action.
@@ -133,14 +150,15 @@ extension PhoneAction: Codable {
             guard let switches = try? PhoneSwitches(from: decoder) else {
                 throw Self.failure(
                     "\"locked\", \"network\", \"saving\", \"muted\" and \"focus\" must be true or false, \"languages\" a"
-                        + " list like [\"de\",\"en\"]",
+                        + " list like [\"de\",\"en\"], \"clock\" a number of seconds, \"time_zone\" a text like Europe/Berlin",
                     .verb,
                     container
                 )
             }
             guard switches != PhoneSwitches() else {
                 throw Self.failure(
-                    "\"set\" needs one of \"locked\", \"network\", \"saving\", \"muted\", \"focus\" and \"languages\"",
+                    "\"set\" needs one of \"locked\", \"network\", \"saving\", \"muted\", \"focus\", \"languages\","
+                        + " \"clock\" and \"time_zone\"",
                     .verb,
                     container
                 )
@@ -166,6 +184,20 @@ extension PhoneAction: Codable {
             } catch let error as BundleError {
                 throw Self.failure(error.description, .categories, container)
             }
+        case .schedule:
+            guard let payload = try? container.decode(PayloadValue.self, forKey: .payload), payload.members != nil
+            else {
+                throw Self.failure("\"schedule\" needs the object \"payload\", like {\"aps\":{…}}", .payload, container)
+            }
+            let trigger = try LocalNotification.Trigger(from: decoder)
+            let id = try text(container.contains(.id) && !container.contains(.notification) ? .id : .notification)
+            self = .schedule(try topic(), LocalNotification(id: id, payload: payload, trigger: trigger))
+        case .cancel:
+            // On the local socket, `id` is the number of the request.
+            let id =
+                container.contains(.notification)
+                ? try text(.notification) : try? container.decode(String.self, forKey: .id)
+            self = .cancel(try topic(), id: id)
         case .install: self = .install(path: try text(.path))
         }
     }
@@ -205,6 +237,11 @@ extension PhoneAction: Codable {
         case .categories(let topic, let categories):
             try write(.categories, topic)
             try container.encode(NotificationCategory.members(categories), forKey: .categories)
+        case .schedule(let topic, let notification):
+            try write(.schedule, topic, id: notification.id)
+            try container.encode(notification.payload, forKey: .payload)
+            try notification.trigger.encode(to: encoder)
+        case .cancel(let topic, let id): try write(.cancel, topic, id: id)
         case .install(let path):
             try write(.install)
             try container.encode(path, forKey: .path)

@@ -44,6 +44,15 @@ struct PhoneState: Codable, Hashable, Sendable {
         var collapseID: String?
         /// UNIX seconds.
         var time: Double
+        /// The identifier of a local notification; nil for a remote one.
+        var local: String?
+        /// The time at which a local notification was due, in UNIX seconds.
+        var due: Double?
+
+        /// The identifier that people know: the `apns-id`, or that of a local notification.
+        var id: String? { apnsID ?? local }
+        /// The identifier of its display record; nil if it has none.
+        var recordID: String? { apnsID ?? local.map { DisplayRecord.localID($0, topic, due ?? time) } }
     }
 
     /// A notification on the screen.
@@ -76,10 +85,15 @@ struct PhoneState: Codable, Hashable, Sendable {
     var isSaving = false
     var isMuted = false
     var isFocused = false
+    /// The seconds by which the device's clock is ahead of the machine's.
+    var clockAhead = 0.0
+    /// The device's time zone; nil for the machine's.
+    var timeZone: String?
     var foreground: Topic?
     var apps: [App] = []
     var notifications = NotificationList()
     var activities = LiveActivities()
+    var pending = PendingNotifications()
     /// The unfinished runs of programs and of apps on the local socket, oldest first.
     var runs: [PhoneRun] = []
     var removals: [Removal] = []
