@@ -202,4 +202,11 @@ enum AgentPermission {
         }
         return Set(kinds.compactMap { $0 })
     }
+
+    static func style(_ text: String) throws -> AlertStyle {
+        guard let style = AlertStyle(rawValue: text) else {
+            throw ValidationError("--style is banner, alert or none.")
+        }
+        return style
+    }
 }

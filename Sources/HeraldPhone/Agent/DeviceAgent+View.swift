@@ -14,6 +14,13 @@ extension DeviceAgent: DeviceView {
         displayLog.changes(after: revision, limit: limit)
     }
 
+    func displayRecord(_ id: String) -> DisplayRecord? { displayLog[id] }
+
+    /// The display record of a notification, once it has arrived; nil if it does not arrive in time.
+    public func displayRecord(of id: NotificationID, within time: Duration = .zero) async -> DisplayRecord? {
+        await displayRecord(named: id.description, within: time)
+    }
+
     /// Performs an action of the user.
     /// - Throws: ``DeviceError/Code/notPossible`` with an explanation, ``BundleError``, ``DeviceError/Code/badFolder``.
     public func perform(_ action: PhoneAction) throws {

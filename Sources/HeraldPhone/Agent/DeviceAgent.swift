@@ -345,7 +345,7 @@ public actor DeviceAgent {
     /// Publishes the snapshot to all watchers, and reports new permission requests.
     func publish() {
         if !watchers.isEmpty {
-            let snapshot = snapshot()
+            let snapshot = self.snapshot()
             for (number, watcher) in watchers {
                 // A stream that is not read any more is removed at the next change.
                 if case .terminated = watcher.yield(snapshot) { watchers[number] = nil }
@@ -358,8 +358,6 @@ public actor DeviceAgent {
         for app in phone.snapshot(now).apps where new.contains(app.topic) { observe(.question(app)) }
     }
 
-    func displayRecord(_ id: String) -> DisplayRecord? { displayLog[id] }
-
     private func nextID() -> Int {
         lastID += 1
         return lastID
@@ -371,11 +369,6 @@ public actor DeviceAgent {
         watchers[nextID()] = watcher
         watcher.yield(snapshot())
         return stream
-    }
-
-    /// The display record of a notification, once it has arrived; nil if it does not arrive in time.
-    public func displayRecord(of id: NotificationID, within time: Duration = .zero) async -> DisplayRecord? {
-        await displayRecord(named: id.description, within: time)
     }
 
     /// The display record of an `apns-id`, or the newest one of a local notification with this identifier, once it is shown;

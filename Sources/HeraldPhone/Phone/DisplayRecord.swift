@@ -93,6 +93,8 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
     public var shown: Bool = false
     /// The place of the alert.
     @ExplicitNull public var place: Presentation.Place?
+    /// The user's style for the app's alerts; nil if none was shown.
+    @ExplicitNull public var style: AlertStyle?
     /// The first line.
     @ExplicitNull public var title: String?
     /// The second line.
@@ -144,9 +146,9 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
         case apnsID = "apns_id"
         case local, due, topic, received
         case pushType = "push_type"
-        case priority, payload, languages, language, state, locked, focus, muted, shown, place, title, subtitle, body,
-            buttons, slider
-        case actions, badge, sound, critical, volume
+        case priority, payload
+        case languages, language, state, locked, focus, muted, shown, place, style, title, subtitle, body, buttons
+        case slider, actions, badge, sound, critical, volume
         case launchImage = "launch_image"
         case backgroundLaunch = "background_launch"
         case deliveredToApp = "delivered_to_app"
@@ -184,6 +186,7 @@ extension DisplayRecord {
         language = presentation.language
         shown = presentation.isShown
         place = presentation.place
+        style = presentation.style
         title = presentation.alert?.title
         subtitle = presentation.alert?.subtitle
         body = presentation.alert?.body
@@ -209,7 +212,7 @@ extension DisplayRecord {
         var lines: [String] = []
         let text = [title, subtitle, body].compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: ": ")
         switch place {
-        case .banner?: lines.append("shown as a banner: \(text)")
+        case .banner?: lines.append("shown as \(style == .alert ? "an alert" : "a banner"): \(text)")
         case .lockScreen?: lines.append("shown on the lock screen: \(text)")
         case .list?: lines.append("shown in the list of notifications: \(text)")
         case nil:

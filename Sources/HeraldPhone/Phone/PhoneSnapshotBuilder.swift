@@ -28,7 +28,7 @@ struct PhoneSnapshotBuilder {
         let words = DeviceWords(for: state.languages)
         snapshot.words = words
         snapshot.notifications = state.notifications.all.map { view(of: $0, words) }
-        snapshot.banner = state.notifications.banner
+        snapshot.banner = state.isLocked ? nil : state.notifications.banner
         snapshot.lockAlert = state.notifications.lockAlerts.first
         snapshot.activities = state.activities.all.map(\.view)
         snapshot.sounds = phone.sounds
@@ -54,12 +54,22 @@ struct PhoneSnapshotBuilder {
         view.environment = app.information.environment
         view.token = app.tokens[app.topic.name]
         view.permission = app.permission
+        view.style = app.style
         view.wants = app.information.wants
         view.refused = app.refused
         view.screenURL = app.information.screenURL
         view.openedWith = app.openedWith.flatMap { object(in: $0) }
         view.received = phone.received[app.topic]
             .map { PhoneSnapshot.Delivery(apnsID: $0.apnsID, local: $0.local, payload: object(in: $0.payload)) }
+        view.action = phone.pressed[app.topic].map { pressed in
+            PhoneSnapshot.PressedAction(
+                apnsID: pressed.arrival.apnsID,
+                local: pressed.arrival.local,
+                payload: object(in: pressed.arrival.payload),
+                action: pressed.action,
+                text: pressed.text
+            )
+        }
         view.launchImage = app.launchImage
         view.launchPicture = app.launchImage.flatMap { picture($0, app.topic) }
         view.pending = phone.state.pending.list(of: app.topic).map { pending($0) }

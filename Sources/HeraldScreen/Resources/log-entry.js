@@ -48,6 +48,7 @@ function text({ title, subtitle, body }) {
 
 function outcome(record) {
   if (record.activity) return `Live Activity: ${record.activity.event}`;
+  if (record.place === "banner" && record.style === "alert") return "Alert";
   if (record.place) return PLACES[record.place] ?? record.place;
   return record.delivered_to_app ? "In the open app" : record.background_launch ? "Silent" : "Not shown";
 }
