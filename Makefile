@@ -19,17 +19,17 @@ DESTDIR ?=
 # Python keeps the compiled tests outside the source tree, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE =
 export PYTHONPYCACHEPREFIX = $(CURDIR)/.build/pycache
-SOURCES = Package.swift Sources Tests Examples/PushChat/Package.swift Examples/PushChat/Sources $(wildcard Benchmarks)
+SOURCES = Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Benchmarks)
 
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
 LIBRARIES = libjemalloc-dev libnghttp2-dev libpq-dev libsqlite3-dev pkg-config
-PEERS = binutils chromium chromium-driver curl dbus-daemon haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql socat sqlite3 strace \
+PEERS = binutils chromium chromium-driver curl dbus-daemon haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql socat sqlite3 strace systemd \
 	python3 python3-dbusmock python3-venv xxd
 # What the virtual machine of `make soak` needs beside a kernel.
 GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86
 RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
-.PHONY: build install run demo pushchat everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest clean
+.PHONY: build install run demo examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest clean
 
 build: libraries
 	swift build $(FLAGS) --product herald
@@ -42,11 +42,11 @@ run: build
 	$(BUILD)/herald serve --demo
 
 # The chat of Examples/PushChat on two devices.
-demo: build pushchat
-	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald PUSHCHAT_BINARY=$(CURDIR)/$(BUILD)/PushChat Examples/PushChat/demo
+demo: build examples
+	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald Examples/PushChat/demo
 
-# The example as a target of this package: its dependencies are compiled once. Its users build it as a package of its own.
-pushchat: libraries
+# The examples as targets of this package: their dependencies are compiled once. Their users build each as a package of its own.
+examples: libraries
 	HERALD_DEVELOPMENT=1 swift build $(FLAGS) --product PushChat
 
 # All targets, compiled once for lint and tests.
@@ -59,9 +59,8 @@ test: everything peers $(PYTHON)
 unit: everything
 	HERALD_DEVELOPMENT=1 swift test --skip-build
 
-interop: build pushchat peers $(PYTHON)
-	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald PUSHCHAT_BINARY=$(CURDIR)/$(BUILD)/PushChat \
-		$(PYTHON) -m pytest Tests/Interop -n $(WORKERS) --dist worksteal
+interop: build examples peers $(PYTHON)
+	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald $(PYTHON) -m pytest Tests/Interop -n $(WORKERS) --dist worksteal
 
 # Repeats the endurance tests, or one of them, and ends with a table.
 soak: $(PYTHON)

@@ -1,8 +1,6 @@
 """PushChat whole: a service, a relay, the chat's server, and people with a device each, whose screens are windows of one browser."""
 
 import json
-import os
-import pathlib
 import queue
 import shutil
 import signal
@@ -15,11 +13,11 @@ import urllib.request
 from agents import Agent
 from relay import Relay, SQLiteQueue, asking
 from selenium.webdriver.common.keys import Keys
-from service import PATIENCE, ROOT, eventually
+from service import HERALD, PATIENCE, ROOT, eventually
 
 APP = "com.example.pushchat"
 BUNDLE = ROOT / "Examples" / "PushChat" / "PushChat.app"
-PUSHCHAT = pathlib.Path(os.environ.get("PUSHCHAT_BINARY", ROOT / ".build" / "debug" / "PushChat"))
+PUSHCHAT = HERALD.with_name("PushChat")
 
 
 class Server:
@@ -167,6 +165,7 @@ class Room:
         self.relay = Relay(
             self.queue.url, "--topic", APP, "--certificate", service.provider_certificate(APP),
             "--service", f"localhost:{service.listeners['api']}", "--ca", service.ca, *asking(service),
+            "--feedback", f"localhost:{service.listeners['feedback']}", "--feedback-every", "1s",
         ).start()
         self.chat = Server(folder, self.queue.path).start()
         self.home = browser.driver.current_window_handle

@@ -8,12 +8,14 @@ import urllib.error
 import urllib.request
 
 import pytest
+from parties import remove_app
+from provider import Provider, listening_device
 from pushchat import APP, BUNDLE, PUSHCHAT, Room, Server
 from selenium.webdriver.common.keys import Keys
 from service import HERALD, PATIENCE, ROOT, eventually, herald
 
 if not PUSHCHAT.exists():
-    raise pytest.UsageError(f"{PUSHCHAT} is not there; run `make pushchat` first")
+    raise pytest.UsageError(f"{PUSHCHAT} is not there; run `make examples` first")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,9 @@ def test_a_message_appears_in_an_open_app(ann, bob):
     bob.reads("Hello Bob")
     # It came by push, to the app alone.
     received = bob.on_screen["received"]["payload"]
-    assert received["aps"]["alert"] == {"body": "Ann: Hello Bob", "action-loc-key": "REPLY"}
+    assert received["aps"]["alert"] == {
+        "title": "New message", "body": "Ann: Hello Bob", "action-loc-key": "REPLY",
+    }
     assert bob.snapshot["notifications"] == [] and bob.on_screen["badge"] == 0
     bob.say("Hello Ann", "How are you?")
     ann.reads("Hello Ann", "How are you?")
@@ -68,15 +72,25 @@ def test_a_locked_device_shows_the_alert_and_opening_it_opens_the_chat(ann, bob)
     eventually(lambda: bob.on_screen["badge"] == 0, what="an icon without a number")
 
 
-def test_the_device_speaks_its_users_language(ann, bob):
-    bob.act(do="set", languages=["de"])
+def test_the_device_and_the_server_speak_the_users_language(ann, bob, room):
+    """The app tells its provider of a change: the server writes the title, and the device finds the button's."""
+    page = bob.app()
+    bob.act(do="set", languages=["de-AT", "en"])
+    page.until(lambda: page.one("#send").text == "Senden")
+    told = "SELECT languages FROM devices WHERE device_token = ?"
+    eventually(lambda: room.queue.run(told, bob.device_token)[0]["languages"] == "de-AT,en", what="the new languages")
     bob.act(do="lock")
     ann.say("Guten Abend")
-    assert bob.alerted("Ann: Guten Abend")["slider"] == "Antworten"
+    shown = bob.alerted("Ann: Guten Abend")
+    assert (shown["title"], shown["slider"]) == ("Neue Nachricht", "Antworten")
     page = bob.open_app()
-    page.until(lambda: page.one("#send").text == "Senden")
-    bob.act(do="set", languages=["en"])
+    # No text is in French, and nobody else's language has changed.
+    bob.act(do="set", languages=["fr", "en"])
     page.until(lambda: page.one("#send").text == "Send")
+    bob.say("Good night")
+    ann.reads("Good night")
+    assert ann.on_screen["received"]["payload"]["aps"]["alert"]["title"] == "New message"
+    eventually(lambda: room.queue.run(told, bob.device_token)[0]["languages"] == "fr,en", what="the new languages")
 
 
 def test_a_long_message_is_shortened_only_in_the_alert(ann, bob, room):
@@ -182,6 +196,24 @@ def test_removing_the_app_leaves_the_room(ann, bob, room):
     ann.browser.complaints()
 
 
+def test_the_feedback_list_is_read(room, shared):
+    """The tutorial's feedback.php: whoever is on the list leaves the room, though PushChat sent nothing to find out."""
+    with listening_device(shared, APP) as device:
+        user = {"udid": "ef" * 20, "token": device.token, "name": "Zoe", "code": "a room of her own"}
+        assert room.chat.ask("api/join", user)[0] == 200 and "Zoe" in room.chat.users()
+        device.stop()
+        # The list has whole seconds, and this user joined within the last one.
+        room.queue.run("UPDATE devices SET registered_at = '2026-01-01 00:00:00' WHERE device_token = ?", device.token)
+        remove_app(device, APP)
+        # Another provider of the app meets the ended registration.
+        with Provider(shared, shared.provider_certificate(APP), topic=APP) as other:
+            assert other.push(device.token).status == 410
+        eventually(lambda: "Zoe" not in room.chat.users(), timeout=PATIENCE, what="a room without Zoe")
+    (dead,) = room.queue.run("SELECT evidence FROM devices WHERE device_token = ?", device.token)
+    assert dead["evidence"].startswith("feedback of localhost:")
+    assert room.queue.run("SELECT * FROM push_queue WHERE device_token = ?", device.token) == []
+
+
 def test_the_forms_of_the_tutorial_work(ann, room):
     evil = "<img src=x onerror=document.title='owned'>"
     page = room.browser
@@ -224,6 +256,7 @@ JOIN = {"udid": UDID, "token": TOKEN, "name": "Eve", "code": "another room"}
         ("join", {**JOIN, "udid": "short"}, 400, "udid must be 40"),
         ("join", {**JOIN, "token": TOKEN[1:]}, 400, "token must be"),
         ("join", {name: JOIN[name] for name in ("udid", "token", "code")}, 400, "name is missing"),
+        ("join", {**JOIN, "languages": "de_CH"}, 400, "languages must be"),
         ("join", {**JOIN, "name": "   "}, 400, "name is empty"),
         ("join", {**JOIN, "name": "x" * 65}, 400, "name is longer than 64 bytes"),
         ("join", {**JOIN, "name": "a\u0007b"}, 400, "control character"),
@@ -234,7 +267,7 @@ JOIN = {"udid": UDID, "token": TOKEN, "name": "Eve", "code": "another room"}
         ("message", {"udid": UDID, "text": "a\u0000b"}, 400, "zero byte"),
         ("message", b"[" * 20000, 400, "not a JSON object"),
         ("message", b"x" * 40000, 413, "longer than 32768 bytes"),
-        ("update", {"udid": UDID}, 400, "token or read is missing"),
+        ("update", {"udid": UDID}, 400, "token, languages or read is missing"),
         ("update", {"udid": UDID, "read": "now"}, 400, "read is a number"),
         ("leave", {"udid": UDID}, 404, "join first"),
     ],
@@ -328,7 +361,7 @@ def test_the_app_passes_the_check(tmp_path):
     herald("check", "--bundle", BUNDLE, "--strict")
     payload = tmp_path / "payload.json"
     payload.write_text(json.dumps({
-        "aps": {"alert": {"body": "Ann: hi", "action-loc-key": "REPLY"}, "badge": 1, "sound": "beep.caf"}, "message": 1,
+        "aps": {"alert": {"title": "New message", "body": "Ann: hi", "action-loc-key": "REPLY"}, "badge": 1, "sound": "beep.caf"}, "message": 1,
     }))
     assert "beep.caf" in herald("check", payload, "--bundle", BUNDLE, "--strict").stdout
     subprocess.run([ROOT / "Examples" / "PushChat" / "make-beep", tmp_path / "beep.caf"], check=True, timeout=PATIENCE)
@@ -351,7 +384,7 @@ def test_a_server_without_a_relay_explains_the_remedy(room, tmp_path):
 
 def test_the_demo_starts_and_stops_everything(tmp_path):
     demo = ROOT / "Examples" / "PushChat" / "demo"
-    environment = {**os.environ, "HERALD_BINARY": str(HERALD), "PUSHCHAT_BINARY": str(PUSHCHAT)}
+    environment = {**os.environ, "HERALD_BINARY": str(HERALD)}
     for _ in range(2):
         # The second time in the folder of the first.
         process = subprocess.Popen(

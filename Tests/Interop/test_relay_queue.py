@@ -82,6 +82,19 @@ def test_every_column_reaches_the_device(relay, queue, device):
     assert 3500 < message.expiry <= 3600
 
 
+def test_a_row_whose_time_is_taken_back_is_sent_again(relay, queue, device):
+    """The queue of the tutorial: a device token and a payload, pending while `time_sent` is NULL."""
+    payload = text()
+    first = queue.done(queue.insert(device_token=device.token, topic=None, payload=payload))
+    # The relay has one app, which is the row's.
+    assert (first["status"], first["topic"]) == ("sent", TOPIC) and first["time_sent"]
+    assert device.next().payload.decode() == payload
+    queue.run("UPDATE push_queue SET time_sent = NULL WHERE id = ?", first["id"])
+    assert device.next().payload.decode() == payload
+    again = queue.done(first["id"])
+    assert again["status"] == "sent" and again["time_sent"] and again["apns_id"] != first["apns_id"]
+
+
 def test_a_row_waits_for_its_time(relay, queue, device):
     due = int(time.time()) + 2
     moment = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(due))
@@ -103,7 +116,7 @@ def test_poisoned_rows_fail_alone(relay, queue, device):
     long = json.dumps({"aps": {"alert": "x" * 5000}})
     bad = {
         "MissingDeviceToken": {"device_token": None}, "BadDeviceToken": {"device_token": "not hex"},
-        "MissingTopic": {"device_token": NOBODY, "topic": None}, "BadTopic": {"device_token": NOBODY, "topic": "a b"},
+        "MissingTopic": {"device_token": NOBODY, "topic": ""}, "BadTopic": {"device_token": NOBODY, "topic": "a b"},
         "PayloadEmpty": {"device_token": NOBODY, "payload": None}, "BadPayload": {"device_token": NOBODY, "payload": "{"},
         "PayloadTooLarge": {"device_token": NOBODY, "payload": long},
         "BadPriority": {"device_token": NOBODY, "priority": 7},

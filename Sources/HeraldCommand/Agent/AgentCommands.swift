@@ -82,12 +82,16 @@ struct AgentRemove: AsyncParsableCommand {
 struct AgentAllow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "allow",
-        abstract: "Set an app's permission: alert, badge, sound, or none.",
+        abstract: "Set an app's permission: alert, badge, sound, or none. Also the style of its alerts.",
         discussion: """
-            With none, the service also discards the app's notifications.
+            With none, the app shows nothing. Silent notifications still wake it if its bundle has the background mode \
+            remote-notification, or if it has no bundle. For other apps the service then discards all notifications.
+
+            A banner goes away by itself after 5 seconds. An alert stays until the user answers it. With the style none, \
+            alerts are only in the list of notifications. On a locked screen the style makes no difference.
 
             Example:
-              herald agent allow com.example.chat alert,sound
+              herald agent allow com.example.chat alert,sound --style alert
             """
     )
 
@@ -97,15 +101,25 @@ struct AgentAllow: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("alert, badge and sound, separated by commas; or none.", valueName: "list"))
     var list: String
 
+    @Option(
+        help: ArgumentHelp(
+            "The style of its alerts: banner, alert or none. (default: as before; at first, banner)",
+            valueName: "style"
+        )
+    )
+    var style: String?
+
     @OptionGroup var options: AgentFolderOptions
 
     func run() async throws {
         let (topic, kinds) = (try AgentTopic.read(topic), try AgentPermission.kinds(list))
+        let style = try style.map { try AgentPermission.style($0) }
         let names = NotificationKind.allCases.filter(kinds.contains).map { PayloadValue.string($0.rawValue) }
-        try await options.existingFolder().perform(
-            ["do": .string("permit"), "topic": .string(topic.name), "allow": .array(names)],
-            .permit(topic, kinds)
-        )
+        var request: [String: PayloadValue] = [
+            "do": .string("permit"), "topic": .string(topic.name), "allow": .array(names),
+        ]
+        if let style { request["style"] = .string(style.rawValue) }
+        try await options.existingFolder().perform(request, .permit(topic, kinds, style: style))
     }
 }
 

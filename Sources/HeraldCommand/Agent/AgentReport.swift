@@ -119,7 +119,8 @@ enum AgentReport {
         for app in device.apps {
             let badge = app.badge == 0 ? "" : ", badge \(app.badge)"
             let permission = app.permission.map { ", \(words($0))" } ?? ""
-            lines.append("\(shown(app.name)) (\(app.topic)): \(app.state.rawValue)\(permission)\(badge)")
+            let style = app.style == .banner ? "" : ", alert style \(app.style.rawValue)"
+            lines.append("\(shown(app.name)) (\(app.topic)): \(app.state.rawValue)\(permission)\(style)\(badge)")
             if app.permission == nil { lines.append("  " + waiting(app, folder)) }
             if let token = app.token { lines.append("  token \(shown(token))") }
             for pending in app.pending {

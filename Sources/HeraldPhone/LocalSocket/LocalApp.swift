@@ -129,6 +129,18 @@ public struct LocalApp: Sendable {
         ])
     }
 
+    /// Registers the app's categories.
+    ///
+    /// They replace its earlier ones and those of its bundle, and stay until the app registers others or is removed.
+    /// Notifications that are shown already keep their buttons. Of several with the same identifier, the last counts.
+    /// - Throws: ``DeviceError/Code/unreachable``, ``DeviceError/Code/notPossible``.
+    public func setCategories(_ categories: [NotificationCategory]) async throws {
+        try await client.ask([
+            "do": .string("categories"), "topic": .string(topic.name),
+            "categories": .object(NotificationCategory.members(categories)),
+        ])
+    }
+
     /// Schedules a local notification; replaces the pending one with its identifier.
     /// - Throws: ``DeviceError/Code/unreachable``; ``DeviceError/Code/notPossible`` if the payload shows nothing, the moment is
     ///   past, or 64 are pending.

@@ -15,17 +15,9 @@ enum LocalMessage {
     }
 
     static func line(_ message: AppMessage) -> [UInt8] {
-        func kinds(_ kinds: [NotificationKind]) -> PayloadValue { .array(kinds.map { .string($0.rawValue) }) }
         switch message {
-        case .permission(let topic, let granted):
-            return event("permission", ["topic": .string(topic.name), "granted": kinds(granted)])
-        case .settings(let topic, let granted):
-            return event("settings", ["topic": .string(topic.name), "granted": kinds(granted)])
-        case .token(let topic, let token):
-            return event("token", ["topic": .string(topic.name), "token": .string(token)])
-        case .refused(let topic, let reason):
-            return event("refused", ["topic": .string(topic.name), "reason": .string(reason)])
-        case .languages(let languages): return event("languages", ["languages": .array(languages.map { .string($0) })])
+        case .permission, .settings, .token, .refused, .languages:
+            return message.news.map { event($0.event.rawValue, $0.members) } ?? []
         case .notification(let notification):
             var members: [String: PayloadValue] = [
                 "event": .string("notification"), "topic": .string(notification.topic.name),

@@ -73,6 +73,10 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
     public var received: String
     /// Its `apns-push-type`.
     @ExplicitNull public var pushType: PushType?
+    /// Its `apns-priority`.
+    @ExplicitNull public var priority: Priority?
+    /// Its payload as it arrived: JSON in a text, so that numbers and repeated keys stay as they were sent.
+    @ExplicitNull public var payload: String?
     /// The user's languages at that time, in order of preference.
     public var languages: [String] = []
     /// The language of the texts; nil if the app has none.
@@ -89,6 +93,8 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
     public var shown: Bool = false
     /// The place of the alert.
     @ExplicitNull public var place: Presentation.Place?
+    /// The user's style for the app's alerts; nil if none was shown.
+    @ExplicitNull public var style: AlertStyle?
     /// The first line.
     @ExplicitNull public var title: String?
     /// The second line.
@@ -140,8 +146,9 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
         case apnsID = "apns_id"
         case local, due, topic, received
         case pushType = "push_type"
-        case languages, language, state, locked, focus, muted, shown, place, title, subtitle, body, buttons, slider
-        case actions, badge, sound, critical, volume
+        case priority, payload
+        case languages, language, state, locked, focus, muted, shown, place, style, title, subtitle, body, buttons
+        case slider, actions, badge, sound, critical, volume
         case launchImage = "launch_image"
         case backgroundLaunch = "background_launch"
         case deliveredToApp = "delivered_to_app"
@@ -179,6 +186,7 @@ extension DisplayRecord {
         language = presentation.language
         shown = presentation.isShown
         place = presentation.place
+        style = presentation.style
         title = presentation.alert?.title
         subtitle = presentation.alert?.subtitle
         body = presentation.alert?.body
@@ -204,7 +212,7 @@ extension DisplayRecord {
         var lines: [String] = []
         let text = [title, subtitle, body].compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: ": ")
         switch place {
-        case .banner?: lines.append("shown as a banner: \(text)")
+        case .banner?: lines.append("shown as \(style == .alert ? "an alert" : "a banner"): \(text)")
         case .lockScreen?: lines.append("shown on the lock screen: \(text)")
         case .list?: lines.append("shown in the list of notifications: \(text)")
         case nil:

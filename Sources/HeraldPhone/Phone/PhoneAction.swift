@@ -33,8 +33,9 @@ public enum PhoneAction: Hashable, Sendable {
     case clear
     /// Presses a button of a notification's category.
     case act(id: String, action: String, text: String?)
-    /// Sets the permission for an app's notifications; an empty set refuses them.
-    case permit(Topic, Set<NotificationKind>)
+    /// Sets the permission for an app's notifications; an empty set refuses them. Sets the style of its alerts, too, unless
+    /// that is nil.
+    case permit(Topic, Set<NotificationKind>, style: AlertStyle? = nil)
     /// Schedules a local notification of an app, as the app itself does; replaces the pending one with its identifier.
     case schedule(Topic, LocalNotification)
     /// Cancels a pending local notification of an app, or all of them without an identifier.
@@ -43,6 +44,8 @@ public enum PhoneAction: Hashable, Sendable {
     case set(PhoneSwitches)
     /// Sets the badge, as the app itself does; 0 removes it.
     case badge(Topic, Int)
+    /// Registers the app's categories, as the app itself does. They replace its earlier ones and those of its bundle.
+    case categories(Topic, [NotificationCategory])
     /// Installs the bundle at a path.
     case install(path: String)
     /// Removes an app and its data. Its device token never works again.
@@ -86,12 +89,12 @@ public struct PhoneSwitches: Codable, Hashable, Sendable {
 extension PhoneAction: Codable {
     private enum CodingKeys: String, CodingKey {
         case verb = "do"
-        case topic, id, notification, action, text, allow, path, badge, payload
+        case topic, id, notification, action, text, allow, style, path, badge, categories, payload
     }
 
     private enum Verb: String, Codable, CaseIterable {
-        case lock, unlock, home, open, end, tap, close, clear, act, permit, set, badge, schedule, cancel, install,
-            remove
+        case lock, unlock, home, open, end, tap, close, clear, act, permit, set, badge, categories, schedule, cancel,
+            install, remove
     }
 
     /// Reads an action.
@@ -138,7 +141,11 @@ extension PhoneAction: Codable {
                     container
                 )
             }
-            self = .permit(try topic(), Set(kinds))
+            let style = container.contains(.style) ? try? container.decode(AlertStyle.self, forKey: .style) : nil
+            guard style != nil || !container.contains(.style) else {
+                throw Self.failure("\"style\" must be \"none\", \"banner\" or \"alert\"", .style, container)
+            }
+            self = .permit(try topic(), Set(kinds), style: style)
         case .set:
             guard let switches = try? PhoneSwitches(from: decoder) else {
                 throw Self.failure(
@@ -162,6 +169,21 @@ extension PhoneAction: Codable {
                 throw Self.failure("\"badge\" must be a number; 0 removes it", .badge, container)
             }
             self = .badge(try topic(), number)
+        case .categories:
+            guard let members = try? container.decode([String: PayloadValue].self, forKey: .categories) else {
+                throw Self.failure(
+                    "\"categories\" must be an object, like {\"INVITATION\":{\"actions\":[{\"identifier\":\"accept\","
+                        + "\"title\":\"Accept\"}]}}",
+                    .categories,
+                    container
+                )
+            }
+            do {
+                let categories = try NotificationCategory.read(members, file: "categories").values
+                self = .categories(try topic(), categories.sorted { $0.identifier < $1.identifier })
+            } catch let error as BundleError {
+                throw Self.failure(error.description, .categories, container)
+            }
         case .schedule:
             guard let payload = try? container.decode(PayloadValue.self, forKey: .payload), payload.members != nil
             else {
@@ -202,15 +224,19 @@ extension PhoneAction: Codable {
             try write(.act, id: id)
             try container.encode(action, forKey: .action)
             try container.encodeIfPresent(text, forKey: .text)
-        case .permit(let topic, let kinds):
+        case .permit(let topic, let kinds, let style):
             try write(.permit, topic)
             try container.encode(NotificationKind.allCases.filter(kinds.contains), forKey: .allow)
+            try container.encodeIfPresent(style, forKey: .style)
         case .set(let switches):
             try write(.set)
             try switches.encode(to: encoder)
         case .badge(let topic, let number):
             try write(.badge, topic)
             try container.encode(number, forKey: .badge)
+        case .categories(let topic, let categories):
+            try write(.categories, topic)
+            try container.encode(NotificationCategory.members(categories), forKey: .categories)
         case .schedule(let topic, let notification):
             try write(.schedule, topic, id: notification.id)
             try container.encode(notification.payload, forKey: .payload)

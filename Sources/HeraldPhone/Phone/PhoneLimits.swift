@@ -32,6 +32,8 @@ public struct PhoneLimits: Hashable, Sendable {
     public var lines = 100
     /// The most sounds in a snapshot. (default: 10)
     public var sounds = 10
+    /// The time after which a banner goes away by itself, in seconds of the device's clock. (default: 5, as on a phone)
+    public var bannerSeconds = 5.0
     /// The time limit of a background run of an app on the local socket, in seconds. (default: 30)
     public var backgroundSeconds = 30.0
 

@@ -41,14 +41,20 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
     public var questions: [Topic] = []
     /// The notifications on the screen, newest first; 100 at most.
     public var notifications: [Notification] = []
-    /// The notification that is a banner, until it is closed, opened or replaced.
+    /// The notification over the unlocked screen: a banner, until it goes away by itself, else the newest unanswered alert.
     @ExplicitNull public var banner: String?
+    /// The newest alert of the lock screen, into whose app unlocking leads.
+    @ExplicitNull public var lockAlert: String?
     /// The Live Activities, newest first.
     public var activities: [Activity] = []
     /// The last ten sounds, newest last; a view plays each once.
     public var sounds: [Sound] = []
-    /// The last hundred lines of the log, newest last.
+    /// The last hundred events of the device, newest last; notifications are in the display log.
     public var log: [Line] = []
+    /// A number that grows with every change of the display log.
+    public var displayLogRevision = 0
+    /// The words of the device's own interface, in the first of the user's languages that it has.
+    public var words = DeviceWords(for: [])
 
     /// Creates an empty device.
     package init(device: String, service: String, time: Double) {
@@ -63,6 +69,9 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
         case network, saving, muted, focus, clock
         case timeZone = "time_zone"
         case foreground, apps, questions, notifications, banner, activities, sounds, log
+        case lockAlert = "lock_alert"
+        case displayLogRevision = "display_log_revision"
+        case words
     }
 }
 
@@ -115,6 +124,8 @@ extension PhoneSnapshot {
         @ExplicitNull public var token: String?
         /// The user's permission; nil until the user has answered.
         @ExplicitNull public var permission: NotificationSettings?
+        /// The user's style for its alerts.
+        public var style = AlertStyle.banner
         /// The permission that it requests.
         public var wants: [NotificationKind] = NotificationKind.allCases
         /// The reason why the service does not register it.
@@ -125,6 +136,8 @@ extension PhoneSnapshot {
         @ExplicitNull public var openedWith: PayloadValue?
         /// The last notification that it received while open.
         @ExplicitNull public var received: Delivery?
+        /// The last button of a notification that the user pressed, until the app is left.
+        @ExplicitNull public var action: PressedAction?
         /// The image with which it opened: a file name, or a description.
         @ExplicitNull public var launchImage: String?
         /// The file of that image in the bundle; nil if there is none.
@@ -139,7 +152,9 @@ extension PhoneSnapshot {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case topic, name, icon, badge, state, environment, token, permission, wants, refused, received, pending
+            case topic, name, icon, badge, state, environment, token, permission, style, wants, refused, received,
+                action
+            case pending
             case screenURL = "screen_url"
             case openedWith = "opened_with"
             case launchImage = "launch_image"
@@ -189,6 +204,34 @@ extension PhoneSnapshot {
         }
     }
 
+    /// A button of a notification's category that the user pressed.
+    public struct PressedAction: Codable, Hashable, Sendable {
+        /// The `apns-id` of the notification.
+        @ExplicitNull public var apnsID: String?
+        /// The identifier of a local notification; nil for a remote one.
+        @ExplicitNull public var local: String?
+        /// Its payload; nil if it is not a JSON object.
+        @ExplicitNull public var payload: PayloadValue?
+        /// The identifier of the button.
+        public var action: String
+        /// The text that the user entered.
+        @ExplicitNull public var text: String?
+
+        /// Creates a pressed button.
+        package init(apnsID: String?, local: String?, payload: PayloadValue?, action: String, text: String?) {
+            self.action = action
+            self.apnsID = apnsID
+            self.local = local
+            self.payload = payload
+            self.text = text
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case apnsID = "apns_id"
+            case local, payload, action, text
+        }
+    }
+
     /// A notification on the screen.
     public struct Notification: Codable, Hashable, Sendable {
         /// The identifier for actions: `n1`.
@@ -213,6 +256,8 @@ extension PhoneSnapshot {
         public var time: Double
         /// The place where it was shown first.
         public var place: Presentation.Place
+        /// The user's style for the app's alerts when it arrived.
+        public var style = AlertStyle.banner
         /// The group of notifications that it belongs to.
         @ExplicitNull public var thread: String?
         /// The interruption level.
@@ -238,8 +283,8 @@ extension PhoneSnapshot {
         private enum CodingKeys: String, CodingKey {
             case id
             case apnsID = "apns_id"
-            case local, topic, app, title, subtitle, body, language, time, place, thread, interruption, buttons, slider
-            case actions
+            case local, topic, app, title, subtitle, body, language, time, place, style, thread, interruption, buttons
+            case slider, actions
             case replaced
         }
     }

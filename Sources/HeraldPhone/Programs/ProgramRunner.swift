@@ -89,6 +89,7 @@ enum ProgramInput {
         if let local = run.arrival?.local { members["local"] = .string(local) }
         if let action = run.action { members["action"] = .string(action) }
         if let text = run.text { members["text"] = .string(text) }
+        if let news = run.news { members.merge(news) { $1 } }
         return LocalMessage.line(members, payload: run.arrival.map { Array($0.payload) })
     }
 }

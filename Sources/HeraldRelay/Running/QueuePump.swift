@@ -79,7 +79,8 @@ final class QueuePump: Sendable {
                 limit: limit,
                 owner: context.owner,
                 now: now,
-                leaseEnd: now + configuration.lease
+                leaseEnd: now + configuration.lease,
+                topic: RelayApp.onlyTopic(of: context.routes.table.routes.map(\.app))
             )
             try await endLostClaim(&state)
             state.hasLostClaim = true

@@ -82,6 +82,13 @@ package struct RelayApp: Sendable, Hashable {
         )
     }
 
+    /// The topic of rows that name none.
+    /// - Returns: The only topic of all apps; nil if they have several, or if one has every topic.
+    static func onlyTopic(of apps: [RelayApp]) -> String? {
+        let topics = Set(apps.flatMap(\.topics))
+        return topics.count == 1 && apps.allSatisfy { !$0.topics.isEmpty } ? topics.first : nil
+    }
+
     /// Whether this app includes a topic.
     func includes(_ topic: Topic) -> Bool {
         guard interface == .http2 else { return topics == [topic.name] }

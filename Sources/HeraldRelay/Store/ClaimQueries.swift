@@ -25,12 +25,12 @@ struct ClaimQueries {
             )
             UPDATE push_queue SET
                 uncertain = CASE WHEN owner IS NOT NULL AND uncertain = 0 THEN 1 ELSE uncertain END,
-                owner = ?3, due_at = ?4, apns_id = coalesce(apns_id, \(dialect.randomUUID))
+                owner = ?3, due_at = ?4, apns_id = coalesce(apns_id, \(dialect.randomUUID)), topic = coalesce(topic, ?5)
             WHERE id IN (SELECT id FROM due) RETURNING id
             """,
             [
                 .int(request.now.milliseconds), .int(Int64(limit)), .text(request.owner),
-                .int(request.leaseEnd.milliseconds),
+                .int(request.leaseEnd.milliseconds), .text(request.topic),
             ]
         )
         .rows.compactMap { $0[0].int }

@@ -5,6 +5,23 @@ enum RelaySchema {
     /// A `due_at` that no clock reaches, for rows that are never claimed.
     static let never: Int64 = 9_000_000_000_000_000
 
+    /// The trigger that queues a sent row again when another program sets its `time_sent` to NULL.
+    static let resend = "push_queue_resend"
+
+    /// The relay itself clears `time_sent` only together with `status`.
+    private static let isUnsent = "OLD.time_sent IS NOT NULL AND NEW.time_sent IS NULL AND NEW.status = 'sent'"
+
+    /// The body of that trigger. A row for many tokens is split anew; a part makes its row wait for it again.
+    private static func sendAgain(_ now: String) -> String {
+        """
+        DELETE FROM push_queue WHERE parent = NEW.id;
+        UPDATE push_queue SET status = 'queued', reason = NULL, time_sent = NULL
+        WHERE id = NEW.parent AND parts IS NOT NULL;
+        UPDATE push_queue SET status = 'queued', reason = NULL, apns_id = NULL, attempts = 0, due_at = 0, owner = NULL,
+        uncertain = 0, parts = NULL, time_queued = \(now) WHERE id = NEW.id
+        """
+    }
+
     /// The statements, one per element.
     static func statements(_ dialect: SQLDialect) -> [String] {
         dialect == .sqlite ? sqlite : postgresql
@@ -58,6 +75,13 @@ enum RelaySchema {
         CREATE TRIGGER IF NOT EXISTS push_queue_moved AFTER UPDATE OF send_after ON push_queue
         WHEN NEW.status = 'queued' AND NEW.owner IS NULL AND NEW.parts IS NULL
         BEGIN UPDATE push_queue SET due_at = 0 WHERE id = NEW.id; END
+        """,
+        """
+        CREATE TRIGGER IF NOT EXISTS \(resend) AFTER UPDATE OF time_sent ON push_queue
+        WHEN \(isUnsent)
+        BEGIN
+        \(sendAgain("CURRENT_TIMESTAMP"));
+        END
         """,
         "CREATE VIEW IF NOT EXISTS " + outcomes,
         """
@@ -139,6 +163,17 @@ enum RelaySchema {
         """
         CREATE OR REPLACE TRIGGER push_queue_again AFTER UPDATE OF status ON push_queue FOR EACH ROW
         WHEN (NEW.status = 'queued' AND OLD.status <> 'queued') EXECUTE FUNCTION push_queue_notify()
+        """,
+        """
+        CREATE OR REPLACE FUNCTION \(resend)() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+        \(sendAgain("now()"));
+        RETURN NULL;
+        END $$
+        """,
+        """
+        CREATE OR REPLACE TRIGGER \(resend) AFTER UPDATE OF time_sent ON push_queue FOR EACH ROW
+        WHEN (\(isUnsent)) EXECUTE FUNCTION \(resend)()
         """,
         "CREATE OR REPLACE VIEW " + outcomes,
         """

@@ -61,12 +61,15 @@ package struct ClaimRequest: Sendable {
     package var owner: String
     package var now: WallTime
     package var leaseEnd: WallTime
+    /// The topic of rows that name none; nil leaves them without one.
+    package var topic: String?
 
-    package init(limit: Int, owner: String, now: WallTime, leaseEnd: WallTime) {
+    package init(limit: Int, owner: String, now: WallTime, leaseEnd: WallTime, topic: String? = nil) {
         self.limit = limit
         self.owner = owner
         self.now = now
         self.leaseEnd = leaseEnd
+        self.topic = topic
     }
 }
 

@@ -29,12 +29,12 @@ package struct SQLRelayStore: RelayStore {
     /// Whether the database already holds a queue.
     package func hasQueue() async throws -> Bool {
         let dialect = dialect
-        return try await database.read { !(try Self.missingTables($0, dialect).contains("push_queue")) }
+        return try await database.read { !(try Self.missingParts($0, dialect).contains("push_queue")) }
     }
 
     package func prepare() async throws {
         let dialect = dialect
-        let missing = try await database.read { session in try Self.missingTables(session, dialect) }
+        let missing = try await database.read { session in try Self.missingParts(session, dialect) }
         if !missing.isEmpty {
             try await database.write { session in
                 // Several relays may start at the same time.
@@ -70,13 +70,17 @@ package struct SQLRelayStore: RelayStore {
         }
     }
 
-    private static func missingTables(_ session: any SQLSession, _ dialect: SQLDialect) throws -> [String] {
-        let names = ["push_queue", "devices", "push_templates", "push_outcomes", "push_breakers"]
+    /// Tables, views and triggers that the database does not have.
+    private static func missingParts(_ session: any SQLSession, _ dialect: SQLDialect) throws -> [String] {
+        let names = ["push_queue", "devices", "push_templates", "push_outcomes", "push_breakers", RelaySchema.resend]
         return try names.filter { name in
             let sql =
                 dialect == .sqlite
-                ? "SELECT 1 FROM sqlite_master WHERE name = ?1 AND type IN ('table', 'view')"
-                : "SELECT 1 WHERE to_regclass(?1) IS NOT NULL"
+                ? "SELECT 1 FROM sqlite_master WHERE name = ?1 AND type IN ('table', 'view', 'trigger')"
+                : """
+                SELECT 1 WHERE to_regclass(?1) IS NOT NULL OR EXISTS
+                (SELECT 1 FROM pg_trigger WHERE tgname = ?1::text AND tgrelid = to_regclass('push_queue'))
+                """
             return try session.run(sql, [.text(name)]).rows.isEmpty
         }
     }

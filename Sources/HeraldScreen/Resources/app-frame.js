@@ -24,7 +24,8 @@ export function tellApp(device) {
   if (!app) return;
   const news = {
     type: "herald-app", device: device.device, languages: device.languages, topic: app.topic, token: app.token,
-    permission: app.permission, opened_with: app.opened_with, received: app.received, pending: app.pending,
+    permission: app.permission, opened_with: app.opened_with, received: app.received, action: app.action ?? null,
+    pending: app.pending,
   };
   const words = JSON.stringify(news);
   if (words === open.told) return;
@@ -33,8 +34,8 @@ export function tellApp(device) {
   open.frame.contentWindow.postMessage(news, originOf(open));
 }
 
-/** Schedules or cancels a local notification of the app, and tells its page whether that was possible. */
-async function schedule(app, action) {
+/** Asks the agent for the app's page, and tells the page whether that was possible. */
+async function ask(app, action) {
   const problem = await send({ ...action, topic: app.topic });
   if (!app.frame.isConnected) return;
   const answer = { type: "herald-answer", do: action.do, notification: action.notification ?? null, error: problem };
@@ -49,10 +50,12 @@ window.addEventListener("message", ({ data, origin, source }) => {
     tellApp(open.page.device);
   } else if (data?.type === "herald-badge" && Number.isSafeInteger(data.badge)) {
     made.page.act({ do: "badge", topic: made.topic, badge: data.badge });
+  } else if (data?.type === "herald-categories") {
+    ask(made, { do: "categories", categories: data.categories ?? null });
   } else if (data?.type === "herald-schedule") {
     const { notification, payload, after, at, every } = data;
-    schedule(made, { do: "schedule", notification, payload, after, at, every });
+    ask(made, { do: "schedule", notification, payload, after, at, every });
   } else if (data?.type === "herald-cancel") {
-    schedule(made, { do: "cancel", notification: data.notification });
+    ask(made, { do: "cancel", notification: data.notification });
   }
 });

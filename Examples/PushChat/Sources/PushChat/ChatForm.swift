@@ -8,9 +8,9 @@ struct ChatForm: Sendable {
     var path: String { "test_\(command).html" }
 
     static let all: [ChatForm] = [
-        ChatForm(command: "join", title: "Join a room", fields: [udid, token, name, code]),
+        ChatForm(command: "join", title: "Join a room", fields: [udid, token, languages, name, code]),
         ChatForm(command: "message", title: "Send a message", fields: [udid, ("text", "Message", "")]),
-        ChatForm(command: "update", title: "Report another token", fields: [udid, token]),
+        ChatForm(command: "update", title: "Report another token or language", fields: [udid, token, languages]),
         ChatForm(command: "leave", title: "Leave the room", fields: [udid]),
     ]
 
@@ -20,6 +20,7 @@ struct ChatForm: Sendable {
         "token", "Device token (64 hexadecimal digits)",
         "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
     )
+    private static let languages = ("languages", "Languages, best first (de-CH,en)", "en")
     private static let name = ("name", "Nickname", "")
     private static let code = ("code", "Secret code", "")
 

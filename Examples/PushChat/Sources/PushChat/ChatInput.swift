@@ -9,6 +9,8 @@ struct ChatInput: Decodable, Sendable {
     var token: String?
     var name: String?
     var code: String?
+    /// The preferred languages, like `de-CH,en`.
+    var languages: String?
     var text: String?
     var read: Int64?
 
@@ -24,6 +26,14 @@ struct ChatInput: Decodable, Sendable {
             throw ChatRefusal(.badRequest, "token must be the device token: 64 hexadecimal digits")
         }
         return token
+    }
+
+    /// The preferred languages; nil if the app does not say.
+    func readLanguages() throws -> ChatLanguages? {
+        try languages.map { text in
+            guard let languages = ChatLanguages(text) else { throw ChatRefusal(.badRequest, ChatLanguages.rule) }
+            return languages
+        }
     }
 
     func requireName(_ limits: ChatLimits) throws -> String {

@@ -2,10 +2,12 @@ import Foundation
 
 /// The notification of a message.
 ///
-/// `REPLY` is a key of the app's texts: the device shows the button's title in the user's language.
+/// The server writes the title in the receiver's language. `REPLY` is a key of the app's texts: the device shows the button's
+/// title in the user's language.
 struct ChatPayload: Sendable {
     let author: String
     let text: String
+    let title: String
     /// The number of unseen messages, including this one.
     let badge: Int
     /// Its number.
@@ -16,9 +18,11 @@ struct ChatPayload: Sendable {
             struct Alert: Encodable {
                 let actionLocKey = "REPLY"
                 let body: String
+                let title: String
 
                 enum CodingKeys: String, CodingKey {
                     case body
+                    case title
                     case actionLocKey = "action-loc-key"
                 }
             }
@@ -53,7 +57,7 @@ struct ChatPayload: Sendable {
     private func encoded(_ text: some Sequence<Character>) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let alert = Content.APS.Alert(body: "\(author): \(String(text))")
+        let alert = Content.APS.Alert(body: "\(author): \(String(text))", title: title)
         let content = Content(aps: Content.APS(alert: alert, badge: badge), message: message)
         return String(decoding: try encoder.encode(content), as: UTF8.self)
     }

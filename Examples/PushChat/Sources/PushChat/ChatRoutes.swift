@@ -6,9 +6,9 @@ import NIOCore
 /// PushChat's requests.
 ///
 ///     GET  /                      the app's page
-///     POST /api/join              udid, token, name, code   → {"since": 41}
+///     POST /api/join              udid, token, name, code, languages → {"since": 41}
 ///     POST /api/message           udid, text                → {"id": 42}
-///     POST /api/update            udid, token and/or read   → {}
+///     POST /api/update            udid, token, languages and/or read → {}
 ///     POST /api/leave             udid                      → {}
 ///     GET  /api/messages[?since=] authorization: Bearer <udid> → {"messages": [...], "more", "members", "read"}
 ///     GET  /test_join.html, /test_message.html, /test_update.html, /test_leave.html
@@ -35,7 +35,8 @@ struct ChatRoutes: Sendable {
                 try input.requireUDID(),
                 try input.requireToken(),
                 name: try input.requireName(store.limits),
-                code: try input.requireCode(store.limits)
+                code: try input.requireCode(store.limits),
+                languages: try input.readLanguages()
             )
             return (Joined(since: since), "You are in the room.")
         }
@@ -46,10 +47,16 @@ struct ChatRoutes: Sendable {
         }
         command("update", api, Done.self) { input in
             let token = try input.token.map { _ in try input.requireToken() }
-            guard token != nil || input.read != nil else {
-                throw ChatRefusal(.badRequest, "token or read is missing: what is to be updated?")
+            let languages = try input.readLanguages()
+            guard token != nil || languages != nil || input.read != nil else {
+                throw ChatRefusal(.badRequest, "token, languages or read is missing: what is to be updated?")
             }
-            try await store.update(try input.requireUDID(), token: token, read: input.read)
+            try await store.update(
+                try input.requireUDID(),
+                token: token,
+                languages: languages,
+                read: input.read
+            )
             return (Done(), "It is noted.")
         }
         command("leave", api, Done.self) { input in

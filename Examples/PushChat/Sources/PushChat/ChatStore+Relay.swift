@@ -16,6 +16,7 @@ extension ChatStore {
             let payload = ChatPayload(
                 author: author.name,
                 text: text,
+                title: ChatWords.title(try languages(of: other.token, database)),
                 badge: try unread(other, database),
                 message: id
             )
@@ -40,7 +41,7 @@ extension ChatStore {
     /// Notes that a token is alive.
     ///
     /// Earlier reports that it is dead do not count any more.
-    func register(_ token: DeviceToken, _ database: Database) throws {
+    func register(_ token: DeviceToken, _ languages: ChatLanguages?, _ database: Database) throws {
         try database.execute(
             sql: """
                 INSERT INTO relay.devices (device_token, topic) VALUES (?, ?)
@@ -49,6 +50,25 @@ extension ChatStore {
                 """,
             arguments: [token.hex, topic.name]
         )
+        if let languages { try note(languages, of: token.hex, database) }
+    }
+
+    /// Notes the languages of the user who has a token.
+    func note(_ languages: ChatLanguages, of token: String, _ database: Database) throws {
+        try database.execute(
+            sql: "UPDATE relay.devices SET languages = ? WHERE device_token = ? AND topic = ?",
+            arguments: [languages.text, token, topic.name]
+        )
+    }
+
+    /// The languages of the user who has a token; nil if they are unknown.
+    private func languages(of token: String, _ database: Database) throws -> ChatLanguages? {
+        try String.fetchOne(
+            database,
+            sql: "SELECT languages FROM relay.devices WHERE device_token = ? AND topic = ?",
+            arguments: [token, topic.name]
+        )
+        .flatMap { ChatLanguages($0) }
     }
 
     /// Removes the users whose token is dead according to the relay.

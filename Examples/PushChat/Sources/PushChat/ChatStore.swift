@@ -56,7 +56,13 @@ struct ChatStore: Sendable {
 
     /// Joins a room, and leaves the former one.
     /// - Returns: The newest message; the user sees later ones.
-    func join(_ udid: UDID, _ token: DeviceToken, name: String, code: String) async throws -> Int64 {
+    func join(
+        _ udid: UDID,
+        _ token: DeviceToken,
+        name: String,
+        code: String,
+        languages: ChatLanguages?
+    ) async throws -> Int64 {
         try await database.write { database in
             // An app that was installed again may have the same token and another udid. It replaces its former user.
             try remove("device_token = ? AND udid <> ?", [token.hex, udid.hex], database)
@@ -76,7 +82,7 @@ struct ChatStore: Sendable {
                 arguments: [udid.hex, token.hex, name, code, newest, stays]
             )
             if let present, !stays { try empty(present.code, database) }
-            try register(token, database)
+            try register(token, languages, database)
             return stays ? present?.joinedAfter ?? newest : newest
         }
     }
@@ -122,8 +128,8 @@ struct ChatStore: Sendable {
         }
     }
 
-    /// Updates the token, or the newest message that the user has seen.
-    func update(_ udid: UDID, token: DeviceToken?, read: Int64?) async throws {
+    /// Updates the token, the languages, or the newest message that the user has seen.
+    func update(_ udid: UDID, token: DeviceToken?, languages: ChatLanguages?, read: Int64?) async throws {
         try await database.write { database in
             let user = try require(udid, database)
             if let token {
@@ -132,7 +138,9 @@ struct ChatStore: Sendable {
                     sql: "UPDATE active_users SET device_token = ? WHERE udid = ?",
                     arguments: [token.hex, user.udid]
                 )
-                try register(token, database)
+                try register(token, languages, database)
+            } else if let languages {
+                try note(languages, of: user.token, database)
             }
             if let read {
                 let newest = try newest(database)

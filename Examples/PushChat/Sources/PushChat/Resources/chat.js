@@ -8,7 +8,7 @@ const element = (id) => document.getElementById(id);
 
 /** What the device told last: its name, its languages, the token. */
 let device = null;
-/** What this app keeps: `{ udid, token, name, code, isIn }`. */
+/** What this app keeps: `{ udid, token, languages, name, code, isIn }`. */
 let mine = null;
 /** The newest message that is shown; null before any was asked for. */
 let last = null;
@@ -54,14 +54,24 @@ function command(name, members) {
   });
 }
 
+/** The user's languages as the server takes them, 20 at most. */
+const preferred = () => device.languages.slice(0, 20).join(",");
+
+/** Tells the server what has changed since it was last told. */
+async function report() {
+  const changes = {};
+  if (device.token && device.token !== mine.token) changes.token = device.token;
+  if (preferred() !== mine.languages) changes.languages = preferred();
+  if (Object.keys(changes).length === 0) return;
+  await command("update", changes);
+  keep(changes);
+}
+
 /** Shows what was said since this app last looked. */
 async function catchUp() {
   if (!mine?.isIn) return show(device?.token ? "join" : "waiting");
   try {
-    if (device.token && device.token !== mine.token) {
-      await command("update", { token: device.token });
-      keep({ token: device.token });
-    }
+    await report();
     let answer;
     do {
       answer = await ask(last === null ? "/api/messages" : `/api/messages?since=${last}`, {
@@ -153,9 +163,9 @@ element("join").addEventListener("submit", (event) => {
   event.preventDefault();
   const [name, code] = [element("name").value, element("code").value];
   soon(async () => {
-    const token = device.token;
-    await command("join", { token, name, code });
-    keep({ token, name, code, isIn: true });
+    const [token, languages] = [device.token, preferred()];
+    await command("join", { token, languages, name, code });
+    keep({ token, languages, name, code, isIn: true });
     last = null;
     element("messages").replaceChildren();
     await catchUp();
