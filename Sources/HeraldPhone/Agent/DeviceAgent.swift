@@ -327,13 +327,6 @@ public actor DeviceAgent {
 
     var languages: [String] { phone.state.languages }
 
-    /// The pending local notifications of an app, or of all apps; the next one first.
-    /// - Throws: ``DeviceError/Code/notPossible`` if there is no such app.
-    package func pending(of topic: Topic?) throws -> [PendingNotification] {
-        if let topic { _ = try phone.app(topic) }
-        return phone.state.pending.list(of: topic)
-    }
-
     private func check(_ topic: Topic, _ peer: LocalPeer) throws {
         guard peers[topic]?.id == peer.id else {
             throw DeviceError(.notPossible, "\(topic) is not registered on this connection: send \"register\" first")
@@ -371,11 +364,6 @@ public actor DeviceAgent {
         watchers[nextID()] = watcher
         watcher.yield(phone.snapshot(now))
         return stream
-    }
-
-    /// The display record of a notification, once it has arrived; nil if it does not arrive in time.
-    public func displayRecord(of id: NotificationID, within time: Duration = .zero) async -> DisplayRecord? {
-        await displayRecord(named: id.description, within: time)
     }
 
     /// The display record of an `apns-id`, or the newest one of a local notification with this identifier, once it is shown;
