@@ -1,6 +1,6 @@
 import Foundation
 public import HeraldDevice
-public import HeraldModel
+import HeraldModel
 import Synchronization
 
 /// A simulated device: shows notifications according to its settings, language and state, and runs apps.
