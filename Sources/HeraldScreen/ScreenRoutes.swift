@@ -83,24 +83,24 @@ struct ScreenRoutes: Sendable {
     }
 
     private func shown(_ text: String, _ request: Request) async throws -> Response {
-        guard let id = NotificationID(text) else {
-            throw WebRefusal(400, "\(text.prefix(80)) is not an apns-id: it must be a UUID like 2f7ca8f4-….")
-        }
         let wait = try wait(request)
-        guard let record = try await record(of: id, within: wait) else {
+        guard let record = try await record(named: decoded(text), within: wait) else {
             let late = wait > .zero ? " within \(wait)" : ""
-            throw WebRefusal(404, "no notification with this apns-id has arrived on this device\(late)")
+            throw WebRefusal(
+                404,
+                "no notification with this apns-id or local identifier has arrived on this device\(late)"
+            )
         }
         return try WebReply.json(record)
     }
 
-    private func record(of id: NotificationID, within wait: Duration) async throws -> DisplayRecord? {
-        guard wait > .zero else { return await view.displayRecord(of: id, within: .zero) }
+    private func record(named name: String, within wait: Duration) async throws -> DisplayRecord? {
+        guard wait > .zero else { return await view.displayRecord(named: name, within: .zero) }
         guard let permit = waits.take() else {
             throw WebRefusal(503, "\(configuration.maximumWaits) requests already wait: try again later")
         }
         defer { permit.release() }
-        return await view.displayRecord(of: id, within: wait)
+        return await view.displayRecord(named: name, within: wait)
     }
 
     /// `?wait=SECONDS`.

@@ -53,11 +53,11 @@ final class MadeUpDevice: DeviceView {
         state.withLock { $0.deeds.append(action) }
     }
 
-    func displayRecord(of id: NotificationID, within time: Duration) async -> DisplayRecord? {
+    func displayRecord(named name: String, within time: Duration) async -> DisplayRecord? {
         state.withLock { $0.waits.append(time) }
-        guard id == MadeUpDevice.seen, let topic = Topic("com.example.app") else { return nil }
+        guard name == MadeUpDevice.seen.description, let topic = Topic("com.example.app") else { return nil }
         return DisplayRecord(
-            apnsID: id.description,
+            apnsID: name,
             topic: topic,
             received: "2026-01-01T00:00:00.000Z",
             state: .background,

@@ -31,15 +31,15 @@ POLICY = "; ".join((RESOURCES / "content-security-policy.txt").read_text().split
 
 APP = {
     "topic": "com.example.pushchat", "name": "PushChat", "icon": False, "badge": 0, "state": "background",
-    "environment": "production", "token": "a1" * 32, "permission": {"alerts": True, "badges": True, "sounds": True},
+    "environment": "production", "token": "a1" * 32, "permission": {"alerts": True, "badges": True, "sounds": True}, "style": "banner",
     "wants": ["alert", "badge", "sound"], "refused": None, "screen_url": None, "opened_with": None, "received": None,
-    "launch_image": None, "launch_picture": None,
+    "action": None, "pending": [], "launch_image": None, "launch_picture": None,
 }
 
 NOTIFICATION = {
     "id": "n1", "apns_id": "2f7ca8f4-0000-4000-8000-000000000001", "topic": "com.example.pushchat", "app": "PushChat",
     "title": None, "subtitle": None, "body": "Message received from Bob", "language": "en", "time": 0.0,
-    "place": "banner", "thread": None, "interruption": "active", "buttons": ["Close", "View"], "slider": None,
+    "place": "banner", "style": "banner", "thread": None, "interruption": "active", "buttons": ["Close", "View"], "slider": None,
     "actions": [], "replaced": False,
 }
 

@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from agents import MONOPOLY, Agent
+from agents import MONOPOLY, Agent, Local
 from selenium.webdriver.common.keys import Keys
 from service import PATIENCE, herald
 from sound_files import aiff
@@ -34,6 +34,8 @@ class Phone(Agent):
         super().start("--app", bundle, "--allow", "alert,badge,sound", "--screen", "0", *options)
         self.url = self.next("screen")["url"]
         self.device_token = self.token(APP)
+        # A banner would go away while a busy machine still draws it.
+        self.act(do="permit", topic=APP, allow=["alert", "badge", "sound"], style="alert")
         return self
 
     def push(self, service, file):
@@ -134,6 +136,22 @@ def test_the_examples_of_the_guide_work(phone, shared, screen, file, wanted):
 def badge_of(page):
     badges = page.all(".app .badge")
     return int(badges[0].text) if badges else 0
+
+
+def test_the_button_of_the_guides_category_reaches_the_app(phone, shared, screen):
+    phone.act(do="set", languages=["fr"])
+    local = Local(phone.folder)
+    assert local.ask("register", topic=APP)["ok"]
+    assert local.ask("state", topic=APP, state="background")["ok"]
+    id = phone.push(shared, "example-5-category-with-its-own-button.json")
+    screen.one(".banner .deed", "Répondre").click()
+    screen.one(".reply input").send_keys("À ce soir", Keys.ENTER)
+    event = local.event("notification")
+    assert (event["why"], event["action"], event["text"], event["apns_id"]) == ("action", "reply", "À ce soir", id.lower())
+    assert event["payload"]["acme-message"] == "message123456"
+    screen.gone(".banner")
+    assert phone.ask(f"api/shown/{id}")[1]["response"] == {"kind": "acted", "action": "reply", "text": "À ce soir"}
+    local.close()
 
 
 def test_view_opens_the_app_but_close_does_not(phone, shared, screen):

@@ -137,7 +137,7 @@ struct AgentRun: AsyncParsableCommand {
                 screen: screen
             )
             if showsDesktop {
-                let desktop = Desktop(agent) { Terminal.complain("herald: \($0)") }
+                let desktop = Desktop(agent, before: await agent.snapshot()) { Terminal.complain("herald: \($0)") }
                 running.views.append { await desktop.run() }
             }
             try await running.runUntilSignalled()
@@ -199,5 +199,12 @@ enum AgentPermission {
             )
         }
         return Set(kinds.compactMap { $0 })
+    }
+
+    static func style(_ text: String) throws -> AlertStyle {
+        guard let style = AlertStyle(rawValue: text) else {
+            throw ValidationError("--style is banner, alert or none.")
+        }
+        return style
     }
 }

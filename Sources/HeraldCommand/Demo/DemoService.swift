@@ -50,6 +50,7 @@ struct DemoService: Service {
         case .connection(let event): lines(event)
         case .notification(let notification, _, _):
             ["demo           received \(DemoService.shown(notification.payload))"]
+        case .local(_, let payload): ["demo           the device shows its own \(DemoService.shown(payload))"]
         case .presented, .question: []
         }
     }

@@ -11,7 +11,7 @@ final class DisplayLog {
     private let path: String?
     private let limit: Int
     private var records: [String: DisplayRecord] = [:]
-    /// The `apns-id`s, oldest first, from `first` on.
+    /// The identifiers of the records, oldest first, from `first` on.
     private var order: [String] = []
     private var first = 0
     private var lines = 0
@@ -37,14 +37,17 @@ final class DisplayLog {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    subscript(id: String) -> DisplayRecord? { records[id] }
+    /// The record of an `apns-id`, or the newest of a local notification with this identifier.
+    subscript(id: String) -> DisplayRecord? {
+        records[id] ?? order[first...].last { records[$0]?.local == id }.flatMap { records[$0] }
+    }
 
     /// Writes records and amendments; they are durable when this returns.
     func take(_ effects: [PhoneEffect]) throws {
         var changed: [DisplayRecord] = []
         for effect in effects {
             switch effect {
-            case .record(let record) where !record.apnsID.isEmpty:
+            case .record(let record) where !record.id.isEmpty:
                 keep(record)
                 changed.append(record)
             case .amend(let id, let amendment):
@@ -69,8 +72,8 @@ final class DisplayLog {
     }
 
     private func keep(_ record: DisplayRecord) {
-        guard records.updateValue(record, forKey: record.apnsID) == nil else { return }
-        order.append(record.apnsID)
+        guard records.updateValue(record, forKey: record.id) == nil else { return }
+        order.append(record.id)
         guard records.count > limit else { return }
         records[order[first]] = nil
         first += 1

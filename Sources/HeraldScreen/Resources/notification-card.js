@@ -66,7 +66,7 @@ function buttons(page, shown, isBanner) {
   return [
     shown.actions.length > 0 && h("div", { key: "actions", class: "deeds" }, shown.actions.map((action) => h("button", {
       key: action.identifier, type: "button", lang: shown.language, dir: "auto",
-      class: action.destructive ? "deed destructive" : "deed", on: { click: () => press(page, shown, action) },
+      class: action.destructive ? "deed destructive" : "deed", on: { click: () => press(page, shown, action, isBanner) },
     }, action.title, action.destructive && h("span", { key: "destructive", class: "unseen", lang: "en" }, " (destructive)")))),
     close && h("div", { key: "buttons", class: "deeds" },
       h("button", {
@@ -80,8 +80,8 @@ function buttons(page, shown, isBanner) {
   ];
 }
 
-function press(page, shown, action) {
-  if (action.text_input) page.change(() => (page.reply = { id: shown.id, action }));
+function press(page, shown, action, isBanner) {
+  if (action.text_input) page.change(() => (page.reply = { id: shown.id, action, isBanner }));
   else page.act({ do: "act", id: shown.id, action: action.identifier });
 }
 

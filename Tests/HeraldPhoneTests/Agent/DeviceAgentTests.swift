@@ -174,6 +174,9 @@ import Testing
             try await agent.perform(.permit(PhoneKit.topic, [.alert, .badge]))
             #expect(await events.next() == .permission([.alert]))
             #expect(try await app.languages() == ["en"])
+            let yes = NotificationCategory.Action(identifier: "yes", title: "Yes")
+            try await app.setCategories([NotificationCategory(identifier: "INVITE", actions: [yes])])
+            #expect(await agent.phone.state.apps.first?.categories?.first?.actions == [yes])
             try await app.move(to: .foreground)
             try await agent.receive(notification(1, #"{"aps":{"alert":"a"}}"#))
             guard case .notification(let notification)? = await events.next() else {

@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test func aRefusedAppIsRegisteredAndSwitchedOffAtTheServiceUntilItKnows() throws {
-        var kit = try PhoneKit(allow: nil)
+        var kit = try PhoneKit(allow: nil, wakes: false)
         let off = PhoneEffect.setEnabled(false, for: PhoneKit.topic)
         #expect(try kit.does(.permit(PhoneKit.topic, [])).contains(off))
         #expect(try kit.restart().contains(off))
@@ -146,13 +146,13 @@ import Testing
     }
 
     @Test func anUpgradeThatMovesToTheOtherEnvironmentEndsTheRegistrationThere() throws {
-        var kit = try PhoneKit(allow: [])
+        var kit = try PhoneKit(allow: [], wakes: false)
         let token = try #require(DeviceToken(bytes: Array(repeating: 7, count: 32)))
         _ = kit.phone.gotToken(token, for: PhoneKit.topic, kit.now)
         kit.phone.settingsTaken(PhoneKit.topic)
         var information = AppInformation(topic: PhoneKit.topic)
         information.environment = .sandbox
-        let effects = try kit.phone.install(information, nil, allow: nil, kit.now)
+        let effects = try kit.phone.install(information, kit.phone.bundles[PhoneKit.topic], allow: nil, kit.now)
         #expect(
             effects == [
                 .unregister(PhoneKit.topic, in: nil),
@@ -236,6 +236,8 @@ import Testing
     @Test(arguments: [
         #"{"do":"lock"}"#, #"{"do":"open","topic":"com.example.app"}"#, #"{"do":"tap","id":"n1"}"#,
         #"{"do":"act","id":"n1","action":"reply","text":"yes"}"#, #"{"do":"permit","topic":"a.b","allow":["alert"]}"#,
+        #"{"do":"permit","topic":"a.b","allow":["alert"],"style":"none"}"#,
+        #"{"do":"categories","topic":"a.b","categories":{}}"#,
         #"{"do":"set","languages":["de"],"muted":true}"#, #"{"do":"remove","topic":"a.b"}"#, #"{"do":"clear"}"#,
     ])
     func actionsAreTheSameInJSON(_ text: String) throws {
@@ -250,6 +252,13 @@ import Testing
     @Test(arguments: [
         (#"{"do":"fly"}"#, "must be one of"), (#"{"do":"tap"}"#, "needs the text \"id\""),
         (#"{"do":"open","topic":"a b"}"#, "must be an app"), (#"{"do":"permit","topic":"a","allow":["x"]}"#, "list of"),
+        (#"{"do":"permit","topic":"a","allow":[],"style":"loud"}"#, "\"style\" must be"),
+        (#"{"do":"categories","topic":"a","categories":[]}"#, "must be an object, like"),
+        (#"{"do":"categories","topic":"a","categories":{"B":{}}}"#, "categories: B has no list \"actions\""),
+        (
+            #"{"do":"categories","topic":"a","categories":{"B":{"actions":[{"identifier":"c"}]}}}"#,
+            "categories: an action of B has no"
+        ),
         (#"{"do":"set","muted":1}"#, "true or false"), (#"{"do":"set","mute":true}"#, "needs one of"),
     ])
     func wrongActionsAreToldInWords(_ text: String, _ words: String) throws {
