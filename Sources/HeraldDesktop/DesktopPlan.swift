@@ -54,20 +54,18 @@ struct DesktopPlan: Sendable {
         case present(capabilities: Set<String>)
     }
 
-    /// The time of the start, in UNIX seconds.
-    private let start: Double
     private var service = Service.awaited
     /// The notifications and sounds of the last snapshot.
-    private var known: Set<String> = []
+    private var known: Set<String>
     private var heard: Set<String> = []
     /// The notifications that the desktop shows, or was asked to show; oldest first.
     private var entries: [Entry] = []
     /// The last snapshot while the service was awaited.
     private var last: (snapshot: PhoneSnapshot, files: Files)?
 
-    /// Creates a plan that shows new notifications from `start`.
-    init(start: Double) {
-        self.start = start
+    /// Creates a plan that does not show the `known` notifications, which are older than the run of the agent.
+    init(known: Set<String>) {
+        self.known = known
     }
 
     // MARK: - Device
@@ -80,7 +78,7 @@ struct DesktopPlan: Sendable {
         }
         let here = Set(snapshot.notifications.map(\.id))
         // Newest first, as in the snapshot.
-        let new = snapshot.notifications.filter { !known.contains($0.id) && $0.time >= start }
+        let new = snapshot.notifications.filter { !known.contains($0.id) }
         let sounds = soundsByNotification(snapshot, new)
         known = here
         heard = Set(snapshot.sounds.map(\.id))

@@ -15,10 +15,10 @@ actor DesktopSession {
     /// The bus name of the notification service.
     private var owner: String?
 
-    init(_ channel: any Channel, start: Double, say: @escaping @Sendable (String) -> Void) {
+    init(_ channel: any Channel, known: Set<String>, say: @escaping @Sendable (String) -> Void) {
         self.channel = channel
         self.say = say
-        plan = DesktopPlan(start: start)
+        plan = DesktopPlan(known: known)
     }
 
     /// Starts the authentication.

@@ -115,3 +115,20 @@ def test_a_page_that_replaced_the_apps_page_gets_nothing(page, agent, site):
     page.one(".home-bar", "Home").click()
     assert agent.done() == {"do": "home"}
     assert stranger.heard.empty()
+
+
+def test_an_apps_page_schedules_and_cancels(page, agent, site):
+    timer = site(APP.replace("</script>", """
+parent.postMessage({ type: "herald-schedule", notification: "eggs", payload: { aps: { alert: "Eggs" } }, after: 600 }, "*");
+parent.postMessage({ type: "herald-cancel", notification: "tea" }, "*");
+</script>"""))
+    pending = [{"id": "tea", "next": 0.0, "title": None, "body": "Tea", "every": "day 16:00"}]
+    open_app(agent, timer.url, pending=pending)
+    told = [timer.next() for _ in range(3)]
+    assert next(each for each in told if each["type"] == "herald-app")["pending"] == pending
+    answers = [(each["do"], each["notification"], each["error"]) for each in told if each["type"] == "herald-answer"]
+    assert sorted(answers) == [("cancel", "tea", None), ("schedule", "eggs", None)]
+    assert sorted([agent.done(), agent.done()], key=str) == [
+        {"do": "cancel", "notification": "tea", "topic": TOPIC},
+        {"do": "schedule", "notification": "eggs", "payload": {"aps": {"alert": "Eggs"}}, "after": 600, "topic": TOPIC},
+    ]

@@ -139,7 +139,7 @@ struct AgentRun: AsyncParsableCommand {
                 screen: screen
             )
             if showsDesktop {
-                let desktop = Desktop(agent) { Terminal.complain("herald: \($0)") }
+                let desktop = Desktop(agent, before: await agent.snapshot()) { Terminal.complain("herald: \($0)") }
                 running.views.append { await desktop.run() }
             }
             try await running.runUntilSignalled()

@@ -1,6 +1,6 @@
 import Foundation
 public import HeraldDevice
-import HeraldModel
+package import HeraldModel
 import Synchronization
 
 /// A simulated device: shows notifications according to its settings, language and state, and runs apps.
@@ -326,13 +326,6 @@ public actor DeviceAgent {
     }
 
     var languages: [String] { phone.state.languages }
-
-    /// The pending local notifications of an app, or of all apps; the next one first.
-    /// - Throws: ``DeviceError/Code/notPossible`` if there is no such app.
-    package func pending(of topic: Topic?) throws -> [PendingNotification] {
-        if let topic { _ = try phone.app(topic) }
-        return phone.state.pending.list(of: topic)
-    }
 
     private func check(_ topic: Topic, _ peer: LocalPeer) throws {
         guard peers[topic]?.id == peer.id else {

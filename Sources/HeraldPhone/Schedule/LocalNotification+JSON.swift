@@ -1,8 +1,6 @@
 import Foundation
 import HeraldDevice
-import HeraldModel
-
-extension LocalNotification: Codable {}
+package import HeraldModel
 
 extension LocalNotification.Trigger: Codable {
     private enum CodingKeys: String, CodingKey {

@@ -14,7 +14,7 @@ struct LocalTime: Hashable, Sendable {
         seconds = day * Self.daySeconds + second
     }
 
-    /// What the clock shows at a moment.
+    /// The time that the clock shows at a moment.
     init(_ moment: WallTime, in zone: TimeZone) {
         seconds = moment.seconds + Self.offset(of: zone, at: moment.seconds)
     }
