@@ -43,12 +43,18 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
     public var notifications: [Notification] = []
     /// The notification over the unlocked screen: a banner, until it goes away by itself, else the newest unanswered alert.
     @ExplicitNull public var banner: String?
+    /// The newest alert of the lock screen, into whose app unlocking leads.
+    @ExplicitNull public var lockAlert: String?
     /// The Live Activities, newest first.
     public var activities: [Activity] = []
     /// The last ten sounds, newest last; a view plays each once.
     public var sounds: [Sound] = []
-    /// The last hundred lines of the log, newest last.
+    /// The last hundred events of the device, newest last; notifications are in the display log.
     public var log: [Line] = []
+    /// A number that grows with every change of the display log.
+    public var displayLogRevision = 0
+    /// The words of the device's own interface, in the first of the user's languages that it has.
+    public var words = DeviceWords(for: [])
 
     /// Creates an empty device.
     package init(device: String, service: String, time: Double) {
@@ -63,6 +69,9 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
         case network, saving, muted, focus, clock
         case timeZone = "time_zone"
         case foreground, apps, questions, notifications, banner, activities, sounds, log
+        case lockAlert = "lock_alert"
+        case displayLogRevision = "display_log_revision"
+        case words
     }
 }
 
