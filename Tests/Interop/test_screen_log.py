@@ -47,7 +47,7 @@ def test_each_notification_is_one_entry_in_order(page, agent):
         assert fact in facts
     # As it was sent, to the last digit and with a key that appears twice.
     assert '"id": 12345678901234567890,\n  "id": 1.50\n' in page.one(".entry-more .payload").text
-    # What happens later changes the entry, and does not add one.
+    # A later response changes the entry, and does not add one.
     agent.note(numbered(1, response={"kind": "acted", "action": "reply", "text": "yes"}))
     page.until(lambda: "The user acted reply “yes”" in page.one(".entry-more").text.replace("\n", " "))
     assert len(page.all(".entry")) == 4

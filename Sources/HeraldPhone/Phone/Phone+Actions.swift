@@ -223,7 +223,7 @@ extension Phone {
         }
     }
 
-    /// Whether a text looks like a language tag: a language of two or three letters, and subtags (RFC 5646 §2.1).
+    /// Whether a text looks like a language tag: a language with two or three characters, and subtags (RFC 5646 §2.1).
     private static func isCode(_ text: String) -> Bool {
         let parts = text.split(separator: text.contains("_") ? "_" : "-", omittingEmptySubsequences: false)
         guard text.utf8.count <= 35, let language = parts.first, (2...3).contains(language.utf8.count) else {
