@@ -136,7 +136,8 @@ struct ServiceAssembly: Sendable {
                 registry: registry,
                 postOffice: postOffice,
                 channels: channels,
-                tokens: trust.seal
+                tokens: trust.seal,
+                topics: trust
             ),
             trust: trust,
             clock: clock,
