@@ -7,18 +7,22 @@ import NIOPosix
 /// Shows a device's notifications on the desktop, with the notification service of the session bus.
 package struct Desktop: Sendable {
     private let view: any DeviceView
+    /// The notifications that were on the device before it started.
+    private let known: Set<String>
     private let environment: [String: String]
     private let say: @Sendable (String) -> Void
     /// Timeout of the authentication.
     static let authenticationTimeout = TimeAmount.seconds(10)
 
-    /// Creates a view of a device; `say` prints a line when the desktop appears, is missing, or disappears.
+    /// Creates a view of a device that shows nothing of the snapshot `before`; `say` prints a line when the desktop appears, is missing, or disappears.
     package init(
         _ view: any DeviceView,
+        before: PhoneSnapshot,
         environment: [String: String] = ProcessInfo.processInfo.environment,
         say: @escaping @Sendable (String) -> Void
     ) {
         self.view = view
+        known = Set(before.notifications.map(\.id))
         self.environment = environment
         self.say = say
     }
@@ -30,7 +34,7 @@ package struct Desktop: Sendable {
             return
         }
         do {
-            try await show(on: address, from: await view.snapshot().time)
+            try await show(on: address)
         } catch let error as BusError {
             say("no notifications on the desktop: the session bus cannot be used: \(error)")
         } catch is CancellationError {
@@ -40,11 +44,11 @@ package struct Desktop: Sendable {
         }
     }
 
-    private func show(on address: SessionBusAddress, from start: Double) async throws {
+    private func show(on address: SessionBusAddress) async throws {
         let channel = try await Desktop.connect(to: address)
         let files = DesktopFiles(environment: environment)
         defer { files.remove() }
-        let session = DesktopSession(channel.channel, start: start, say: say)
+        let session = DesktopSession(channel.channel, known: known, say: say)
         let deadline = channel.channel.eventLoop.scheduleTask(in: Self.authenticationTimeout) {
             channel.channel.close(promise: nil)
         }
@@ -97,7 +101,7 @@ package struct Desktop: Sendable {
                     accepted()
                 }
                 // The notification may have been removed from the device meanwhile; that is not an error.
-                if let action = await session.take(event) { try? await view.perform(action) }
+                for action in await session.take(event) { try? await view.perform(action) }
             }
         }
         guard !Task.isCancelled else { return }

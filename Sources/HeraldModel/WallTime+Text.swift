@@ -60,7 +60,7 @@ extension WallTime {
 
     /// The days from 1970-01-01 to a date of the Gregorian calendar: years begin in March, so that the leap day is the
     /// last of a year, and 146,097 days are 400 years.
-    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+    package static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let shifted = month <= 2 ? year - 1 : year
         let (era, yearOfEra) = floorDivide(shifted, 400)
         let monthFromMarch = (month + 9) % 12
@@ -70,7 +70,7 @@ extension WallTime {
     }
 
     /// The date that is so many days after 1970-01-01: the inverse of ``days(_:_:_:)``.
-    private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    package static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = floorDivide(days + 719_468, 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)

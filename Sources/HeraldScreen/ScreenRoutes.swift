@@ -35,6 +35,8 @@ struct ScreenRoutes: Sendable {
         api.get("device") { _, _ in try WebReply.json(await view.snapshot()) }
         api.post("device") { request, _ in try await perform(request) }
         api.get("events") { _, _ in try events() }
+        api.get("send") { _, _ in try WebReply.json(ScreenSendLine(line: configuration.sendLine)) }
+        api.get("shown") { request, _ in try await displayLog(request) }
         api.get("shown/:id") { request, context in try await shown(try context.parameters.require("id"), request) }
         api.get("apps/:topic/icon") { _, context in
             try await file(.icon, of: try context.parameters.require("topic"), named: "icon")
@@ -82,25 +84,39 @@ struct ScreenRoutes: Sendable {
         )
     }
 
-    private func shown(_ text: String, _ request: Request) async throws -> Response {
-        guard let id = NotificationID(text) else {
-            throw WebRefusal(400, "\(text.prefix(80)) is not an apns-id: it must be a UUID like 2f7ca8f4-….")
+    /// `?after=REVISION&limit=NUMBER`.
+    private func displayLog(_ request: Request) async throws -> Response {
+        func number(_ name: String, _ range: ClosedRange<Int>, default standard: Int) throws -> Int {
+            guard let text = request.uri.queryParameters[name[...]] else { return standard }
+            guard let number = Int(text), range.contains(number) else {
+                throw WebRefusal(400, "\(name) must be a number from \(range.lowerBound) to \(range.upperBound)")
+            }
+            return number
         }
+        let after = try number("after", 0...Int.max, default: 0)
+        let limit = try number("limit", 1...configuration.maximumRecords, default: 100)
+        return try WebReply.json(await view.displayLog(after: after, limit: limit))
+    }
+
+    private func shown(_ text: String, _ request: Request) async throws -> Response {
         let wait = try wait(request)
-        guard let record = try await record(of: id, within: wait) else {
+        guard let record = try await record(named: decoded(text), within: wait) else {
             let late = wait > .zero ? " within \(wait)" : ""
-            throw WebRefusal(404, "no notification with this apns-id has arrived on this device\(late)")
+            throw WebRefusal(
+                404,
+                "no notification with this apns-id or local identifier has arrived on this device\(late)"
+            )
         }
         return try WebReply.json(record)
     }
 
-    private func record(of id: NotificationID, within wait: Duration) async throws -> DisplayRecord? {
-        guard wait > .zero else { return await view.displayRecord(of: id, within: .zero) }
+    private func record(named name: String, within wait: Duration) async throws -> DisplayRecord? {
+        guard wait > .zero else { return await view.displayRecord(named: name, within: .zero) }
         guard let permit = waits.take() else {
             throw WebRefusal(503, "\(configuration.maximumWaits) requests already wait: try again later")
         }
         defer { permit.release() }
-        return await view.displayRecord(of: id, within: wait)
+        return await view.displayRecord(named: name, within: wait)
     }
 
     /// `?wait=SECONDS`.

@@ -120,6 +120,25 @@ import Testing
         #expect(harness.device.deeds.isEmpty)
     }
 
+    @Test func `the display log is read from a revision on`() async throws {
+        let harness = { [harness] in
+            var harness = harness
+            harness.configuration.sendLine = "curl {token}"
+            return harness
+        }()
+        try await harness.withScreen { base in
+            let all = try await harness.ask("GET", base + "/api/shown?limit=5")
+            #expect(all.status == 200 && all.body.contains(#""count":1"#) && all.body.contains(#""revision":4"#))
+            #expect(all.body.contains(MadeUpDevice.seen.description))
+            let news = try await harness.ask("GET", base + "/api/shown?after=4")
+            #expect(news.body.contains(#""records":[]"#))
+            for query in ["after=-1", "after=x", "limit=0", "limit=1001"] {
+                #expect(try await harness.ask("GET", base + "/api/shown?" + query).status == 400, "\(query)")
+            }
+            #expect(try await harness.ask("GET", base + "/api/send").body == #"{"line":"curl {token}"}"#)
+        }
+    }
+
     @Test func `a display record is found by its apns-id`() async throws {
         let seen = MadeUpDevice.seen.description
         try await harness.withScreen { base in
@@ -132,12 +151,12 @@ import Testing
             )
             #expect(other.status == 404)
             #expect(other.body.contains("within 2.5 seconds"))
-            #expect(try await harness.ask("GET", base + "/api/shown/nonsense").status == 400)
+            #expect(try await harness.ask("GET", base + "/api/shown/nonsense").status == 404)
             for wait in ["-1", "301", "nan", "soon"] {
                 #expect(try await harness.ask("GET", base + "/api/shown/\(seen)?wait=\(wait)").status == 400, "\(wait)")
             }
         }
-        #expect(harness.device.waits == [.zero, .milliseconds(2500)])
+        #expect(harness.device.waits == [.zero, .milliseconds(2500), .zero])
     }
 
     @Test func `the media type follows the content, not the name`() async throws {

@@ -154,8 +154,8 @@ def test_permissions_are_listed_and_their_prompt_is_answered(device):
     assert "may do nothing" in device.command("show").stdout
 
 
-def test_turning_notifications_off_reaches_the_service(shared, parties, device):
-    token = device.start("--app", TOPIC, "--allow", "alert").token(TOPIC)
+def test_turning_notifications_off_reaches_the_service(shared, parties, device, tmp_path):
+    token = device.start("--app", make_bundle(tmp_path / "app", TOPIC), "--allow", "alert").token(TOPIC)
     device.command("allow", TOPIC, "none")
     device.next("settings_taken", topic=TOPIC)
     id = push(shared, parties, token, {"aps": {"alert": "unheard"}})
@@ -236,7 +236,9 @@ def test_an_app_removed_offline_is_removed_at_the_service(shared, parties, devic
 
 
 def test_an_accepted_notification_is_shown_once_despite_kills(shared, parties, device, tmp_path):
-    bundle = make_bundle(tmp_path / "app", TOPIC, {"receive": "cat > /dev/null; echo x >> runs"})
+    bundle = make_bundle(
+        tmp_path / "app", TOPIC, {"receive": "cat > /dev/null; echo x >> runs"}, UIBackgroundModes=["remote-notification"]
+    )
     token = device.start("--app", bundle, "--allow", "alert,badge").token(TOPIC)
     sent = []
     with Provider(shared, parties.certificate) as provider:

@@ -92,6 +92,38 @@ def test_replacement_is_recorded(shared, device, tmp_path):
     assert "shown as a banner: 1:0" in lines
 
 
+def test_a_banner_goes_away_by_itself_and_an_alert_stays(shared, device, tmp_path):
+    agent, token = device
+    agent.command("set", "--language", "en", "--locked", "off", "--home")
+    file = tmp_path / "payload.json"
+
+    def shown(style, alert):
+        agent.command("allow", APP, "alert,badge,sound", "--style", style)
+        file.write_text(json.dumps({"aps": {"alert": alert}}))
+        return agent.shown(curl(shared, token, agent.certificate, file, "alert"))
+
+    def banner():
+        snapshot = agent.show()
+        found = [each["apns_id"] for each in snapshot["notifications"] if each["id"] == snapshot["banner"]]
+        return found[0] if found else None
+
+    alert = shown("alert", "stays")
+    assert alert["style"] == "alert" and banner() == alert["apns_id"]
+    assert "shown as an alert: stays" in agent.command("shown", alert["apns_id"]).stdout
+    assert "alert style alert" in agent.command("show").stdout
+    passing = shown("banner", "goes")
+    assert passing["style"] == "banner" and passing["shown"]
+    # The alert was below the banner, and waits for the user's answer.
+    agent.command("set", "--clock", "+5s")
+    assert banner() == alert["apns_id"]
+    quiet = shown("none", "only in the list")
+    assert (quiet["place"], quiet["style"]) == ("list", "none")
+    assert quiet["because"] == ["the user's alert style for the app is none"]
+    assert banner() == alert["apns_id"]
+    agent.command("allow", APP, "alert,badge,sound", "--style", "banner")
+    agent.command("set", "--clock", "0")
+
+
 def test_an_unknown_notification_is_reported(device):
     agent, _ = device
     assert "no notification" in one_line(agent.command("shown", new_id(), check=False))
@@ -102,3 +134,5 @@ def test_wrong_usage_is_reported(tmp_path):
     assert "no device folder" in one_line(herald("agent", "show", "--folder", tmp_path / "nowhere", check=False))
     assert "no agent is running" in one_line(herald("agent", "show", "--folder", tmp_path, check=False))
     assert herald("agent", "set", "--folder", tmp_path, check=False).returncode == 64
+    loud = herald("agent", "allow", APP, "alert", "--style", "loud", "--folder", tmp_path, check=False)
+    assert loud.returncode == 64 and "--style is banner, alert or none" in loud.stderr

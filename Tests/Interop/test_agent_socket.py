@@ -92,6 +92,34 @@ def test_languages_and_settings_are_reported(device, local):
     assert local.event("settings")["granted"] == []
 
 
+def test_an_app_registers_categories_and_hears_of_their_buttons(device, local, push):
+    token = registered(local)
+    payload = {"aps": {"alert": "Dinner?", "category": "INVITATION"}, "n": 1}
+    accept = {"identifier": "accept", "title": "Accept"}
+    reply = {"identifier": "reply", "title": "Reply", "text_input": True}
+    assert local.ask("categories", topic=TOPIC, categories={"INVITATION": {"actions": [accept]}})["ok"]
+    first = push(token, payload)
+    assert [action["title"] for action in device.shown(first)["actions"]] == ["Accept"]
+    # Others replace them, and outlive the agent.
+    assert local.ask("categories", topic=TOPIC, categories={"INVITATION": {"actions": [reply]}})["ok"]
+    local.close()
+    device.kill()
+    device.start().next("connected")
+    again = Local(device.folder)
+    assert again.ask("register", topic=TOPIC)["ok"]
+    second = push(token, payload)
+    assert [action["title"] for action in device.shown(second)["actions"]] == ["Reply"]
+    shown = {each["apns_id"]: each["id"] for each in again.ask("device")["device"]["notifications"]}
+    assert again.ask("act", notification=shown[first], action="accept")["ok"], "what is shown keeps its buttons"
+    event = again.event("notification")
+    assert (event["why"], event["action"], event["apns_id"]) == ("action", "accept", first)
+    assert again.ask("act", notification=shown[second], action="reply", text="At eight")["ok"]
+    event = again.event("notification")
+    assert (event["action"], event["text"], event["payload"]["n"]) == ("reply", "At eight", 1)
+    assert device.shown(second)["response"] == {"kind": "acted", "action": "reply", "text": "At eight"}
+    again.close()
+
+
 def test_a_disconnected_app_is_not_running_and_keeps_its_token(device, local):
     token = registered(local)
     local.ask("state", topic=TOPIC, state="foreground")
@@ -167,6 +195,9 @@ def test_a_half_close_ends_an_app_and_its_wait(device, local):
         ('{"id":7,"do":"open","topic":"a b"}', "must be an app"), ('{"id":7,"do":"shown"}', "UUID"),
         ('{"id":7,"do":"state","topic":"a.b","state":"background"}', "register"),
         ('{"id":7,"do":"register","topic":"a.b","wants":["x"]}', "list of"),
+        ('{"id":7,"do":"permit","topic":"a.b","allow":[],"style":"loud"}', "\"style\" must be"),
+        ('{"id":7,"do":"categories","topic":"a.b","categories":{"A":{}}}', "A has no list \"actions\""),
+        ('{"id":7,"do":"categories","topic":"a.b","categories":[]}', "must be an object, like"),
     ],
 )
 def test_a_wrong_request_is_explained(local, line, words):

@@ -93,6 +93,16 @@ def test_a_payload_may_come_from_standard_input():
     assert report["accepted"] and report["size"] == len(payload) and report["findings"] == []
 
 
+def test_the_styles_of_alerts_are_shown():
+    path = PAYLOADS / "files" / "example-3-text-badge-sound.json"
+    views = {view["state"]: view for view in checked(path)["presentations"]}
+    assert (views["background"]["place"], views["background"]["style"]) == ("banner", "banner")
+    assert (views["style alert"]["place"], views["style alert"]["style"]) == ("banner", "alert")
+    assert views["style none"]["place"] == "list" and views["style none"]["sound"] == "bingbong.aiff"
+    output = check(path).stdout.decode()
+    assert "as an alert" in output and "the user's alert style for" in output
+
+
 def test_languages_are_shown_side_by_side():
     path = PAYLOADS / "files" / "example-4-localised-body-with-arguments.json"
     lines = check(path, "--bundle", BUNDLE).stdout.decode().splitlines()

@@ -10,6 +10,7 @@ from screen_page import app
 from service import PATIENCE
 
 TOPIC = "com.example.pushchat"
+CATEGORIES = {"NEW_MESSAGE": {"actions": [{"identifier": "reply", "title": "Reply", "text_input": True}]}}
 APP = """<!doctype html><title>app</title><script>
 addEventListener("message", ({ data, source }) => {
   if (source === parent) fetch("/heard", { method: "POST", body: JSON.stringify(data) });
@@ -19,8 +20,9 @@ parent.postMessage({ type: "herald-hello" }, "*");
 # Says all that an app may say, and then that it did.
 GREEDY = APP.replace("</script>", """
 parent.postMessage({ type: "herald-badge", badge: 7 }, "*");
+parent.postMessage({ type: "herald-categories", categories: %s }, "*");
 fetch("/heard", { method: "POST", body: '"said"' });
-</script>""")
+</script>""" % json.dumps(CATEGORIES))
 
 
 class Site:
@@ -77,16 +79,24 @@ def open_app(agent, url, **changes):
 def test_an_apps_page_gets_the_device_and_its_notifications(page, agent, site):
     greedy = site(GREEDY)
     open_app(agent, greedy.url, opened_with={"aps": {"alert": "hi"}})
-    first, second = sorted([greedy.next(), greedy.next()], key=str)
-    news = first if isinstance(first, dict) else second
-    assert news == {
+    heard = [greedy.next() for _ in range(3)]
+    assert "said" in heard
+    told = {each["type"]: each for each in heard if each != "said"}
+    assert told["herald-answer"] == {"type": "herald-answer", "do": "categories", "notification": None, "error": None}
+    assert told["herald-app"] == {
         "type": "herald-app", "device": "kitchen-phone", "languages": ["en"], "topic": TOPIC, "token": "a1" * 32,
         "permission": {"alerts": True, "badges": True, "sounds": True}, "opened_with": {"aps": {"alert": "hi"}}, "received": None,
+        "action": None, "pending": [],
     }
-    assert agent.done() == {"do": "badge", "topic": TOPIC, "badge": 7}
+    deeds = {deed["do"]: deed for deed in (agent.done(), agent.done())}
+    assert deeds["badge"] == {"do": "badge", "topic": TOPIC, "badge": 7}
+    assert deeds["categories"] == {"do": "categories", "topic": TOPIC, "categories": CATEGORIES}
     received = {"apns_id": "2f7ca8f4-0000-4000-8000-000000000001", "payload": {"aps": {"alert": "again"}}}
     open_app(agent, greedy.url, received=received)
     assert greedy.next()["received"] == received
+    pressed = {**received, "action": "reply", "text": "yes"}
+    open_app(agent, greedy.url, received=received, action=pressed)
+    assert greedy.next()["action"] == pressed
     # A change that does not concern the app is not sent.
     agent.show(muted=True)
     agent.show(languages=["de", "en"])
@@ -105,3 +115,20 @@ def test_a_page_that_replaced_the_apps_page_gets_nothing(page, agent, site):
     page.one(".home-bar", "Home").click()
     assert agent.done() == {"do": "home"}
     assert stranger.heard.empty()
+
+
+def test_an_apps_page_schedules_and_cancels(page, agent, site):
+    timer = site(APP.replace("</script>", """
+parent.postMessage({ type: "herald-schedule", notification: "eggs", payload: { aps: { alert: "Eggs" } }, after: 600 }, "*");
+parent.postMessage({ type: "herald-cancel", notification: "tea" }, "*");
+</script>"""))
+    pending = [{"id": "tea", "next": 0.0, "title": None, "body": "Tea", "every": "day 16:00"}]
+    open_app(agent, timer.url, pending=pending)
+    told = [timer.next() for _ in range(3)]
+    assert next(each for each in told if each["type"] == "herald-app")["pending"] == pending
+    answers = [(each["do"], each["notification"], each["error"]) for each in told if each["type"] == "herald-answer"]
+    assert sorted(answers) == [("cancel", "tea", None), ("schedule", "eggs", None)]
+    assert sorted([agent.done(), agent.done()], key=str) == [
+        {"do": "cancel", "notification": "tea", "topic": TOPIC},
+        {"do": "schedule", "notification": "eggs", "payload": {"aps": {"alert": "Eggs"}}, "after": 600, "topic": TOPIC},
+    ]

@@ -82,12 +82,16 @@ struct AgentRemove: AsyncParsableCommand {
 struct AgentAllow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "allow",
-        abstract: "Set an app's permission: alert, badge, sound, or none.",
+        abstract: "Set an app's permission: alert, badge, sound, or none. Also the style of its alerts.",
         discussion: """
-            With none, the service also discards the app's notifications.
+            With none, the app shows nothing. Silent notifications still wake it if its bundle has the background mode \
+            remote-notification, or if it has no bundle. For other apps the service then discards all notifications.
+
+            A banner goes away by itself after 5 seconds. An alert stays until the user answers it. With the style none, \
+            alerts are only in the list of notifications. On a locked screen the style makes no difference.
 
             Example:
-              herald agent allow com.example.chat alert,sound
+              herald agent allow com.example.chat alert,sound --style alert
             """
     )
 
@@ -97,15 +101,25 @@ struct AgentAllow: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("alert, badge and sound, separated by commas; or none.", valueName: "list"))
     var list: String
 
+    @Option(
+        help: ArgumentHelp(
+            "The style of its alerts: banner, alert or none. (default: as before; at first, banner)",
+            valueName: "style"
+        )
+    )
+    var style: String?
+
     @OptionGroup var options: AgentFolderOptions
 
     func run() async throws {
         let (topic, kinds) = (try AgentTopic.read(topic), try AgentPermission.kinds(list))
+        let style = try style.map { try AgentPermission.style($0) }
         let names = NotificationKind.allCases.filter(kinds.contains).map { PayloadValue.string($0.rawValue) }
-        try await options.existingFolder().perform(
-            ["do": .string("permit"), "topic": .string(topic.name), "allow": .array(names)],
-            .permit(topic, kinds)
-        )
+        var request: [String: PayloadValue] = [
+            "do": .string("permit"), "topic": .string(topic.name), "allow": .array(names),
+        ]
+        if let style { request["style"] = .string(style.rawValue) }
+        try await options.existingFolder().perform(request, .permit(topic, kinds, style: style))
     }
 }
 
@@ -114,10 +128,14 @@ struct AgentSet: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
         abstract:
-            "Change the device: lock, languages, network, power saving, mute switch, Focus, and the open app.",
+            "Change the device: lock, languages, network, power saving, mute switch, Focus, clock, and the open app.",
         discussion: """
+            A test moves the clock ahead instead of waiting: notifications that are due then are shown before the command \
+            returns.
+
             Example:
               herald agent set --locked on --language fr --language en
+              herald agent set --clock +10m --time-zone Europe/Berlin
             """
     )
 
@@ -144,6 +162,23 @@ struct AgentSet: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Whether a Focus is on.", valueName: "on|off"))
     var focus: Position?
 
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "How far the device's clock is ahead of the machine's: +10m, -1h, or 0 for not at all.",
+            valueName: "time"
+        )
+    )
+    var clock: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The device's time zone, like Europe/Berlin; or machine, for the machine's.",
+            valueName: "name"
+        )
+    )
+    var timeZone: String?
+
     @Option(help: ArgumentHelp("Open an app.", valueName: "topic"))
     var open: String?
 
@@ -161,6 +196,8 @@ struct AgentSet: AsyncParsableCommand {
             if let position { members[name] = .boolean(position == .on) }
         }
         if !language.isEmpty { members["languages"] = .array(language.map { .string($0) }) }
+        if let clock { members["clock"] = .number(try Self.seconds(clock)) }
+        if let timeZone { members["time_zone"] = .string(timeZone) }
         let topic = try open.map { try AgentTopic.read($0) }
         guard !members.isEmpty || topic != nil || home else {
             throw ValidationError("Nothing to set: give an option, for example --locked on.")
@@ -171,6 +208,16 @@ struct AgentSet: AsyncParsableCommand {
         guard !members.isEmpty else { return }
         members["do"] = .string("set")
         try await folder.ask(members)
+    }
+
+    /// Reads `+10m`, `-1h` or `0`.
+    private static func seconds(_ text: String) throws -> Double {
+        let sign = text.first.flatMap { "+-".contains($0) ? $0 : nil }
+        guard let time = DurationText.read(sign == nil ? text[...] : text.dropFirst()), sign != nil || time == .zero
+        else {
+            throw ValidationError("'\(LogText.escaped(text, limit: 64))' is not +10m, -1h, or 0.")
+        }
+        return Double(time.wholeMilliseconds) / (sign == "-" ? -1000 : 1000)
     }
 }
 

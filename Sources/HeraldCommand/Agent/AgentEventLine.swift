@@ -14,6 +14,7 @@ struct AgentEventLine: Encodable {
     private var nextAttempt: Double?
     private var url: String?
     private var apnsID: String?
+    private var local: String?
     private var pushType: PushType?
     private var priority: UInt8?
     private var collapseID: String?
@@ -28,6 +29,7 @@ struct AgentEventLine: Encodable {
         case nextAttempt = "next_attempt"
         case url
         case apnsID = "apns_id"
+        case local
         case pushType = "push_type"
         case priority
         case collapseID = "collapse_id"
@@ -59,6 +61,12 @@ struct AgentEventLine: Encodable {
             topic = record.topic.name
             apnsID = record.apnsID
             presentation = record
+        case .local(let record):
+            self.init(named: "notification")
+            topic = record.topic.name
+            local = record.local
+            presentation = record
+            payload = record.payload.map { Array($0.utf8) }
         case .question(let app):
             self.init(named: "question")
             topic = app.topic.name

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldDevice
+import HeraldModel
 import HeraldPhone
 
 extension AgentFolderOptions {
@@ -53,6 +54,21 @@ struct AgentFolderPath {
         } catch let error as CommandError where error.code == .unreachable {
             try await translatingDeviceErrors { try await DeviceAgent.stopped(folder: path).perform(action) }
         }
+    }
+
+    /// The pending local notifications of an app, or of all apps, from the running agent or from the folder.
+    func pending(of topic: Topic?) async throws -> [PendingNotification] {
+        var request: [String: PayloadValue] = ["do": .string("pending")]
+        if let topic { request["topic"] = .string(topic.name) }
+        let answer: [String: PayloadValue]
+        do {
+            answer = try await ask(request)
+        } catch let error as CommandError where error.code == .unreachable {
+            return try await translatingDeviceErrors {
+                try await DeviceAgent.stopped(folder: path).pending(of: topic)
+            }
+        }
+        return try await translatingDeviceErrors { try PendingNotification.list(in: answer) }
     }
 }
 

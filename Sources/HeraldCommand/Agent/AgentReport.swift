@@ -13,6 +13,11 @@ enum AgentReport {
             lines(.notification(notification), device: device)
                 + (isRepeated ? ["  duplicate, not shown again"] : words(record))
         case .presented(let record): ["notification for \(record.topic): apns-id \(record.apnsID)"] + words(record)
+        case .local(let record):
+            [
+                "local notification for \(record.topic): \(shown(record.local ?? ""))",
+                "  \(shown(record.payload ?? "", limit: 8192))",
+            ] + words(record)
         case .question(let app): [waiting(app, folder)]
         }
     }
@@ -75,13 +80,24 @@ enum AgentReport {
     /// The lines for a display record.
     static func recordLines(_ value: PayloadValue) throws -> [String] {
         let record = try decoded(value, as: DisplayRecord.self)
-        var lines = ["notification for \(record.topic), \(record.received)"] + words(record)
+        let kind = record.local.map { "local notification \(shown($0))" } ?? "notification"
+        var lines = ["\(kind) for \(record.topic), \(record.received)"] + words(record)
         if let outcome = record.background { lines.append("  background run: \(outcome.rawValue)") }
         if let id = record.replacedBy { lines.append("  replaced by \(shown(id))") }
         if let response = record.response {
             lines.append("  the user \(response.kind.rawValue)\(response.action.map { ": \(shown($0))" } ?? " it")")
         }
         return lines
+    }
+
+    /// The line for a pending local notification.
+    static func line(_ pending: PendingNotification) -> String {
+        let rule = if case .every(let rule) = pending.notification.trigger { ", every \(rule)" } else { "" }
+        return "\(shown(pending.notification.id)) of \(pending.topic): due \(time(pending.next))\(rule)"
+    }
+
+    private static func time(_ unixSeconds: Double) -> String {
+        WallTime(milliseconds: Int64(unixSeconds * 1000)).rfc3339
     }
 
     /// The lines for a snapshot.
@@ -98,13 +114,19 @@ enum AgentReport {
                 + (device.connection.reason.map { ": \(shown($0))" } ?? ""),
             "languages: \(device.languages.joined(separator: ", "))"
                 + (state.isEmpty ? "" : "; \(state.joined(separator: ", "))"),
+            "clock: \(time(device.time)), \(device.timeZone)" + (device.clock == 0 ? "" : ", moved"),
         ]
         for app in device.apps {
             let badge = app.badge == 0 ? "" : ", badge \(app.badge)"
             let permission = app.permission.map { ", \(words($0))" } ?? ""
-            lines.append("\(shown(app.name)) (\(app.topic)): \(app.state.rawValue)\(permission)\(badge)")
+            let style = app.style == .banner ? "" : ", alert style \(app.style.rawValue)"
+            lines.append("\(shown(app.name)) (\(app.topic)): \(app.state.rawValue)\(permission)\(style)\(badge)")
             if app.permission == nil { lines.append("  " + waiting(app, folder)) }
             if let token = app.token { lines.append("  token \(shown(token))") }
+            for pending in app.pending {
+                let text = [pending.title, pending.body].compactMap { $0 }.joined(separator: ": ")
+                lines.append("  due \(time(pending.next)): \(shown(pending.id)): \(shown(text, limit: 8192))")
+            }
             if let reason = app.refused { lines.append("  not registered: \(shown(reason))") }
         }
         for notification in device.notifications {

@@ -12,14 +12,21 @@ struct AgentShown: AsyncParsableCommand {
         commandName: "shown",
         abstract: "Print what a notification showed: texts, badge, sound, or why nothing was shown.",
         discussion: """
-            Exits with 1 if the notification has not arrived.
+            Exits with 1 if the notification has not arrived. Of a local notification that was shown several times, the \
+            last time counts.
 
             Example:
               herald agent shown 9E3C1D1E-3B6E-4A7C-8F4E-0A4E6F1B2C3D --wait 5 --json
+              herald agent shown morning
             """
     )
 
-    @Argument(help: ArgumentHelp("The apns-id, from the answer to the provider.", valueName: "apns-id"))
+    @Argument(
+        help: ArgumentHelp(
+            "The apns-id, from the answer to the provider; or the identifier of a local notification.",
+            valueName: "id"
+        )
+    )
     var id: String
 
     @Option(help: ArgumentHelp("How long to wait for it to arrive, at most 600.", valueName: "seconds"))
@@ -34,9 +41,6 @@ struct AgentShown: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-        guard NotificationID(id) != nil else {
-            throw ValidationError("'\(LogText.escaped(id, limit: 64))' is not an apns-id, a UUID.")
-        }
         guard (0...600).contains(wait) else { throw ValidationError("--wait must be from 0 to 600 seconds.") }
     }
 
@@ -51,7 +55,7 @@ struct AgentShown: AsyncParsableCommand {
 
     private func fromSocket() async throws -> PayloadValue {
         let answer = try await options.existingFolder().ask([
-            "do": .string("shown"), "apns_id": .string(id), "wait": .number(wait),
+            "do": .string("shown"), "notification": .string(id), "wait": .number(wait),
         ])
         return answer["shown"] ?? .null
     }
@@ -74,7 +78,8 @@ struct ScreenAddress {
         let body: ByteBuffer
         let isFound: Bool
         do {
-            let request = HTTPClientRequest(url: "\(address)/api/shown/\(id)?wait=\(wait)")
+            let name = id.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? id
+            let request = HTTPClientRequest(url: "\(address)/api/shown/\(name)?wait=\(wait)")
             let answer = try await HTTPClient.shared.execute(request, timeout: .seconds(Int64(wait) + 10))
             isFound = answer.status == .ok
             body = try await answer.body.collect(upTo: 1 << 20)

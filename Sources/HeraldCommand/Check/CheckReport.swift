@@ -17,6 +17,8 @@ struct CheckReport: Encodable {
             Scenario(name: "foreground") { $0.app = .foreground },
             Scenario(name: "focus on") { $0.isFocused = true },
             Scenario(name: "muted") { $0.isMuted = true },
+            Scenario(name: "style alert") { $0.style = .alert },
+            Scenario(name: "style none") { $0.style = AlertStyle.none },
             Scenario(name: "alerts off") { $0.settings.alerts = false },
             Scenario(name: "badges off") { $0.settings.badges = false },
             Scenario(name: "sounds off") { $0.settings.sounds = false },

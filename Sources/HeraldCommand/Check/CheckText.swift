@@ -123,7 +123,7 @@ enum CheckText {
         switch presentation.place {
         case .lockScreen: "on the locked screen"
         case .list: "in the list only"
-        default: "as a banner"
+        default: presentation.style == .alert ? "as an alert" : "as a banner"
         }
     }
 

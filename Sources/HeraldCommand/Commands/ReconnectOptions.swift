@@ -1,5 +1,6 @@
 import ArgumentParser
 import HeraldDevice
+import HeraldModel
 
 /// How often an agent may connect.
 struct ReconnectOptions: ParsableArguments {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeraldConsole
+import HeraldModel
 import NIOHTTP1
 
 /// `herald status`: the running service, its listeners and its health.

@@ -53,6 +53,9 @@ enum ServerSettings {
             .flag("demo", \.demo) {
                 "Make a provider and a device for com.example.pushchat, connect the device, and show what it receives."
             },
+            .port("demo-screen-port", \.demoScreenPort) {
+                "Port of the demo device's screen, on 127.0.0.1; 0 is a free one."
+            },
         ]
     }
 

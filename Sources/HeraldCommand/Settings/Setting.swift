@@ -1,6 +1,7 @@
 import ArgumentParser
 import Configuration
 import Foundation
+import HeraldModel
 
 /// A configuration whose initial values are the defaults of its settings.
 protocol SettingTarget: Sendable {

@@ -5,7 +5,20 @@ public import HeraldModel
 extension DeviceAgent: DeviceView {
     /// The current snapshot.
     public func snapshot() -> PhoneSnapshot {
-        phone.snapshot(clock.now())
+        var snapshot = phone.snapshot(now)
+        snapshot.displayLogRevision = displayLog.revision
+        return snapshot
+    }
+
+    package func displayLog(after revision: Int, limit: Int) -> DisplayLogChanges {
+        displayLog.changes(after: revision, limit: limit)
+    }
+
+    func displayRecord(_ id: String) -> DisplayRecord? { displayLog[id] }
+
+    /// The display record of a notification, once it has arrived; nil if it does not arrive in time.
+    public func displayRecord(of id: NotificationID, within time: Duration = .zero) async -> DisplayRecord? {
+        await displayRecord(named: id.description, within: time)
     }
 
     /// Performs an action of the user.
@@ -55,6 +68,13 @@ extension DeviceAgent: DeviceView {
             }
             return try phone.install(AppInformation(topic: topic), nil, allow: allow, now)
         }
+    }
+
+    /// The pending local notifications of an app, or of all apps; the next one first.
+    /// - Throws: ``DeviceError/Code/notPossible`` if there is no such app.
+    package func pending(of topic: Topic?) throws -> [PendingNotification] {
+        if let topic { _ = try phone.app(topic) }
+        return phone.state.pending.list(of: topic)
     }
 
     /// Whether an app's service program works on a notification.

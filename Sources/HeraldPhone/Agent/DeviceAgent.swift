@@ -1,6 +1,6 @@
 import Foundation
 public import HeraldDevice
-public import HeraldModel
+package import HeraldModel
 import Synchronization
 
 /// A simulated device: shows notifications according to its settings, language and state, and runs apps.
@@ -18,7 +18,7 @@ public actor DeviceAgent {
     private let runQueue: AsyncStream<PhoneRun>.Continuation
     /// The numbers of the queued and running programs; a run from before the start is started once.
     private var queued: Set<Int> = []
-    private let displayLog: DisplayLog
+    let displayLog: DisplayLog
     var phone: Phone
     private var written: PhoneState
     private var announced: Set<Topic> = []
@@ -81,7 +81,11 @@ public actor DeviceAgent {
         }
         written = state
         phone = Phone(device: device, service: service, state: state, bundles: bundles, limits: limits)
+        phone.machineZone = MachineTimeZone.name()
     }
+
+    /// The time of the device's clock.
+    var now: WallTime { clock.now() + .milliseconds(Int64(phone.state.clockAhead * 1000)) }
 
     /// A device that does not run.
     ///
@@ -131,7 +135,7 @@ public actor DeviceAgent {
     }
 
     private func refused(_ error: DeviceError) {
-        phone.refused(error.message, clock.now())
+        phone.refused(error.message, now)
         publish()
     }
 
@@ -222,8 +226,8 @@ public actor DeviceAgent {
     private func tickForever() async throws {
         while true {
             try await Task.sleep(for: .seconds(1))
-            let now = clock.now()
-            guard let next = phone.nextTick, next <= now.unixSeconds else { continue }
+            phone.machineZone = MachineTimeZone.name()
+            guard phone.hasToTick(now) else { continue }
             try apply { phone, now in phone.tick(now) }
         }
     }
@@ -234,8 +238,9 @@ public actor DeviceAgent {
     func apply(_ decide: (inout Phone, WallTime) throws -> [PhoneEffect]) throws {
         let before = phone
         let effects: [PhoneEffect]
+        let now = now
         do {
-            effects = try decide(&phone, clock.now())
+            effects = try decide(&phone, now)
             try displayLog.take(effects)
             try keepState()
         } catch {
@@ -256,7 +261,10 @@ public actor DeviceAgent {
     private func perform(_ effect: PhoneEffect) throws {
         switch effect {
         case .record(let record):
-            for waiter in waiters.values where waiter.id == record.apnsID { waiter.found.yield(record) }
+            for waiter in waiters.values where waiter.id == record.apnsID || waiter.id == record.local {
+                waiter.found.yield(record)
+            }
+            if record.local != nil { observe(.local(record)) }
         case .amend: break
         case .register(let app): connection.install(app)
         case .present(let token, let topic): connection.present(token, for: topic)
@@ -330,7 +338,7 @@ public actor DeviceAgent {
     /// Publishes the snapshot to all watchers, and reports new permission requests.
     func publish() {
         if !watchers.isEmpty {
-            let snapshot = phone.snapshot(clock.now())
+            let snapshot = self.snapshot()
             for (number, watcher) in watchers {
                 // A stream that is not read any more is removed at the next change.
                 if case .terminated = watcher.yield(snapshot) { watchers[number] = nil }
@@ -340,10 +348,8 @@ public actor DeviceAgent {
         let new = waiting.subtracting(announced)
         announced = waiting
         guard !new.isEmpty else { return }
-        for app in phone.snapshot(clock.now()).apps where new.contains(app.topic) { observe(.question(app)) }
+        for app in phone.snapshot(now).apps where new.contains(app.topic) { observe(.question(app)) }
     }
-
-    func displayRecord(_ id: String) -> DisplayRecord? { displayLog[id] }
 
     private func nextID() -> Int {
         lastID += 1
@@ -354,17 +360,19 @@ public actor DeviceAgent {
     public func snapshots() -> AsyncStream<PhoneSnapshot> {
         let (stream, watcher) = AsyncStream<PhoneSnapshot>.makeStream(bufferingPolicy: .bufferingNewest(1))
         watchers[nextID()] = watcher
-        watcher.yield(phone.snapshot(clock.now()))
+        watcher.yield(snapshot())
         return stream
     }
 
-    /// The display record of a notification, once it has arrived; nil if it does not arrive in time.
-    public func displayRecord(of id: NotificationID, within time: Duration = .zero) async -> DisplayRecord? {
-        if let record = displayRecord(id.description) { return record }
+    /// The display record of an `apns-id`, or the newest one of a local notification with this identifier, once it is shown;
+    /// nil if it is not shown in time.
+    public func displayRecord(named name: String, within time: Duration = .zero) async -> DisplayRecord? {
+        let id = NotificationID(name)?.description ?? name
+        if let record = displayRecord(id) { return record }
         guard time > .zero else { return nil }
         let (found, continuation) = AsyncStream<DisplayRecord>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let number = nextID()
-        waiters[number] = (id.description, continuation)
+        waiters[number] = (id, continuation)
         defer { waiters[number] = nil }
         return await withTaskGroup(of: DisplayRecord?.self) { group in
             group.addTask {

@@ -11,7 +11,11 @@ final class DisplayLog {
     private let path: String?
     private let limit: Int
     private var records: [String: DisplayRecord] = [:]
-    /// The `apns-id`s, oldest first, from `first` on.
+    /// The revision of each record's last change.
+    private var revisions: [String: Int] = [:]
+    /// The number of changes since the start.
+    private(set) var revision = 0
+    /// The identifiers of the records, oldest first, from `first` on.
     private var order: [String] = []
     private var first = 0
     private var lines = 0
@@ -37,20 +41,34 @@ final class DisplayLog {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    subscript(id: String) -> DisplayRecord? { records[id] }
+    /// The record of an `apns-id`, or the newest of a local notification with this identifier.
+    subscript(id: String) -> DisplayRecord? {
+        records[id] ?? order[first...].last { records[$0]?.local == id }.flatMap { records[$0] }
+    }
+
+    /// The newest `limit` records, and of these the ones that changed after `revision`; oldest first.
+    func changes(after revision: Int, limit: Int) -> DisplayLogChanges {
+        let newest = order[first...].suffix(limit)
+        let changed = newest.filter { revisions[$0, default: 0] > revision }
+        return DisplayLogChanges(
+            revision: self.revision,
+            count: records.count,
+            records: changed.compactMap { records[$0] }
+        )
+    }
 
     /// Writes records and amendments; they are durable when this returns.
     func take(_ effects: [PhoneEffect]) throws {
         var changed: [DisplayRecord] = []
         for effect in effects {
             switch effect {
-            case .record(let record) where !record.apnsID.isEmpty:
+            case .record(let record) where !record.id.isEmpty:
                 keep(record)
                 changed.append(record)
             case .amend(let id, let amendment):
                 guard var record = records[id] else { continue }
                 record.amend(amendment)
-                records[id] = record
+                keep(record)
                 changed.append(record)
             default: continue
             }
@@ -69,10 +87,13 @@ final class DisplayLog {
     }
 
     private func keep(_ record: DisplayRecord) {
-        guard records.updateValue(record, forKey: record.apnsID) == nil else { return }
-        order.append(record.apnsID)
+        revision += 1
+        revisions[record.id] = revision
+        guard records.updateValue(record, forKey: record.id) == nil else { return }
+        order.append(record.id)
         guard records.count > limit else { return }
         records[order[first]] = nil
+        revisions[order[first]] = nil
         first += 1
         guard first >= limit else { return }
         order.removeFirst(first)

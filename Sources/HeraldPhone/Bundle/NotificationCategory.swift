@@ -1,5 +1,5 @@
-/// A notification category with its buttons, from the app's `NotificationCategories.json`.
-public struct NotificationCategory: Hashable, Sendable {
+/// A notification category with its buttons, from the app's `NotificationCategories.json` or registered by the app.
+public struct NotificationCategory: Hashable, Sendable, Codable {
     /// A button.
     public struct Action: Hashable, Sendable, Codable {
         /// The identifier that the app gets when it is pressed.
@@ -15,6 +15,23 @@ public struct NotificationCategory: Hashable, Sendable {
         /// Whether it requests a text.
         public var takesText: Bool
 
+        /// Creates a button.
+        public init(
+            identifier: String,
+            title: String,
+            opensApp: Bool = false,
+            isDestructive: Bool = false,
+            needsUnlocking: Bool = false,
+            takesText: Bool = false
+        ) {
+            self.identifier = identifier
+            self.title = title
+            self.opensApp = opensApp
+            self.isDestructive = isDestructive
+            self.needsUnlocking = needsUnlocking
+            self.takesText = takesText
+        }
+
         private enum CodingKeys: String, CodingKey {
             case identifier, title
             case opensApp = "foreground"
@@ -27,8 +44,16 @@ public struct NotificationCategory: Hashable, Sendable {
     /// The most buttons that are shown.
     public static let maximumActions = 4
 
+    /// The `category` of a payload that selects it.
+    public var identifier: String
     /// The buttons, in order.
     public var actions: [Action]
+
+    /// Creates a category.
+    public init(identifier: String, actions: [Action]) {
+        self.identifier = identifier
+        self.actions = actions
+    }
 
     /// Reads the declarations: `{"INVITATION":{"actions":[{"identifier":"accept","title":"Accept"}]}}`.
     /// - Throws: ``BundleError``.
@@ -36,14 +61,40 @@ public struct NotificationCategory: Hashable, Sendable {
         guard case .object(let members, _) = PayloadReader.read(bytes) else {
             throw BundleError(file, "is not a JSON object")
         }
-        return try Dictionary(
+        return try read(members, file: file)
+    }
+
+    /// Reads the members of that object.
+    /// - Throws: ``BundleError``.
+    static func read(_ members: [String: PayloadValue], file: String) throws -> [String: NotificationCategory] {
+        try Dictionary(
             uniqueKeysWithValues: members.map { name, entry in
                 guard let actions = entry.members?["actions"]?.elements else {
                     throw BundleError(file, "\(name) has no list \"actions\"")
                 }
-                return (name, NotificationCategory(actions: try actions.map { try action($0, of: name, file: file) }))
+                let category = NotificationCategory(
+                    identifier: name,
+                    actions: try actions.map { try action($0, of: name, file: file) }
+                )
+                return (name, category)
             }
         )
+    }
+
+    /// The members of the object that declares the categories; of several with the same identifier, the last counts.
+    static func members(_ categories: [NotificationCategory]) -> [String: PayloadValue] {
+        Dictionary(categories.map { ($0.identifier, $0.json) }) { $1 }
+    }
+
+    private var json: PayloadValue {
+        let actions = actions.map { action in
+            PayloadValue.object([
+                "identifier": .string(action.identifier), "title": .string(action.title),
+                "foreground": .boolean(action.opensApp), "destructive": .boolean(action.isDestructive),
+                "authentication_required": .boolean(action.needsUnlocking), "text_input": .boolean(action.takesText),
+            ])
+        }
+        return .object(["actions": .array(actions)])
     }
 
     private static func action(_ value: PayloadValue, of category: String, file: String) throws -> Action {

@@ -29,6 +29,8 @@ public struct LocalApp: Sendable {
         public var topic: Topic
         /// Its `apns-id`.
         public var id: NotificationID?
+        /// The identifier of a local notification; nil for a remote one.
+        public var local: String?
         /// The payload.
         public var payload: PayloadValue
         /// The reason why the app gets it.
@@ -127,6 +129,39 @@ public struct LocalApp: Sendable {
         ])
     }
 
+    /// Registers the app's categories.
+    ///
+    /// They replace its earlier ones and those of its bundle, and stay until the app registers others or is removed.
+    /// Notifications that are shown already keep their buttons. Of several with the same identifier, the last counts.
+    /// - Throws: ``DeviceError/Code/unreachable``, ``DeviceError/Code/notPossible``.
+    public func setCategories(_ categories: [NotificationCategory]) async throws {
+        try await client.ask([
+            "do": .string("categories"), "topic": .string(topic.name),
+            "categories": .object(NotificationCategory.members(categories)),
+        ])
+    }
+
+    /// Schedules a local notification; replaces the pending one with its identifier.
+    /// - Throws: ``DeviceError/Code/unreachable``; ``DeviceError/Code/notPossible`` if the payload shows nothing, the moment is
+    ///   past, or 64 are pending.
+    public func schedule(_ notification: LocalNotification) async throws {
+        try await client.ask(notification.request(for: topic))
+    }
+
+    /// The app's pending local notifications, the next one first.
+    /// - Throws: ``DeviceError/Code/unreachable``.
+    public func pending() async throws -> [PendingNotification] {
+        try PendingNotification.list(in: await client.ask(["do": .string("pending"), "topic": .string(topic.name)]))
+    }
+
+    /// Cancels a pending local notification, or all of the app; those on the screen remain.
+    /// - Throws: ``DeviceError/Code/unreachable``; ``DeviceError/Code/notPossible`` if none with this identifier is pending.
+    public func cancel(_ id: String?) async throws {
+        var request: [String: PayloadValue] = ["do": .string("cancel"), "topic": .string(topic.name)]
+        if let id { request["notification"] = .string(id) }
+        try await client.ask(request)
+    }
+
     /// The user's languages in order of preference, for a provider that writes texts in them.
     /// - Throws: ``DeviceError/Code/unreachable``.
     public func languages() async throws -> [String] {
@@ -157,6 +192,7 @@ extension LocalApp.Event {
                 LocalApp.Notification(
                     topic: topic,
                     id: members["apns_id"]?.text.flatMap { NotificationID($0) },
+                    local: members["local"]?.text,
                     payload: members["payload"] ?? .null,
                     cause: cause,
                     action: members["action"]?.text,

@@ -123,6 +123,9 @@ struct LocalConnection: Sendable {
                 peer.send(LocalMessage.answer(id))
                 return PendingReply(id: id) { await watch() }
             case "shown": return try shown(id, members)
+            case "pending":
+                let topic = members["topic"] == nil ? nil : try topic(members)
+                peer.send(LocalMessage.answer(id, "pending", try await agent.pending(of: topic)))
             default:
                 try await agent.perform(try JSONDecoder().decode(PhoneAction.self, from: Data(line)))
                 peer.send(LocalMessage.answer(id))
@@ -149,15 +152,20 @@ struct LocalConnection: Sendable {
     }
 
     private func shown(_ id: PayloadValue, _ members: [String: PayloadValue]) throws -> PendingReply? {
-        guard let text = members["apns_id"]?.text, let notification = NotificationID(text) else {
-            throw DeviceError(.notPossible, "\"apns_id\" must be a UUID, as in the answer to the provider")
+        guard let name = members["notification"]?.text ?? members["apns_id"]?.text,
+            members["notification"] != nil || NotificationID(name) != nil
+        else {
+            throw DeviceError(
+                .notPossible,
+                "\"shown\" needs the \"apns_id\", a UUID, or the \"notification\" of a local one"
+            )
         }
         let seconds = min(max(members["wait"]?.double ?? 0, 0), 600)
         return PendingReply(id: id) { [agent, peer] in
-            if let record = await agent.displayRecord(of: notification, within: .milliseconds(Int64(seconds * 1000))) {
+            if let record = await agent.displayRecord(named: name, within: .milliseconds(Int64(seconds * 1000))) {
                 peer.send(LocalMessage.answer(id, "shown", record))
             } else if !Task.isCancelled {
-                peer.send(LocalMessage.failure(id, "no notification \(text) has arrived on this device"))
+                peer.send(LocalMessage.failure(id, "no notification \(name) has arrived on this device"))
             }
         }
     }

@@ -15,23 +15,16 @@ enum LocalMessage {
     }
 
     static func line(_ message: AppMessage) -> [UInt8] {
-        func kinds(_ kinds: [NotificationKind]) -> PayloadValue { .array(kinds.map { .string($0.rawValue) }) }
         switch message {
-        case .permission(let topic, let granted):
-            return event("permission", ["topic": .string(topic.name), "granted": kinds(granted)])
-        case .settings(let topic, let granted):
-            return event("settings", ["topic": .string(topic.name), "granted": kinds(granted)])
-        case .token(let topic, let token):
-            return event("token", ["topic": .string(topic.name), "token": .string(token)])
-        case .refused(let topic, let reason):
-            return event("refused", ["topic": .string(topic.name), "reason": .string(reason)])
-        case .languages(let languages): return event("languages", ["languages": .array(languages.map { .string($0) })])
+        case .permission, .settings, .token, .refused, .languages:
+            return message.news.map { event($0.event.rawValue, $0.members) } ?? []
         case .notification(let notification):
             var members: [String: PayloadValue] = [
                 "event": .string("notification"), "topic": .string(notification.topic.name),
                 "apns_id": notification.apnsID.map { .string($0) } ?? .null,
                 "why": .string(notification.cause.rawValue), "state": .string(notification.state.rawValue),
             ]
+            if let local = notification.local { members["local"] = .string(local) }
             if let action = notification.action { members["action"] = .string(action) }
             if let text = notification.text { members["text"] = .string(text) }
             return line(members, payload: notification.payload)

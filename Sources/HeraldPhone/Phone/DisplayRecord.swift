@@ -61,14 +61,22 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
         }
     }
 
-    /// Its `apns-id`.
+    /// Its `apns-id`; empty if it has none.
     public var apnsID: String
+    /// The identifier of a local notification; nil for a remote one.
+    @ExplicitNull public var local: String?
+    /// The time at which a local notification was due, as `2026-11-21T14:30:00.000Z`.
+    @ExplicitNull public var due: String?
     /// The app that it is for.
     public var topic: Topic
     /// The time of its arrival, as `2026-11-21T14:30:00.000Z`.
     public var received: String
     /// Its `apns-push-type`.
     @ExplicitNull public var pushType: PushType?
+    /// Its `apns-priority`.
+    @ExplicitNull public var priority: Priority?
+    /// Its payload as it arrived: JSON in a text, so that numbers and repeated keys stay as they were sent.
+    @ExplicitNull public var payload: String?
     /// The user's languages at that time, in order of preference.
     public var languages: [String] = []
     /// The language of the texts; nil if the app has none.
@@ -85,6 +93,8 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
     public var shown: Bool = false
     /// The place of the alert.
     @ExplicitNull public var place: Presentation.Place?
+    /// The user's style for the app's alerts; nil if none was shown.
+    @ExplicitNull public var style: AlertStyle?
     /// The first line.
     @ExplicitNull public var title: String?
     /// The second line.
@@ -117,7 +127,7 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
     @ExplicitNull public var category: String?
     /// The interruption level.
     @ExplicitNull public var interruption: String?
-    /// The `apns-id` of the notification that it replaced.
+    /// The `apns-id`, or the local identifier, of the notification that it replaced.
     @ExplicitNull public var replaces: String?
     /// The change of a Live Activity.
     @ExplicitNull public var activity: Presentation.Activity?
@@ -127,17 +137,18 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
     @ExplicitNull public var `extension`: ExtensionOutcome?
     /// The outcome of the app's background run; nil if there was none, or it has not ended.
     @ExplicitNull public var background: BackgroundOutcome?
-    /// The `apns-id` of the notification that replaced it.
+    /// The `apns-id`, or the local identifier, of the notification that replaced it.
     @ExplicitNull public var replacedBy: String?
     /// The user's response.
     @ExplicitNull public var response: Response?
 
     private enum CodingKeys: String, CodingKey {
         case apnsID = "apns_id"
-        case topic, received
+        case local, due, topic, received
         case pushType = "push_type"
-        case languages, language, state, locked, focus, muted, shown, place, title, subtitle, body, buttons, slider
-        case actions, badge, sound, critical, volume
+        case priority, payload
+        case languages, language, state, locked, focus, muted, shown, place, style, title, subtitle, body, buttons
+        case slider, actions, badge, sound, critical, volume
         case launchImage = "launch_image"
         case backgroundLaunch = "background_launch"
         case deliveredToApp = "delivered_to_app"
@@ -157,11 +168,25 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
 }
 
 extension DisplayRecord {
+    /// The identifier in the display log: the `apns-id`, or the name of one occasion of a local notification; empty for a
+    /// remote one without an `apns-id`.
+    package var id: String {
+        local.flatMap { local in due.map { Self.localID(local, topic, due: $0) } } ?? apnsID
+    }
+
+    /// The ``id`` of a local notification that is due at a time in UNIX seconds.
+    static func localID(_ name: String, _ topic: Topic, _ due: Double) -> String {
+        localID(name, topic, due: WallTime(milliseconds: Int64(due * 1000)).rfc3339)
+    }
+
+    private static func localID(_ name: String, _ topic: Topic, due: String) -> String { "\(topic) \(name) \(due)" }
+
     /// Copies a presentation into the record.
     mutating func take(_ presentation: Presentation) {
         language = presentation.language
         shown = presentation.isShown
         place = presentation.place
+        style = presentation.style
         title = presentation.alert?.title
         subtitle = presentation.alert?.subtitle
         body = presentation.alert?.body
@@ -187,7 +212,7 @@ extension DisplayRecord {
         var lines: [String] = []
         let text = [title, subtitle, body].compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: ": ")
         switch place {
-        case .banner?: lines.append("shown as a banner: \(text)")
+        case .banner?: lines.append("shown as \(style == .alert ? "an alert" : "a banner"): \(text)")
         case .lockScreen?: lines.append("shown on the lock screen: \(text)")
         case .list?: lines.append("shown in the list of notifications: \(text)")
         case nil:

@@ -14,7 +14,9 @@ extension Phone {
             note("locked", now)
             return []
         case .unlock:
-            state.isLocked = false
+            // Unlocking leads into the app whose alert the lock screen shows.
+            if let id = state.notifications.lockAlerts.first { return try perform(.tap(id: id), now) }
+            state.unlock()
             note("unlocked", now)
             return []
         case .home:
@@ -38,7 +40,7 @@ extension Phone {
             if !closed.isEmpty { note("cleared all notifications", now) }
             return closed.flatMap { response(to: $0, .closed) }
         case .act(let id, let action, let text): return try act(on: id, action: action, text: text, now)
-        case .permit(let topic, let kinds): return permit(try app(topic), kinds, now)
+        case .permit(let topic, let kinds, let style): return permit(try app(topic), kinds, style: style, now)
         case .set(let switches): return try set(switches, now)
         case .remove(let topic): return remove(try app(topic), now)
         case .badge(let topic, let number):
@@ -48,6 +50,16 @@ extension Phone {
             let index = try app(topic)
             // The user's permission holds for the app's own badge too.
             if state.apps[index].permission?.badges == true { state.apps[index].badge = number }
+            return []
+        case .categories(let topic, let categories):
+            let index = try app(topic)
+            state.apps[index].categories = categories
+            return []
+        case .schedule(let topic, let notification):
+            try schedule(notification, of: topic, now)
+            return []
+        case .cancel(let topic, let id):
+            try cancel(id, of: topic, now)
             return []
         case .install: throw DeviceError(.notPossible, "a bundle is installed by its path")
         }
@@ -82,18 +94,21 @@ extension Phone {
             throw DeviceError(.notPossible, "the text is longer than 4096 bytes")
         }
         let text = action.takesText ? text : nil
+        let wasEnded = state.apps[index].state == .endedByUser
         state.notifications.remove(id)
-        if action.needsUnlocking || action.opensApp { state.isLocked = false }
+        if action.needsUnlocking || action.opensApp { state.unlock() }
         var effects: [PhoneEffect] = []
         if action.opensApp {
             bringToForeground(index, shown)
             note("\(name(index)) is open", now)
             effects += deliverHeld(index, now)
         }
+        pressed[shown.app] = (shown.arrival, action.identifier, text)
         note("\(name(index)): the user chose \(action.title)", now)
         effects.append(message(.action, shown.arrival, index, action: action.identifier, text: text))
         effects += run(.action, of: index, shown.arrival, action: action.identifier, text: text, now)
         if !state.apps[index].state.isRunning { state.apps[index].state = .background }
+        if wasEnded { effects += repeatTokens(index, now) }
         return effects + response(to: shown, .acted, action: action.identifier, text: text)
     }
 
@@ -104,7 +119,7 @@ extension Phone {
         action: String? = nil,
         text: String? = nil
     ) -> [PhoneEffect] {
-        guard let id = shown.arrival.apnsID else { return [] }
+        guard let id = shown.arrival.recordID else { return [] }
         return [.amend(id, .responded(DisplayRecord.Response(kind: kind, action: action, text: text)))]
     }
 
@@ -112,13 +127,14 @@ extension Phone {
 
     /// Opens an app by its icon, or by a notification.
     private mutating func open(_ index: Int, by shown: PhoneState.Shown?, _ now: WallTime) -> [PhoneEffect] {
-        let wasForeground = state.apps[index].state == .foreground
-        state.isLocked = false
+        let former = state.apps[index].state
+        state.unlock()
         bringToForeground(index, shown)
         note("\(name(index)) is open" + (shown == nil ? "" : ", by a notification"), now)
-        var effects = deliverHeld(index, now)
+        var effects = former == .endedByUser ? repeatTokens(index, now) : []
+        effects += deliverHeld(index, now)
         if let shown { effects.append(message(.opened, shown.arrival, index)) }
-        if shown != nil || !wasForeground { effects += run(.open, of: index, shown?.arrival, now) }
+        if shown != nil || former != .foreground { effects += run(.open, of: index, shown?.arrival, now) }
         return effects
     }
 
@@ -141,6 +157,7 @@ extension Phone {
         guard let topic = state.foreground else { return }
         state.foreground = nil
         received[topic] = nil
+        pressed[topic] = nil
         guard let index = state.apps.firstIndex(where: { $0.topic == topic }) else { return }
         state.apps[index].state = .background
         state.apps[index].hasSnapshot = true
@@ -157,6 +174,7 @@ extension Phone {
         let topic = state.apps[index].topic
         if state.foreground == topic { state.foreground = nil }
         received[topic] = nil
+        pressed[topic] = nil
         state.apps[index].state = .endedByUser
         state.apps[index].hasSnapshot = false
         state.apps[index].openedWith = nil
@@ -169,12 +187,14 @@ extension Phone {
 
     private mutating func set(_ switches: PhoneSwitches, _ now: WallTime) throws -> [PhoneEffect] {
         if let languages = switches.languages { try Self.check(languages) }
+        try checkTime(switches)
         var effects: [PhoneEffect] = []
         if let locked = switches.locked { effects += try perform(locked ? .lock : .unlock, now) }
         if let languages = switches.languages, languages != state.languages {
             state.languages = languages
             note("languages: \(languages.joined(separator: ", "))", now)
             effects += connectedApps.sorted { $0.name < $1.name }.map { .notifyApp($0, .languages(languages)) }
+            for index in state.apps.indices { effects += runProgram(for: .languages(languages), of: index, now) }
         }
         if let network = switches.network, network != state.hasNetwork { effects.append(setNetwork(network, now)) }
         if let saving = switches.saving, saving != state.isSaving {
@@ -190,23 +210,30 @@ extension Phone {
             state.isFocused = focus
             note(focus ? "Focus on" : "Focus off", now)
         }
-        return effects
+        return effects + setTime(switches, now)
     }
 
     private static func check(_ languages: [String]) throws {
-        let isGood = languages.allSatisfy { language in
-            (2...35).contains(language.utf8.count)
-                && language.utf8.allSatisfy {
-                    switch $0 {
-                    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                        true
-                    default: false
-                    }
-                }
+        guard (1...20).contains(languages.count) else {
+            throw DeviceError(.notPossible, "a device has 1 to 20 languages, not \(languages.count)")
         }
-        guard isGood, (1...20).contains(languages.count) else {
-            throw DeviceError(.notPossible, "languages must be one to twenty codes, like de or pt-BR")
+        for language in languages where !isCode(language) {
+            let shown = String(language.prefix(40))
+            throw DeviceError(.notPossible, "\"\(shown)\" is no language code: write one like de or pt-BR")
         }
+    }
+
+    /// Whether a text looks like a language tag: a language with two or three characters, and subtags (RFC 5646 §2.1).
+    private static func isCode(_ text: String) -> Bool {
+        let parts = text.split(separator: text.contains("_") ? "_" : "-", omittingEmptySubsequences: false)
+        guard text.utf8.count <= 35, let language = parts.first, (2...3).contains(language.utf8.count) else {
+            return false
+        }
+        func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20) }
+        func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+        return language.utf8.allSatisfy(isLetter)
+            && parts.dropFirst().allSatisfy { part in
+                (1...8).contains(part.utf8.count) && part.utf8.allSatisfy { isLetter($0) || isDigit($0) }
+            }
     }
 }

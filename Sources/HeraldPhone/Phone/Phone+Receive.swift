@@ -24,7 +24,8 @@ extension Phone {
             payload: Data(notification.payload),
             pushType: notification.pushType,
             collapseID: notification.collapseID,
-            time: now.unixSeconds
+            time: now.unixSeconds,
+            priority: notification.priority
         )
         guard let index = owner(of: notification.topic) else {
             note("a notification for \(notification.topic), which is not installed, was dropped", now)
@@ -67,6 +68,8 @@ extension Phone {
         situation.isMuted = state.isMuted
         situation.hasSnapshot = app.hasSnapshot
         situation.settings = app.permission ?? NotificationSettings([])
+        situation.style = app.style
+        situation.categories = app.categories
         situation.shown = state.notifications.all.filter { $0.app == app.topic }
             .map { ShownNotification(id: $0.view.id, collapseID: $0.arrival.collapseID) }
         situation.activity = state.activities.timestamp(of: app.topic, payload: payload)
@@ -77,7 +80,8 @@ extension Phone {
         )
     }
 
-    private mutating func present(
+    /// Shows a notification, and delivers it to its app.
+    mutating func present(
         _ arrival: PhoneState.Arrival,
         _ index: Int,
         extension outcome: DisplayRecord.ExtensionOutcome?,
@@ -106,11 +110,10 @@ extension Phone {
                 )
             }
         } else if let place = presentation.place {
-            effects += show(presentation, at: place, arrival, index, in: &record)
+            effects += show(presentation, at: place, arrival, index, in: &record, at: now)
         }
         if let badge = presentation.badge { state.apps[index].badge = badge }
         if let sound = presentation.sound { play(sound, arrival.topic, now) }
-        for line in record.words { note("\(name(index)): \(line)", now) }
         effects += deliver(arrival, as: presentation, toApp: index, now)
         return Reception(effects: [.record(record)] + effects, record: record)
     }
@@ -124,7 +127,11 @@ extension Phone {
             state: app.state,
             badge: app.badge
         )
+        record.local = arrival.local
+        record.due = arrival.due.map { WallTime(milliseconds: Int64($0 * 1000)).rfc3339 }
         record.pushType = arrival.pushType
+        record.priority = arrival.priority
+        record.payload = String(decoding: arrival.payload, as: UTF8.self)
         record.languages = state.languages
         record.locked = state.isLocked
         record.focus = state.isFocused
@@ -140,7 +147,8 @@ extension Phone {
         at place: Presentation.Place,
         _ arrival: PhoneState.Arrival,
         _ index: Int,
-        in record: inout DisplayRecord
+        in record: inout DisplayRecord,
+        at now: WallTime
     ) -> [PhoneEffect] {
         var effects: [PhoneEffect] = []
         var view = PhoneSnapshot.Notification(
@@ -151,10 +159,12 @@ extension Phone {
             place: place
         )
         view.apnsID = arrival.apnsID
+        view.local = arrival.local
         view.title = presentation.alert?.title
         view.subtitle = presentation.alert?.subtitle
         view.body = presentation.alert?.body
         view.language = presentation.language
+        view.style = presentation.style ?? .banner
         view.thread = presentation.thread
         view.interruption = presentation.interruption
         view.buttons = presentation.buttons
@@ -162,14 +172,25 @@ extension Phone {
         view.actions = presentation.actions
         if let old = presentation.replaces.flatMap({ state.notifications.remove($0) }) {
             view.replaced = true
-            record.replaces = old.arrival.apnsID
-            if let oldID = old.arrival.apnsID, let id = arrival.apnsID {
+            record.replaces = old.arrival.id
+            if let oldID = old.arrival.recordID, let id = arrival.id {
                 effects.append(.amend(oldID, .replaced(by: id)))
             }
         }
         let image = presentation.launchImage?.description
-        let shown = PhoneState.Shown(view: view, app: state.apps[index].topic, arrival: arrival, launchImage: image)
-        state.notifications.insert(shown, limit: limits.notifications)
+        let shown = PhoneState.Shown(
+            view: view,
+            app: state.apps[index].topic,
+            arrival: arrival,
+            launchImage: image,
+            opensWithOwnWord: presentation.opensWithOwnWord
+        )
+        state.notifications.insert(
+            shown,
+            now: now.unixSeconds,
+            bannerSeconds: limits.bannerSeconds,
+            limit: limits.notifications
+        )
         return effects
     }
 
@@ -191,9 +212,13 @@ extension Phone {
         }
         if presentation.backgroundSeconds != nil { effects += wake(arrival, index, now) }
         if presentation.reasons.contains(.endedByUser) { state.apps[index].held = arrival }
-        // An app that the user ended is not started, and a silent notification only starts a background run.
+        // A silent notification only starts a background run. Others start an app that is not open only if its bundle has
+        // the background mode, and the user has not ended it.
         let isSilent = presentation.reasons.contains(.silent) && !presentation.isDeliveredToApp
-        if !isSilent, state.apps[index].state != .endedByUser { effects += run(.receive, of: index, arrival, now) }
+        let mayStart = presentation.isDeliveredToApp || wakesInBackground(state.apps[index].topic)
+        if !isSilent, mayStart, state.apps[index].state != .endedByUser {
+            effects += run(.receive, of: index, arrival, now)
+        }
         return effects
     }
 
@@ -225,6 +250,7 @@ extension Phone {
         let notification = AppNotification(
             topic: arrival.topic,
             apnsID: arrival.apnsID,
+            local: arrival.local,
             payload: Array(arrival.payload),
             cause: cause,
             state: app.state,
@@ -243,6 +269,7 @@ extension Phone {
         _ arrival: PhoneState.Arrival?,
         action: String? = nil,
         text: String? = nil,
+        news: [String: PayloadValue]? = nil,
         _ now: WallTime
     ) -> [PhoneEffect] {
         guard state.apps[index].information.programs.contains(event) else { return [] }
@@ -253,6 +280,7 @@ extension Phone {
         var run = makeRun(event, index, arrival)
         run.action = action
         run.text = text
+        run.news = news
         state.runs.append(run)
         return [.run(run)]
     }

@@ -22,8 +22,14 @@ struct Phone {
     private(set) var sounds: [PhoneSnapshot.Sound] = []
     /// The last notification that the open app received.
     var received: [Topic: PhoneState.Arrival] = [:]
+    /// The last button that the user pressed, until its app is left.
+    var pressed: [Topic: (arrival: PhoneState.Arrival, action: String, text: String?)] = [:]
     /// The apps that are connected to the local socket.
     private(set) var connectedApps: Set<Topic> = []
+    /// The name of the machine's time zone.
+    var machineZone = "GMT"
+    /// The time of the last look at the clock; nil before the first.
+    var lastTime: WallTime?
 
     init(
         device: String,
@@ -65,11 +71,13 @@ struct Phone {
         return effects + tick(now)
     }
 
-    /// Registers the topics of an app, and repeats the user's setting if the service may not know it.
-    private func registration(of app: PhoneState.App) -> [PhoneEffect] {
+    /// Registers the topics of an app, and repeats its setting if that has changed or the service may not know it.
+    func registration(of app: PhoneState.App, isChanged: Bool = false) -> [PhoneEffect] {
         let environment = app.information.environment
         let topics = app.information.topics.map { PhoneEffect.register(DeviceApp(topic: $0, environment: environment)) }
-        return topics + (app.isEnabled == app.isEnabledAtService ? [] : [.setEnabled(app.isEnabled, for: app.topic)])
+        let isEnabled = isEnabled(app)
+        return topics
+            + (isChanged || isEnabled != app.isEnabledAtService ? [.setEnabled(isEnabled, for: app.topic)] : [])
     }
 
     // MARK: - Connection
@@ -109,16 +117,19 @@ struct Phone {
         guard let index = owner(of: topic) else { return [] }
         let isNew = state.apps[index].tokens.updateValue(token.hex, forKey: topic.name) != token.hex
         state.apps[index].refused = nil
+        guard isNew else { return [.notifyApp(state.apps[index].topic, .token(topic, token.hex))] }
         let suffix = topic == state.apps[index].topic ? "" : " for \(topic)"
-        if isNew { note("\(name(index)) got a device token\(suffix)", now) }
-        return [.notifyApp(state.apps[index].topic, .token(topic, token.hex))]
+        note("\(name(index)) got a device token\(suffix)", now)
+        return tell(index, .token(topic, token.hex), now)
     }
 
     mutating func appRefused(_ topic: Topic, reason: String, _ now: WallTime) -> [PhoneEffect] {
         guard let index = owner(of: topic) else { return [] }
+        let isNew = state.apps[index].refused != reason
         state.apps[index].refused = reason
         note("\(name(index)) is not registered: \(reason)", now)
-        return [.notifyApp(state.apps[index].topic, .refused(topic, reason))]
+        guard isNew else { return [.notifyApp(state.apps[index].topic, .refused(topic, reason))] }
+        return tell(index, .refused(topic, reason), now)
     }
 
     mutating func removed(_ topic: Topic) {
@@ -128,7 +139,7 @@ struct Phone {
     /// The service confirmed the user's last setting.
     mutating func settingsTaken(_ topic: Topic) {
         guard let index = owner(of: topic) else { return }
-        state.apps[index].isEnabledAtService = state.apps[index].isEnabled
+        state.apps[index].isEnabledAtService = isEnabled(state.apps[index])
     }
 
     // MARK: - Apps
@@ -146,13 +157,19 @@ struct Phone {
         var effects: [PhoneEffect] = []
         if let index = state.apps.firstIndex(where: { $0.topic == topic }) {
             let former = state.apps[index].information
+            let wasEnabled = isEnabled(state.apps[index])
+            bundles[topic] = bundle
             let hasMoved = former.environment != information.environment
             // An app that changes its environment leaves no registration behind in the other one.
             effects += unregister(former.topics.filter { hasMoved || !information.topics.contains($0) }, index)
             if hasMoved { state.apps[index].isEnabledAtService = true }
             if former != information { note("\(information.name) was replaced", now) }
             state.apps[index].information = information
-            if state.apps[index].permission != nil { effects += registration(of: state.apps[index]) }
+            if state.apps[index].permission != nil {
+                let isChanged = isEnabled(state.apps[index]) != wasEnabled
+                effects += registration(of: state.apps[index], isChanged: isChanged)
+            }
+            effects += repeatTokens(index, now)
         } else {
             guard state.apps.count < limits.apps else {
                 throw DeviceError(
@@ -163,9 +180,9 @@ struct Phone {
             var app = PhoneState.App(information: information)
             app.number = nextNumber()
             state.apps.append(app)
+            bundles[topic] = bundle
             note("\(information.name) was installed", now)
         }
-        bundles[topic] = bundle
         state.deletions.removeAll { $0 == topic }
         if let allow, let index = state.apps.firstIndex(where: { $0.topic == topic }),
             state.apps[index].permission == nil
@@ -173,24 +190,6 @@ struct Phone {
             effects += permit(index, allow, now)
         }
         return effects
-    }
-
-    /// Sets an app's permission; an app is registered only once it has one, so that nothing sent to it is lost.
-    mutating func permit(_ index: Int, _ kinds: Set<NotificationKind>, _ now: WallTime) -> [PhoneEffect] {
-        let topic = state.apps[index].topic
-        let isFirst = state.apps[index].permission == nil
-        let granted = state.apps[index].information.wants.filter(kinds.contains)
-        let settings = NotificationSettings(granted)
-        guard state.apps[index].permission != settings else { return [] }
-        let wasEnabled = state.apps[index].isEnabled
-        state.apps[index].permission = settings
-        let words = granted.isEmpty ? "nothing" : granted.map { "\($0.rawValue)s" }.joined(separator: ", ")
-        note("\(name(index)) may use: \(words)", now)
-        if !settings.badges { state.apps[index].badge = 0 }
-        let message = PhoneEffect.notifyApp(topic, isFirst ? .permission(topic, granted) : .settings(topic, granted))
-        if isFirst { return registration(of: state.apps[index]) + [message] }
-        let isEnabled = state.apps[index].isEnabled
-        return (isEnabled == wasEnabled ? [] : [.setEnabled(isEnabled, for: topic)]) + [message]
     }
 
     mutating func remove(_ index: Int, _ now: WallTime) -> [PhoneEffect] {
@@ -203,9 +202,11 @@ struct Phone {
         bundles[topic] = nil
         if state.foreground == topic { state.foreground = nil }
         received[topic] = nil
+        pressed[topic] = nil
         state.notifications.removeAll(of: topic)
         state.activities.removeAll(of: topic)
         state.runs.removeAll { $0.app == topic }
+        _ = state.pending.cancel(nil, of: topic)
         if app.information.hasBundle {
             state.deletions.append(topic)
             effects.append(.deleteFiles(topic))
@@ -251,9 +252,7 @@ struct Phone {
         if let permission = app.permission {
             effects.append(.notifyApp(topic, .permission(topic, permission.kinds)))
         }
-        for (name, token) in app.tokens.sorted(by: { $0.key < $1.key }) {
-            if let topic = Topic(name) { effects.append(.notifyApp(app.topic, .token(topic, token))) }
-        }
+        effects += tokens(index).map { .notifyApp(topic, $0) }
         if let reason = app.refused { effects.append(.notifyApp(topic, .refused(topic, reason))) }
         return effects + deliverHeld(index, now)
     }
@@ -286,14 +285,17 @@ struct Phone {
 
     /// The next time at which ``tick(_:)`` changes something, in UNIX seconds.
     var nextTick: Double? {
-        (state.runs.compactMap(\.deadline) + [state.activities.nextTick].compactMap { $0 }).min()
+        let parts = [state.activities.nextTick, state.notifications.nextTick, state.pending.next]
+        return (state.runs.compactMap(\.deadline) + parts.compactMap { $0 }).min()
     }
 
-    /// Updates Live Activities, and ends the background runs of apps that have used up their time.
+    /// Shows local notifications that are due, updates Live Activities, hides a banner, and ends the background runs of apps
+    /// that have used up their time.
     mutating func tick(_ now: WallTime) -> [PhoneEffect] {
         for line in state.activities.tick(now.unixSeconds) { note(line, now) }
+        state.notifications.tick(now.unixSeconds)
         let late = state.runs.filter { $0.deadline.map { $0 <= now.unixSeconds } ?? false }
-        return late.flatMap { runEnded($0.number, .timedOut, now) }
+        return late.flatMap { runEnded($0.number, .timedOut, now) } + showDue(now)
     }
 
     // MARK: - Look-ups and the log

@@ -33,12 +33,19 @@ public enum PhoneAction: Hashable, Sendable {
     case clear
     /// Presses a button of a notification's category.
     case act(id: String, action: String, text: String?)
-    /// Sets the permission for an app's notifications; an empty set refuses them.
-    case permit(Topic, Set<NotificationKind>)
+    /// Sets the permission for an app's notifications; an empty set refuses them. Sets the style of its alerts, too, unless
+    /// that is nil.
+    case permit(Topic, Set<NotificationKind>, style: AlertStyle? = nil)
+    /// Schedules a local notification of an app, as the app itself does; replaces the pending one with its identifier.
+    case schedule(Topic, LocalNotification)
+    /// Cancels a pending local notification of an app, or all of them without an identifier.
+    case cancel(Topic, id: String?)
     /// Changes switches of the device.
     case set(PhoneSwitches)
     /// Sets the badge, as the app itself does; 0 removes it.
     case badge(Topic, Int)
+    /// Registers the app's categories, as the app itself does. They replace its earlier ones and those of its bundle.
+    case categories(Topic, [NotificationCategory])
     /// Installs the bundle at a path.
     case install(path: String)
     /// Removes an app and its data. Its device token never works again.
@@ -62,19 +69,32 @@ public struct PhoneSwitches: Codable, Hashable, Sendable {
     public var muted: Bool?
     /// Whether a Focus is on.
     public var focus: Bool?
+    /// The seconds by which the device's clock is ahead of the machine's; 0 to follow it.
+    public var clock: Double?
+    /// The device's time zone, like `Europe/Berlin`; ``machineZone`` to follow the machine's.
+    public var timeZone: String?
+
+    /// The value of ``timeZone`` for the machine's own.
+    public static let machineZone = "machine"
 
     /// Changes nothing.
     public init() {}
+
+    private enum CodingKeys: String, CodingKey {
+        case locked, languages, network, saving, muted, focus, clock
+        case timeZone = "time_zone"
+    }
 }
 
 extension PhoneAction: Codable {
     private enum CodingKeys: String, CodingKey {
         case verb = "do"
-        case topic, id, notification, action, text, allow, path, badge
+        case topic, id, notification, action, text, allow, style, path, badge, categories, payload
     }
 
     private enum Verb: String, Codable, CaseIterable {
-        case lock, unlock, home, open, end, tap, close, clear, act, permit, set, badge, install, remove
+        case lock, unlock, home, open, end, tap, close, clear, act, permit, set, badge, categories, schedule, cancel,
+            install, remove
     }
 
     /// Reads an action.
@@ -121,19 +141,24 @@ extension PhoneAction: Codable {
                     container
                 )
             }
-            self = .permit(try topic(), Set(kinds))
+            let style = container.contains(.style) ? try? container.decode(AlertStyle.self, forKey: .style) : nil
+            guard style != nil || !container.contains(.style) else {
+                throw Self.failure("\"style\" must be \"none\", \"banner\" or \"alert\"", .style, container)
+            }
+            self = .permit(try topic(), Set(kinds), style: style)
         case .set:
             guard let switches = try? PhoneSwitches(from: decoder) else {
                 throw Self.failure(
                     "\"locked\", \"network\", \"saving\", \"muted\" and \"focus\" must be true or false, \"languages\" a"
-                        + " list like [\"de\",\"en\"]",
+                        + " list like [\"de\",\"en\"], \"clock\" a number of seconds, \"time_zone\" a text like Europe/Berlin",
                     .verb,
                     container
                 )
             }
             guard switches != PhoneSwitches() else {
                 throw Self.failure(
-                    "\"set\" needs one of \"locked\", \"network\", \"saving\", \"muted\", \"focus\" and \"languages\"",
+                    "\"set\" needs one of \"locked\", \"network\", \"saving\", \"muted\", \"focus\", \"languages\","
+                        + " \"clock\" and \"time_zone\"",
                     .verb,
                     container
                 )
@@ -144,6 +169,35 @@ extension PhoneAction: Codable {
                 throw Self.failure("\"badge\" must be a number; 0 removes it", .badge, container)
             }
             self = .badge(try topic(), number)
+        case .categories:
+            guard let members = try? container.decode([String: PayloadValue].self, forKey: .categories) else {
+                throw Self.failure(
+                    "\"categories\" must be an object, like {\"INVITATION\":{\"actions\":[{\"identifier\":\"accept\","
+                        + "\"title\":\"Accept\"}]}}",
+                    .categories,
+                    container
+                )
+            }
+            do {
+                let categories = try NotificationCategory.read(members, file: "categories").values
+                self = .categories(try topic(), categories.sorted { $0.identifier < $1.identifier })
+            } catch let error as BundleError {
+                throw Self.failure(error.description, .categories, container)
+            }
+        case .schedule:
+            guard let payload = try? container.decode(PayloadValue.self, forKey: .payload), payload.members != nil
+            else {
+                throw Self.failure("\"schedule\" needs the object \"payload\", like {\"aps\":{…}}", .payload, container)
+            }
+            let trigger = try LocalNotification.Trigger(from: decoder)
+            let id = try text(container.contains(.id) && !container.contains(.notification) ? .id : .notification)
+            self = .schedule(try topic(), LocalNotification(id: id, payload: payload, trigger: trigger))
+        case .cancel:
+            // On the local socket, `id` is the number of the request.
+            let id =
+                container.contains(.notification)
+                ? try text(.notification) : try? container.decode(String.self, forKey: .id)
+            self = .cancel(try topic(), id: id)
         case .install: self = .install(path: try text(.path))
         }
     }
@@ -170,15 +224,24 @@ extension PhoneAction: Codable {
             try write(.act, id: id)
             try container.encode(action, forKey: .action)
             try container.encodeIfPresent(text, forKey: .text)
-        case .permit(let topic, let kinds):
+        case .permit(let topic, let kinds, let style):
             try write(.permit, topic)
             try container.encode(NotificationKind.allCases.filter(kinds.contains), forKey: .allow)
+            try container.encodeIfPresent(style, forKey: .style)
         case .set(let switches):
             try write(.set)
             try switches.encode(to: encoder)
         case .badge(let topic, let number):
             try write(.badge, topic)
             try container.encode(number, forKey: .badge)
+        case .categories(let topic, let categories):
+            try write(.categories, topic)
+            try container.encode(NotificationCategory.members(categories), forKey: .categories)
+        case .schedule(let topic, let notification):
+            try write(.schedule, topic, id: notification.id)
+            try container.encode(notification.payload, forKey: .payload)
+            try notification.trigger.encode(to: encoder)
+        case .cancel(let topic, let id): try write(.cancel, topic, id: id)
         case .install(let path):
             try write(.install)
             try container.encode(path, forKey: .path)

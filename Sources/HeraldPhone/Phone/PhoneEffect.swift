@@ -5,7 +5,7 @@ import HeraldModel
 enum PhoneEffect: Hashable, Sendable {
     /// Writes the record to the display log, before the state.
     case record(DisplayRecord)
-    /// Amends the record with that `apns-id`, before the state.
+    /// Amends the record with that ``DisplayRecord/id``, before the state.
     case amend(String, DisplayAmendment)
     /// Registers an app at the service.
     case register(DeviceApp)
@@ -27,7 +27,7 @@ enum PhoneEffect: Hashable, Sendable {
 
 /// A later change to a display record.
 enum DisplayAmendment: Hashable, Sendable {
-    /// Another notification, with this `apns-id`, replaced it.
+    /// Another notification, with this `apns-id` or local identifier, replaced it.
     case replaced(by: String)
     case responded(DisplayRecord.Response)
     case ranInBackground(DisplayRecord.BackgroundOutcome)
@@ -49,6 +49,7 @@ enum AppMessage: Hashable, Sendable {
 struct AppNotification: Hashable, Sendable {
     var topic: Topic
     var apnsID: String?
+    var local: String?
     var payload: [UInt8]
     var cause: LocalApp.Cause
     var state: AppState

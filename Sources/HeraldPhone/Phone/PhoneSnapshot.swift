@@ -29,6 +29,10 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
     public var muted = false
     /// Whether a Focus is on.
     public var focus = false
+    /// The seconds by which its clock is ahead of the machine's.
+    public var clock = 0.0
+    /// Its time zone.
+    public var timeZone = "GMT"
     /// The app in the foreground.
     @ExplicitNull public var foreground: Topic?
     /// The apps, by name.
@@ -37,14 +41,20 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
     public var questions: [Topic] = []
     /// The notifications on the screen, newest first; 100 at most.
     public var notifications: [Notification] = []
-    /// The notification that is a banner, until it is closed, opened or replaced.
+    /// The notification over the unlocked screen: a banner, until it goes away by itself, else the newest unanswered alert.
     @ExplicitNull public var banner: String?
+    /// The newest alert of the lock screen, into whose app unlocking leads.
+    @ExplicitNull public var lockAlert: String?
     /// The Live Activities, newest first.
     public var activities: [Activity] = []
     /// The last ten sounds, newest last; a view plays each once.
     public var sounds: [Sound] = []
-    /// The last hundred lines of the log, newest last.
+    /// The last hundred events of the device, newest last; notifications are in the display log.
     public var log: [Line] = []
+    /// A number that grows with every change of the display log.
+    public var displayLogRevision = 0
+    /// The words of the device's own interface, in the first of the user's languages that it has.
+    public var words = DeviceWords(for: [])
 
     /// Creates an empty device.
     package init(device: String, service: String, time: Double) {
@@ -56,7 +66,12 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
     private enum CodingKeys: String, CodingKey {
         case device, service, time, connection, locked, languages
         case availableLanguages = "available_languages"
-        case network, saving, muted, focus, foreground, apps, questions, notifications, banner, activities, sounds, log
+        case network, saving, muted, focus, clock
+        case timeZone = "time_zone"
+        case foreground, apps, questions, notifications, banner, activities, sounds, log
+        case lockAlert = "lock_alert"
+        case displayLogRevision = "display_log_revision"
+        case words
     }
 }
 
@@ -109,6 +124,8 @@ extension PhoneSnapshot {
         @ExplicitNull public var token: String?
         /// The user's permission; nil until the user has answered.
         @ExplicitNull public var permission: NotificationSettings?
+        /// The user's style for its alerts.
+        public var style = AlertStyle.banner
         /// The permission that it requests.
         public var wants: [NotificationKind] = NotificationKind.allCases
         /// The reason why the service does not register it.
@@ -119,10 +136,14 @@ extension PhoneSnapshot {
         @ExplicitNull public var openedWith: PayloadValue?
         /// The last notification that it received while open.
         @ExplicitNull public var received: Delivery?
+        /// The last button of a notification that the user pressed, until the app is left.
+        @ExplicitNull public var action: PressedAction?
         /// The image with which it opened: a file name, or a description.
         @ExplicitNull public var launchImage: String?
         /// The file of that image in the bundle; nil if there is none.
         @ExplicitNull public var launchPicture: String?
+        /// Its pending local notifications, the next one first.
+        public var pending: [Pending] = []
 
         /// Creates an app in its first state.
         package init(topic: Topic, name: String) {
@@ -131,7 +152,9 @@ extension PhoneSnapshot {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case topic, name, icon, badge, state, environment, token, permission, wants, refused, received
+            case topic, name, icon, badge, state, environment, token, permission, style, wants, refused, received,
+                action
+            case pending
             case screenURL = "screen_url"
             case openedWith = "opened_with"
             case launchImage = "launch_image"
@@ -139,22 +162,76 @@ extension PhoneSnapshot {
         }
     }
 
+    /// A local notification that an app has scheduled.
+    public struct Pending: Codable, Hashable, Sendable {
+        /// Its identifier.
+        public var id: String
+        /// The time at which it is due next.
+        public var next: Double
+        /// The first line.
+        @ExplicitNull public var title: String?
+        /// The text.
+        @ExplicitNull public var body: String?
+        /// The rule of a repeating one: ``CalendarRule``.
+        @ExplicitNull public var every: String?
+
+        /// Creates one without texts.
+        package init(id: String, next: Double) {
+            self.id = id
+            self.next = next
+        }
+    }
+
     /// A notification that an app received.
     public struct Delivery: Codable, Hashable, Sendable {
         /// Its `apns-id`.
         @ExplicitNull public var apnsID: String?
+        /// The identifier of a local notification; nil for a remote one.
+        @ExplicitNull public var local: String?
+        /// The time of its arrival.
+        public var time: Double
         /// Its payload; nil if it is not a JSON object.
         @ExplicitNull public var payload: PayloadValue?
 
         /// Creates a delivery.
-        package init(apnsID: String?, payload: PayloadValue?) {
+        package init(apnsID: String?, local: String?, time: Double, payload: PayloadValue?) {
             self.apnsID = apnsID
+            self.local = local
+            self.time = time
             self.payload = payload
         }
 
         private enum CodingKeys: String, CodingKey {
             case apnsID = "apns_id"
-            case payload
+            case local, time, payload
+        }
+    }
+
+    /// A button of a notification's category that the user pressed.
+    public struct PressedAction: Codable, Hashable, Sendable {
+        /// The `apns-id` of the notification.
+        @ExplicitNull public var apnsID: String?
+        /// The identifier of a local notification; nil for a remote one.
+        @ExplicitNull public var local: String?
+        /// Its payload; nil if it is not a JSON object.
+        @ExplicitNull public var payload: PayloadValue?
+        /// The identifier of the button.
+        public var action: String
+        /// The text that the user entered.
+        @ExplicitNull public var text: String?
+
+        /// Creates a pressed button.
+        package init(apnsID: String?, local: String?, payload: PayloadValue?, action: String, text: String?) {
+            self.action = action
+            self.apnsID = apnsID
+            self.local = local
+            self.payload = payload
+            self.text = text
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case apnsID = "apns_id"
+            case local, payload, action, text
         }
     }
 
@@ -164,6 +241,8 @@ extension PhoneSnapshot {
         public var id: String
         /// Its `apns-id`.
         @ExplicitNull public var apnsID: String?
+        /// The identifier of a local notification; nil for a remote one.
+        @ExplicitNull public var local: String?
         /// The app that it is for.
         public var topic: Topic
         /// The app's name.
@@ -180,6 +259,8 @@ extension PhoneSnapshot {
         public var time: Double
         /// The place where it was shown first.
         public var place: Presentation.Place
+        /// The user's style for the app's alerts when it arrived.
+        public var style = AlertStyle.banner
         /// The group of notifications that it belongs to.
         @ExplicitNull public var thread: String?
         /// The interruption level.
@@ -205,8 +286,8 @@ extension PhoneSnapshot {
         private enum CodingKeys: String, CodingKey {
             case id
             case apnsID = "apns_id"
-            case topic, app, title, subtitle, body, language, time, place, thread, interruption, buttons, slider,
-                actions
+            case local, topic, app, title, subtitle, body, language, time, place, style, thread, interruption, buttons
+            case slider, actions
             case replaced
         }
     }

@@ -19,16 +19,31 @@ struct PhoneSnapshotBuilder {
         snapshot.saving = state.isSaving
         snapshot.muted = state.isMuted
         snapshot.focus = state.isFocused
+        snapshot.clock = state.clockAhead
+        snapshot.timeZone = phone.zoneName
         snapshot.foreground = state.foreground
         snapshot.apps = state.apps.map { view(of: $0) }
             .sorted { ($0.name.lowercased(), $0.topic.name) < ($1.name.lowercased(), $1.topic.name) }
         snapshot.questions = state.apps.filter { $0.permission == nil }.sorted { $0.number < $1.number }.map(\.topic)
-        snapshot.notifications = state.notifications.all.map(\.view)
-        snapshot.banner = state.notifications.banner
+        let words = DeviceWords(for: state.languages)
+        snapshot.words = words
+        snapshot.notifications = state.notifications.all.map { view(of: $0, words) }
+        snapshot.banner = state.isLocked ? nil : state.notifications.banner
+        snapshot.lockAlert = state.notifications.lockAlerts.first
         snapshot.activities = state.activities.all.map(\.view)
         snapshot.sounds = phone.sounds
         snapshot.log = phone.log
         return snapshot
+    }
+
+    /// A notification with the device's own words in its present language.
+    private func view(of shown: PhoneState.Shown, _ words: DeviceWords) -> PhoneSnapshot.Notification {
+        var view = shown.view
+        if !view.buttons.isEmpty { view.buttons[0] = words[.close] }
+        guard shown.opensWithOwnWord else { return view }
+        if view.slider != nil { view.slider = words[.view] }
+        if view.buttons.count > 1 { view.buttons[1] = words[.view] }
+        return view
     }
 
     private func view(of app: PhoneState.App) -> PhoneSnapshot.App {
@@ -39,14 +54,43 @@ struct PhoneSnapshotBuilder {
         view.environment = app.information.environment
         view.token = app.tokens[app.topic.name]
         view.permission = app.permission
+        view.style = app.style
         view.wants = app.information.wants
         view.refused = app.refused
         view.screenURL = app.information.screenURL
         view.openedWith = app.openedWith.flatMap { object(in: $0) }
         view.received = phone.received[app.topic]
-            .map { PhoneSnapshot.Delivery(apnsID: $0.apnsID, payload: object(in: $0.payload)) }
+            .map {
+                PhoneSnapshot.Delivery(
+                    apnsID: $0.apnsID,
+                    local: $0.local,
+                    time: $0.time,
+                    payload: object(in: $0.payload)
+                )
+            }
+        view.action = phone.pressed[app.topic].map { pressed in
+            PhoneSnapshot.PressedAction(
+                apnsID: pressed.arrival.apnsID,
+                local: pressed.arrival.local,
+                payload: object(in: pressed.arrival.payload),
+                action: pressed.action,
+                text: pressed.text
+            )
+        }
         view.launchImage = app.launchImage
         view.launchPicture = app.launchImage.flatMap { picture($0, app.topic) }
+        view.pending = phone.state.pending.list(of: app.topic).map { pending($0) }
+        return view
+    }
+
+    private func pending(_ pending: PendingNotification) -> PhoneSnapshot.Pending {
+        var view = PhoneSnapshot.Pending(id: pending.notification.id, next: pending.next)
+        let bundle = phone.bundles[pending.topic]
+        let resolver = AlertResolver(bundle: bundle, language: bundle?.language(for: phone.state.languages))
+        let alert = pending.notification.payload.members?["aps"]?.members?["alert"].flatMap { resolver.alert($0) }
+        view.title = alert?.title
+        view.body = alert?.body
+        if case .every(let rule) = pending.notification.trigger { view.every = rule.description }
         return view
     }
 

@@ -13,7 +13,11 @@ struct PhoneState: Codable, Hashable, Sendable {
         ///
         /// The app is not registered before.
         var permission: NotificationSettings?
-        /// The confirmed value of ``isEnabled``; a new registration is enabled.
+        /// The user's style for its alerts.
+        var style = AlertStyle.banner
+        /// The categories that it registered; nil for those of its bundle.
+        var categories: [NotificationCategory]?
+        /// The confirmed value of ``Phone/isEnabled(_:)``; a new registration is enabled.
         var isEnabledAtService = true
         var badge = 0
         var state = AppState.notRunning
@@ -29,8 +33,6 @@ struct PhoneState: Codable, Hashable, Sendable {
         var held: Arrival?
 
         var topic: Topic { information.topic }
-        /// Whether the user wants any of its notifications.
-        var isEnabled: Bool { permission.map { $0.alerts || $0.badges || $0.sounds } ?? true }
     }
 
     /// A notification that has arrived.
@@ -42,6 +44,16 @@ struct PhoneState: Codable, Hashable, Sendable {
         var collapseID: String?
         /// UNIX seconds.
         var time: Double
+        var priority: Priority?
+        /// The identifier of a local notification; nil for a remote one.
+        var local: String?
+        /// The time at which a local notification was due, in UNIX seconds.
+        var due: Double?
+
+        /// The identifier that people know: the `apns-id`, or that of a local notification.
+        var id: String? { apnsID ?? local }
+        /// The identifier of its display record; nil if it has none.
+        var recordID: String? { apnsID ?? local.map { DisplayRecord.localID($0, topic, due ?? time) } }
     }
 
     /// A notification on the screen.
@@ -51,6 +63,8 @@ struct PhoneState: Codable, Hashable, Sendable {
         var app: Topic
         var arrival: Arrival
         var launchImage: String?
+        /// Whether the text that opens the app is the device's own word.
+        var opensWithOwnWord = false
     }
 
     /// A Live Activity on the screen.
@@ -74,10 +88,15 @@ struct PhoneState: Codable, Hashable, Sendable {
     var isSaving = false
     var isMuted = false
     var isFocused = false
+    /// The seconds by which the device's clock is ahead of the machine's.
+    var clockAhead = 0.0
+    /// The device's time zone; nil for the machine's.
+    var timeZone: String?
     var foreground: Topic?
     var apps: [App] = []
     var notifications = NotificationList()
     var activities = LiveActivities()
+    var pending = PendingNotifications()
     /// The unfinished runs of programs and of apps on the local socket, oldest first.
     var runs: [PhoneRun] = []
     var removals: [Removal] = []
@@ -88,17 +107,25 @@ struct PhoneState: Codable, Hashable, Sendable {
     var lastNumber = 0
 
     init() {}
+
+    /// Unlocks the screen; the lock screen's alerts are only in the list then.
+    mutating func unlock() {
+        isLocked = false
+        notifications.hideLockAlerts()
+    }
 }
 
-/// A run of a program, or of an app on the local socket, because of a notification.
+/// A run of a program because of a notification or of news, or of an app on the local socket because of a notification.
 struct PhoneRun: Codable, Hashable, Sendable {
     /// The number that identifies the run.
     var number: Int
     /// The app; not the topic of the notification, which may have a suffix.
     var app: Topic
     var event: ProgramEvent
-    /// The notification; nil for an app that was opened by its icon.
+    /// The notification; nil for an app that was opened by its icon, and for news.
     var arrival: PhoneState.Arrival?
+    /// The members of the news (``AppMessage/news``), for a program that hears of it.
+    var news: [String: PayloadValue]?
     var state: AppState
     var language: String?
     var action: String?
@@ -119,4 +146,14 @@ enum ProgramEvent: String, Codable, Hashable, Sendable, CaseIterable {
     case background
     /// A notification can be changed before it is shown.
     case service
+    /// The user has answered the app's permission request.
+    case permission
+    /// The user has changed the permission.
+    case settings
+    /// The app has a device token.
+    case token
+    /// The service does not register the app.
+    case refused
+    /// The user has changed the languages.
+    case languages
 }

@@ -96,6 +96,10 @@ public struct DeviceSituation: Hashable, Sendable {
     public var languages = ["en"]
     /// The user's permission for the app's notifications.
     public var settings = NotificationSettings()
+    /// The user's style for the app's alerts.
+    public var style = AlertStyle.banner
+    /// The categories that the app has registered; nil for those of its bundle.
+    public var categories: [NotificationCategory]?
     /// Whether a Focus, or Do Not Disturb, is on.
     public var isFocused = false
     /// Whether the mute switch is on.

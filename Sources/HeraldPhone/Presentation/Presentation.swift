@@ -17,7 +17,7 @@ public struct Presentation: Hashable, Sendable {
 
     /// The place where an alert is shown.
     public enum Place: String, Hashable, Sendable, Codable {
-        /// A banner, and the list of notifications.
+        /// Over the unlocked screen, as a banner or an alert (``AlertStyle``), and in the list of notifications.
         case banner
         /// The lock screen, which lights up.
         case lockScreen = "lock screen"
@@ -91,6 +91,8 @@ public struct Presentation: Hashable, Sendable {
         case badAlert = "aps.alert is neither a string nor a dictionary"
         /// The user switched alerts off.
         case alertsOff = "the user switched alerts off"
+        /// The user's style for the app's alerts is ``AlertStyle/none``.
+        case noStyle = "the user's alert style for the app is none"
         /// The user switched badges off.
         case badgesOff = "the user switched badges off"
         /// The user switched sounds off.
@@ -127,10 +129,14 @@ public struct Presentation: Hashable, Sendable {
     public var alert: Alert?
     /// The place of the alert.
     public var place: Place?
+    /// The user's style for the app's alerts; nil if none is shown.
+    public var style: AlertStyle?
     /// The buttons of an alert on an unlocked screen: Close, and the one that opens the app.
     public var buttons: [String] = []
     /// The text on the slider of an alert on a locked screen.
     public var slider: String?
+    /// Whether the text that opens the app is the device's own word, not the payload's `action-loc-key`.
+    var opensWithOwnWord = false
     /// The buttons of its category.
     public var actions: [NotificationCategory.Action] = []
     /// The new badge, 0 for none; nil leaves it unchanged.
@@ -167,7 +173,8 @@ public struct Presentation: Hashable, Sendable {
 
 extension Presentation: Encodable {
     private enum CodingKeys: String, CodingKey {
-        case shown, place, localization, title, subtitle, body, buttons, slider, actions, badge, sound, critical, volume
+        case shown, place, style, localization, title, subtitle, body, buttons, slider, actions, badge, sound, critical,
+            volume
         case launchImage = "launch_image"
         case backgroundLaunch = "background_launch"
         case seconds
@@ -183,6 +190,7 @@ extension Presentation: Encodable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(isShown, forKey: .shown)
         try container.encodeIfPresent(place, forKey: .place)
+        try container.encodeIfPresent(style, forKey: .style)
         try container.encodeIfPresent(language, forKey: .localization)
         try container.encodeIfPresent(alert?.title, forKey: .title)
         try container.encodeIfPresent(alert?.subtitle, forKey: .subtitle)

@@ -78,16 +78,21 @@ public struct Presenter: Sendable {
         let level = interruption(aps)
         presentation.interruption = level
         presentation.place = place(level, situation)
+        presentation.style = situation.style
+        if situation.style == .none, !situation.isLocked { presentation.reasons.append(.noStyle) }
         presentation.thread = aps["thread-id"]?.text
         presentation.category = aps["category"]?.text
-        let category = presentation.category.flatMap { bundle?.categories[$0] }
+        let category = presentation.category.flatMap { declaration(of: $0, situation) }
         presentation.actions = (category?.actions ?? []).prefix(NotificationCategory.maximumActions).map { action in
             var action = action
             action.title = resolver.title(action.title)
             return action
         }
-        let open = value.members?["action-loc-key"]?.text.map { resolver.title($0) } ?? "View"
-        if situation.isLocked { presentation.slider = open } else { presentation.buttons = ["Close", open] }
+        let words = DeviceWords(for: situation.languages)
+        let title = value.members?["action-loc-key"]?.text.map { resolver.title($0) }
+        let open = title ?? words[.view]
+        presentation.opensWithOwnWord = title == nil
+        if situation.isLocked { presentation.slider = open } else { presentation.buttons = [words[.close], open] }
         presentation.launchImage = launchImage(value.members?["launch-image"]?.text, situation)
         if let collapseID = notification.collapseID {
             presentation.replaces = situation.shown.last { $0.collapseID == collapseID }?.id
@@ -103,7 +108,14 @@ public struct Presenter: Sendable {
 
     private func place(_ level: String, _ situation: DeviceSituation) -> Presentation.Place {
         if level == "passive" || (situation.isFocused && level == "active") { return .list }
-        return situation.isLocked ? .lockScreen : .banner
+        if situation.isLocked { return .lockScreen }
+        return situation.style == .none ? .list : .banner
+    }
+
+    /// A category of the app: those that it registered replace those of its bundle.
+    private func declaration(of identifier: String, _ situation: DeviceSituation) -> NotificationCategory? {
+        guard let registered = situation.categories else { return bundle?.categories[identifier] }
+        return registered.first { $0.identifier == identifier }
     }
 
     private func launchImage(_ name: String?, _ situation: DeviceSituation) -> Presentation.LaunchImage {

@@ -68,6 +68,7 @@ actor ProgramRunner {
                 "HERALD_EVENT": run.event.rawValue,
                 "HERALD_LANGUAGE": run.language ?? "",
                 "HERALD_SOCKET": folder.socketPath,
+                "HERALD_FOLDER": folder.path,
                 "HERALD_CONTAINER": container,
             ],
             input: ProgramInput.bytes(run)
@@ -85,8 +86,10 @@ enum ProgramInput {
             "state": .string(run.state.rawValue),
             "language": run.language.map { .string($0) } ?? .null,
         ]
+        if let local = run.arrival?.local { members["local"] = .string(local) }
         if let action = run.action { members["action"] = .string(action) }
         if let text = run.text { members["text"] = .string(text) }
+        if let news = run.news { members.merge(news) { $1 } }
         return LocalMessage.line(members, payload: run.arrival.map { Array($0.payload) })
     }
 }

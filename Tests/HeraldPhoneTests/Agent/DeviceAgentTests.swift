@@ -174,6 +174,9 @@ import Testing
             try await agent.perform(.permit(PhoneKit.topic, [.alert, .badge]))
             #expect(await events.next() == .permission([.alert]))
             #expect(try await app.languages() == ["en"])
+            let yes = NotificationCategory.Action(identifier: "yes", title: "Yes")
+            try await app.setCategories([NotificationCategory(identifier: "INVITE", actions: [yes])])
+            #expect(await agent.phone.state.apps.first?.categories?.first?.actions == [yes])
             try await app.move(to: .foreground)
             try await agent.receive(notification(1, #"{"aps":{"alert":"a"}}"#))
             guard case .notification(let notification)? = await events.next() else {
@@ -319,5 +322,13 @@ import Testing
         #expect(text.split(separator: "\n").count <= 20)
         let again = try DisplayLog(path, limit: 10)
         #expect(again["24"] == nil && again["25"] != nil && again["34"]?.replacedBy == "35")
+        let all = again.changes(after: 0, limit: 100)
+        #expect(all.count == 10 && all.records.map(\.apnsID) == (25...34).map(String.init))
+        try again.take([.amend("26", .replaced(by: "36")), .amend("33", .replaced(by: "36"))])
+        let news = again.changes(after: all.revision, limit: 5)
+        #expect(
+            news.records.map(\.apnsID) == ["33"] && news.revision == all.revision + 2,
+            "26 is not of the newest five"
+        )
     }
 }

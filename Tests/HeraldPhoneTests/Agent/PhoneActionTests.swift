@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test func aRefusedAppIsRegisteredAndSwitchedOffAtTheServiceUntilItKnows() throws {
-        var kit = try PhoneKit(allow: nil)
+        var kit = try PhoneKit(allow: nil, wakes: false)
         let off = PhoneEffect.setEnabled(false, for: PhoneKit.topic)
         #expect(try kit.does(.permit(PhoneKit.topic, [])).contains(off))
         #expect(try kit.restart().contains(off))
@@ -100,6 +100,33 @@ import Testing
         #expect(try kit.does(.clear).count == 2 && kit.snapshot.notifications.isEmpty)
     }
 
+    @Test func `unlocking leads into the app whose alert the lock screen shows, once`() throws {
+        var kit = try PhoneKit()
+        kit.receive(#"{"aps":{"alert":"before"}}"#)
+        try kit.does(.lock)
+        #expect(kit.snapshot.lockAlert == nil, "it was shown before the screen was locked")
+        kit.receive(#"{"aps":{"alert":"first"}}"#)
+        kit.receive(#"{"aps":{"alert":"second"}}"#)
+        kit.receive(#"{"aps":{"alert":{"body":"p"},"interruption-level":"passive"}}"#)
+        let second = try #require(kit.snapshot.notifications.first { $0.body == "second" })
+        #expect(kit.snapshot.lockAlert == second.id, "a passive one does not light the screen")
+        try kit.does(.close(id: second.id))
+        var switches = PhoneSwitches()
+        switches.locked = false
+        let effects = try kit.does(.set(switches))
+        #expect(kit.snapshot.foreground == PhoneKit.topic && !kit.snapshot.locked && kit.snapshot.lockAlert == nil)
+        #expect(kit.app?.openedWith?.members?["aps"] == .object(["alert": .string("first")]))
+        #expect(
+            effects.contains {
+                if case .amend(_, .responded(let response)) = $0 { response.kind == .opened } else { false }
+            }
+        )
+        try kit.does(.home)
+        try kit.does(.lock)
+        try kit.does(.unlock)
+        #expect(kit.snapshot.foreground == nil && kit.snapshot.notifications.map(\.body) == ["p", "before"])
+    }
+
     @Test func buttonsOfACategoryReachTheApp() throws {
         var kit = try PhoneKit(programs: [.action])
         try kit.does(.lock)
@@ -146,13 +173,13 @@ import Testing
     }
 
     @Test func anUpgradeThatMovesToTheOtherEnvironmentEndsTheRegistrationThere() throws {
-        var kit = try PhoneKit(allow: [])
+        var kit = try PhoneKit(allow: [], wakes: false)
         let token = try #require(DeviceToken(bytes: Array(repeating: 7, count: 32)))
         _ = kit.phone.gotToken(token, for: PhoneKit.topic, kit.now)
         kit.phone.settingsTaken(PhoneKit.topic)
         var information = AppInformation(topic: PhoneKit.topic)
         information.environment = .sandbox
-        let effects = try kit.phone.install(information, nil, allow: nil, kit.now)
+        let effects = try kit.phone.install(information, kit.phone.bundles[PhoneKit.topic], allow: nil, kit.now)
         #expect(
             effects == [
                 .unregister(PhoneKit.topic, in: nil),
@@ -229,13 +256,16 @@ import Testing
         #expect(effects.contains(.setNetwork(false)) && effects.contains(.setSaving(true)))
         #expect(kit.snapshot.locked && kit.snapshot.muted)
         #expect(throws: DeviceError.self) { try kit.does(.home) }
-        switches.languages = ["../de"]
-        #expect(throws: DeviceError.self) { try kit.does(.set(switches)) }
+        switches.languages = ["pt_BR", "zh-Hans-CN", "xx-nonsense!"]
+        let error = #expect(throws: DeviceError.self) { try kit.does(.set(switches)) }
+        #expect(error?.message.contains("\"xx-nonsense!\" is no language code") == true)
     }
 
     @Test(arguments: [
         #"{"do":"lock"}"#, #"{"do":"open","topic":"com.example.app"}"#, #"{"do":"tap","id":"n1"}"#,
         #"{"do":"act","id":"n1","action":"reply","text":"yes"}"#, #"{"do":"permit","topic":"a.b","allow":["alert"]}"#,
+        #"{"do":"permit","topic":"a.b","allow":["alert"],"style":"none"}"#,
+        #"{"do":"categories","topic":"a.b","categories":{}}"#,
         #"{"do":"set","languages":["de"],"muted":true}"#, #"{"do":"remove","topic":"a.b"}"#, #"{"do":"clear"}"#,
     ])
     func actionsAreTheSameInJSON(_ text: String) throws {
@@ -250,6 +280,13 @@ import Testing
     @Test(arguments: [
         (#"{"do":"fly"}"#, "must be one of"), (#"{"do":"tap"}"#, "needs the text \"id\""),
         (#"{"do":"open","topic":"a b"}"#, "must be an app"), (#"{"do":"permit","topic":"a","allow":["x"]}"#, "list of"),
+        (#"{"do":"permit","topic":"a","allow":[],"style":"loud"}"#, "\"style\" must be"),
+        (#"{"do":"categories","topic":"a","categories":[]}"#, "must be an object, like"),
+        (#"{"do":"categories","topic":"a","categories":{"B":{}}}"#, "categories: B has no list \"actions\""),
+        (
+            #"{"do":"categories","topic":"a","categories":{"B":{"actions":[{"identifier":"c"}]}}}"#,
+            "categories: an action of B has no"
+        ),
         (#"{"do":"set","muted":1}"#, "true or false"), (#"{"do":"set","mute":true}"#, "needs one of"),
     ])
     func wrongActionsAreToldInWords(_ text: String, _ words: String) throws {

@@ -14,7 +14,12 @@ struct PhoneKit {
     var now = WallTime(seconds: 1_772_366_400)
     private var serial: UInt64 = 0
 
-    init(allow: Set<NotificationKind>? = Set(NotificationKind.allCases), programs: Set<ProgramEvent> = []) throws {
+    /// - Parameter wakes: Whether the bundle has the background mode `remote-notification`.
+    init(
+        allow: Set<NotificationKind>? = Set(NotificationKind.allCases),
+        programs: Set<ProgramEvent> = [],
+        wakes: Bool = true
+    ) throws {
         phone = Phone(device: "d1", service: "localhost:5223")
         var information = AppInformation(topic: Self.topic)
         information.name = "Monopoly"
@@ -22,24 +27,14 @@ struct PhoneKit {
         information.programs = programs
         var bundle = try ExpectedPayload.monopoly()
         bundle.images.insert("Launch.png")
-        bundle.categories["INVITE"] = NotificationCategory(actions: [
-            NotificationCategory.Action(
-                identifier: "accept",
-                title: "Accept",
-                opensApp: true,
-                isDestructive: false,
-                needsUnlocking: false,
-                takesText: false
-            ),
-            NotificationCategory.Action(
-                identifier: "reply",
-                title: "Reply",
-                opensApp: false,
-                isDestructive: false,
-                needsUnlocking: true,
-                takesText: true
-            ),
-        ])
+        bundle.wakesInBackground = wakes
+        bundle.categories["INVITE"] = NotificationCategory(
+            identifier: "INVITE",
+            actions: [
+                NotificationCategory.Action(identifier: "accept", title: "Accept", opensApp: true),
+                NotificationCategory.Action(identifier: "reply", title: "Reply", needsUnlocking: true, takesText: true),
+            ]
+        )
         _ = try phone.install(information, bundle, allow: allow, now)
     }
 

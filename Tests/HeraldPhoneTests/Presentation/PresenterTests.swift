@@ -14,15 +14,9 @@ import Testing
         bundle.sounds = ["bell.caf": SoundFile(prefix: []), "song.caf": SoundFile(prefix: Array("ID3-music".utf8))]
         bundle.categories = [
             "INVITATION": NotificationCategory(
+                identifier: "INVITATION",
                 actions: (1...6).map { number in
-                    NotificationCategory.Action(
-                        identifier: "\(number)",
-                        title: number == 1 ? "YES" : "\(number)",
-                        opensApp: false,
-                        isDestructive: false,
-                        needsUnlocking: false,
-                        takesText: false
-                    )
+                    NotificationCategory.Action(identifier: "\(number)", title: number == 1 ? "YES" : "\(number)")
                 }
             )
         ]
@@ -55,6 +49,33 @@ import Testing
         #expect(hidden.reasons == [.alertsOff] && hidden.buttons.isEmpty)
         let plain = present(payload) { $0.settings.badges = false }
         #expect(plain.isShown && plain.badge == nil && plain.reasons == [.badgesOff])
+    }
+
+    @Test func `the user's style applies to an unlocked screen`() {
+        let payload = #"{"aps":{"alert":"x","sound":"bell.caf"}}"#
+        let usual = present(payload)
+        #expect(usual.style == .banner && usual.place == .banner)
+        let alert = present(payload) { $0.style = .alert }
+        #expect(alert.style == .alert && alert.place == .banner && alert.buttons == ["Close", "View"])
+        let quiet = present(payload) { $0.style = AlertStyle.none }
+        #expect(quiet.place == .list && quiet.reasons == [.noStyle] && quiet.sound?.name == "bell.caf")
+        let locked = present(payload) {
+            $0.style = AlertStyle.none
+            $0.isLocked = true
+        }
+        #expect(locked.place == .lockScreen && locked.reasons.isEmpty)
+        #expect(present(#"{"aps":{"badge":1}}"#).style == nil)
+    }
+
+    @Test func `categories that the app registered replace those of its bundle`() {
+        let category = NotificationCategory(
+            identifier: "OTHER",
+            actions: [NotificationCategory.Action(identifier: "yes", title: "YES")]
+        )
+        func shown(_ name: String) -> Presentation {
+            present(#"{"aps":{"alert":"x","category":"\#(name)"}}"#) { $0.categories = [category] }
+        }
+        #expect(shown("OTHER").actions.map(\.title) == ["Yes"] && shown("INVITATION").actions.isEmpty)
     }
 
     @Test func `on a locked screen there is a slider, also for the app that was in the foreground`() {

@@ -1,9 +1,7 @@
-import HeraldModel
-
 /// Reads and writes durations: `90s`, `30m`, `1h`, `7d`, `250ms`, or whole seconds without a unit.
-enum DurationText {
+package enum DurationText {
     /// Reads a duration from zero to a hundred years; nil for every other text.
-    static func read(_ text: some StringProtocol) -> Duration? {
+    package static func read(_ text: some StringProtocol) -> Duration? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         guard !digits.isEmpty, digits.count <= 13, let number = Int64(digits) else { return nil }
         let unit: Int64
@@ -21,7 +19,7 @@ enum DurationText {
     }
 
     /// Writes a duration in the largest unit that needs no fraction.
-    static func write(_ duration: Duration) -> String {
+    package static func write(_ duration: Duration) -> String {
         let milliseconds = duration.wholeMilliseconds
         let units: [(String, Int64)] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)]
         let unit = units.first { milliseconds > 0 && milliseconds % $0.1 == 0 }
