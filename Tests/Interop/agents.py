@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import uuid
 
 from service import HERALD, PATIENCE, eventually, herald
 
@@ -129,6 +130,24 @@ class Local:
     def close(self):
         self.file.close()
         self.socket.close()
+
+
+def curl(service, certificate, token, payload, **fields):
+    """Sends a notification as a provider does, with fields like `push_type="background"`; the apns-id that it chose."""
+    id = str(uuid.uuid4())
+    fields = {"push_type": "alert", "id": id, **fields}
+    port = service.listeners["api"]
+    headers = [part for name, value in fields.items() for part in ("--header", f"apns-{name.replace('_', '-')}: {value}")]
+    result = subprocess.run(
+        [
+            "curl", "--silent", "--show-error", "--http2", "--cacert", service.ca, "--cert", certificate, *headers,
+            "--data-binary", "@-", "--write-out", "%{http_code}", "--resolve", f"localhost:{port}:127.0.0.1",
+            f"https://localhost:{port}/3/device/{token}",
+        ],
+        input=payload, capture_output=True, timeout=PATIENCE,
+    )
+    assert result.stdout == b"200", result.stdout + result.stderr
+    return id
 
 
 def make_bundle(folder, identifier, programs=(), **plist):
