@@ -65,7 +65,8 @@ import NIOPosix
                 registry: registry,
                 postOffice: postOffice,
                 channels: channels,
-                tokens: trust.seal
+                tokens: trust.seal,
+                topics: trust
             ),
             trust: trust,
             clock: clock,

@@ -131,6 +131,11 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
         done(.success(()))
     }
 
+    func addFeedback(_ record: FeedbackRecord, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        // No provider of the benchmark sends to a removed app.
+        done(.success(()))
+    }
+
     func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] { [] }
 
     func clearFeedback(_ records: [FeedbackRecord]) async throws {

@@ -132,10 +132,9 @@ package final class Courier: Sendable {
         listener.replaceContext(context)
     }
 
-    /// Replaces the limits of devices that connect from now on.
-    package func replaceLimits(longestKeepAlive: Duration, longestSession: Duration) {
-        state.limits.longestKeepAlive.store(longestKeepAlive.components.seconds, ordering: .relaxed)
-        state.limits.longestSession.store(longestSession.components.seconds, ordering: .relaxed)
+    /// Replaces the limits that may change while the service runs; the other values of the configuration are ignored.
+    package func replaceLimits(_ configuration: CourierConfiguration) {
+        state.limits.replace(configuration)
     }
 
     /// Ends the connections of devices whose certificate is no longer accepted: after every change of revocations.

@@ -101,7 +101,7 @@ package struct Desktop: Sendable {
                     accepted()
                 }
                 // The notification may have been removed from the device meanwhile; that is not an error.
-                if let action = await session.take(event) { try? await view.perform(action) }
+                for action in await session.take(event) { try? await view.perform(action) }
             }
         }
         guard !Task.isCancelled else { return }

@@ -43,10 +43,14 @@ struct DesktopNotification: Hashable, Sendable {
     var sound: Sound
 
     /// Converts a notification of the device, for a service with these capabilities.
+    ///
+    /// `count` is the number of notifications of its thread for which it stands.
     init(
         _ notification: PhoneSnapshot.Notification,
+        count: Int = 1,
         icon: String?,
         sound: Sound,
+        words: DeviceWords,
         capabilities: Set<String>
     ) {
         app = Self.text(notification.app, limit: Self.maximumLabel)
@@ -58,7 +62,8 @@ struct DesktopNotification: Hashable, Sendable {
             default: notification.place == .list ? .low : .normal
             }
         if notification.interruption == "passive" { urgency = .low }
-        let title = notification.title.flatMap { $0.isEmpty ? nil : $0 } ?? notification.app
+        var title = notification.title.flatMap { $0.isEmpty ? nil : $0 } ?? notification.app
+        if count > 1 { title += " (\(count))" }
         let lines = [notification.subtitle, notification.body].compactMap { $0 }.filter { !$0.isEmpty }
         if capabilities.contains("body") {
             summary = Self.text(title)
@@ -69,7 +74,7 @@ struct DesktopNotification: Hashable, Sendable {
             body = ""
         }
         if capabilities.contains("actions") {
-            let view = notification.slider ?? notification.buttons.last ?? "View"
+            let view = notification.slider ?? notification.buttons.last ?? words[.view]
             buttons = [Button(key: Self.openingKey, label: Self.text(view, limit: Self.maximumLabel))]
             // Desktops have no text field: actions that need a text are left out.
             buttons += notification.actions.enumerated().filter { !$1.takesText }

@@ -35,6 +35,8 @@ struct DesktopPlan: Sendable {
 
     private struct Entry: Sendable {
         var notification: PhoneSnapshot.Notification
+        /// The older notifications of its thread for which it stands.
+        var older: [String] = []
         /// The desktop's number for it; nil until the desktop has answered.
         var number: UInt32?
         /// Whether the desktop has not confirmed yet that it shows it.
@@ -85,19 +87,23 @@ struct DesktopPlan: Sendable {
         if case .present(let capabilities) = service {
             // A desktop that does not answer gets no further requests.
             let room = max(0, Self.maximumShown - entries.count(where: \.isPending))
-            for notification in new.prefix(room).reversed() {
+            for group in Self.threads(new).prefix(room).reversed() {
+                guard let newest = group.first else { continue }
                 let sound: DesktopNotification.Sound =
-                    switch sounds[notification.id] {
+                    switch group.lazy.compactMap({ sounds[$0.id] }).first {
                     case nil: .none
                     case let sound?: files.sounds[sound].map { .file($0) } ?? .standard
                     }
+                let number = addEntry(for: newest, older: group.dropFirst().map(\.id), here, &gone)
                 let notice = DesktopNotification(
-                    notification,
-                    icon: files.icons[notification.topic],
+                    newest,
+                    count: 1 + (entries.last?.older.count ?? 0),
+                    icon: files.icons[newest.topic],
                     sound: sound,
+                    words: snapshot.words,
                     capabilities: capabilities
                 )
-                effects.append(.show(notification.id, notice, replacing: addEntry(for: notification, &gone)))
+                effects.append(.show(newest.id, notice, replacing: number))
             }
         }
         for notification in gone { effects += remove(notification.id) }
@@ -163,11 +169,12 @@ struct DesktopPlan: Sendable {
     /// The desktop has closed a notification.
     ///
     /// A notification that expired on the desktop stays on the device.
-    /// - Returns: The action on the device.
-    mutating func closed(_ number: UInt32, _ reason: Closing?) -> PhoneAction? {
-        guard let index = entries.firstIndex(where: { $0.number == number }) else { return nil }
+    /// - Returns: The actions on the device; a thread is closed as a whole.
+    mutating func closed(_ number: UInt32, _ reason: Closing?) -> [PhoneAction] {
+        guard let index = entries.firstIndex(where: { $0.number == number }) else { return [] }
         let entry = entries.remove(at: index)
-        return reason == .dismissed && !entry.isAnswered ? .close(id: entry.notification.id) : nil
+        guard reason == .dismissed, !entry.isAnswered else { return [] }
+        return ([entry.notification.id] + entry.older).map { .close(id: $0) }
     }
 
     /// The agent ends; its notifications are removed.
@@ -178,27 +185,62 @@ struct DesktopPlan: Sendable {
 
     // MARK: - Entries
 
-    /// Adds an entry, or replaces that of the notification which this one replaces.
+    /// The new notifications by thread, newest first; one without a thread stands alone.
+    private static func threads(_ new: [PhoneSnapshot.Notification]) -> [[PhoneSnapshot.Notification]] {
+        new.reduce(into: []) { groups, notification in
+            if let index = groups.firstIndex(where: { $0.first.map { isOfOneThread($0, notification) } ?? false }) {
+                groups[index].append(notification)
+            } else {
+                groups.append([notification])
+            }
+        }
+    }
+
+    private static func isOfOneThread(
+        _ one: PhoneSnapshot.Notification,
+        _ other: PhoneSnapshot.Notification
+    ) -> Bool {
+        one.thread != nil && one.thread == other.thread && one.topic == other.topic
+    }
+
+    /// Adds an entry, in place of that of its thread, or of the notification that it replaces.
     ///
     /// The replaced notification is gone, and its identifier is unknown. Any of several that are gone will do.
-    /// - Returns: The desktop's number of the replaced entry, or 0.
+    /// - Returns: The desktop's number of the former entry, or 0.
     private mutating func addEntry(
         for notification: PhoneSnapshot.Notification,
+        older: [String],
+        _ here: Set<String>,
         _ gone: inout [PhoneSnapshot.Notification]
     ) -> UInt32 {
-        guard notification.replaced,
-            let index = entries.lastIndex(where: { entry in
-                entry.number != nil && !entry.isAnswered && entry.notification.topic == notification.topic
-                    && gone.contains { $0.id == entry.notification.id }
-            })
-        else {
-            entries.append(Entry(notification: notification))
-            return 0
+        var entry = Entry(notification: notification, older: older)
+        defer { entries.append(entry) }
+        let thread = entries.lastIndex { former in
+            !former.isAnswered && !former.isUnwanted && Self.isOfOneThread(former.notification, notification)
         }
-        let old = entries.remove(at: index)
-        gone.removeAll { $0.id == old.notification.id }
-        entries.append(Entry(notification: notification, number: old.number))
-        return old.number ?? 0
+        if let thread {
+            let former = entries[thread]
+            entry.older += ([former.notification.id] + former.older).filter(here.contains)
+            guard let number = former.number else {
+                // The desktop has not named it yet: it is removed as soon as it has.
+                entries[thread].isUnwanted = true
+                return 0
+            }
+            entry.number = number
+            entries.remove(at: thread)
+            gone.removeAll { $0.id == former.notification.id }
+            return number
+        }
+        guard notification.replaced,
+            let index = entries.lastIndex(where: { former in
+                former.number != nil && !former.isAnswered && former.notification.topic == notification.topic
+                    && gone.contains { $0.id == former.notification.id }
+            })
+        else { return 0 }
+        let former = entries.remove(at: index)
+        gone.removeAll { $0.id == former.notification.id }
+        entry.number = former.number
+        return former.number ?? 0
     }
 
     private mutating func remove(_ id: String) -> [Effect] {

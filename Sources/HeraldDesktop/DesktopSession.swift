@@ -32,20 +32,20 @@ actor DesktopSession {
     }
 
     /// Takes an event from the bus.
-    /// - Returns: The user's action on the device.
-    func take(_ event: BusStream.Event) -> PhoneAction? {
+    /// - Returns: The user's actions on the device.
+    func take(_ event: BusStream.Event) -> [PhoneAction] {
         switch event {
         case .accepted(let answer):
             write(answer)
             for message in NotificationCalls.hello(serials: (next(), next(), next())) { write(message.encoded) }
             askForCapabilities()
-            return nil
+            return []
         case .message(let message):
             if let call = message.replyTo {
                 takeAnswer(message, to: call)
-                return nil
+                return []
             }
-            return NotificationCalls.signal(message, owner: owner).flatMap { take($0) }
+            return NotificationCalls.signal(message, owner: owner).map { take($0) } ?? []
         }
     }
 
@@ -55,10 +55,10 @@ actor DesktopSession {
         try? await channel.writeAndFlush(ByteBuffer())
     }
 
-    private func take(_ signal: NotificationCalls.Signal) -> PhoneAction? {
+    private func take(_ signal: NotificationCalls.Signal) -> [PhoneAction] {
         switch signal {
         case .owner(let new):
-            guard new == nil || new != owner else { return nil }
+            guard new == nil || new != owner else { return [] }
             if owner != nil { say("the desktop's notification service has disappeared") }
             owner = nil
             pending = [:]
@@ -68,8 +68,8 @@ actor DesktopSession {
                 plan.serviceIsAwaited()
                 askForCapabilities()
             }
-            return nil
-        case .invoked(let number, let key): return plan.invoked(number, key: key)
+            return []
+        case .invoked(let number, let key): return plan.invoked(number, key: key).map { [$0] } ?? []
         case .closed(let number, let reason): return plan.closed(number, DesktopPlan.Closing(rawValue: reason))
         }
     }

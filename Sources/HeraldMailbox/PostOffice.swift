@@ -16,20 +16,11 @@ package final class PostOffice: Sendable {
         let state: Mutex<DeliveryShard>
 
         init(_ configuration: PostOfficeConfiguration) {
-            state = Mutex(
-                DeliveryShard(
-                    inFlightLimit: configuration.inFlightPerDevice,
-                    budget: BackgroundBudget(
-                        burst: configuration.backgroundBurst,
-                        perHour: configuration.backgroundPerHour
-                    ),
-                    rates: TokenRateLimiter(burst: configuration.tokenBurst, perSecond: configuration.tokenRate)
-                )
-            )
+            state = Mutex(DeliveryShard(configuration))
         }
     }
 
-    package typealias Store = MailboxStore & JournalStore
+    package typealias Store = MailboxStore & JournalStore & FeedbackStore
 
     private let configuration: PostOfficeConfiguration
     private let terms: Mutex<StorageTerms>
@@ -47,6 +38,7 @@ package final class PostOffice: Sendable {
     private let holdContinuation: AsyncStream<Void>.Continuation
     /// The memory of all notifications.
     package let memory: EnvelopeMemory
+    let feedback: FeedbackRecorder
 
     package init(
         configuration: PostOfficeConfiguration = PostOfficeConfiguration(),
@@ -66,6 +58,7 @@ package final class PostOffice: Sendable {
         mask = count - 1
         shards = (0..<count).map { _ in Shard(configuration) }
         memory = EnvelopeMemory(limit: configuration.notificationBytes)
+        feedback = FeedbackRecorder(store: store, logger: logger)
         (graceSignal, graceContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (holdSignal, holdContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -100,13 +93,25 @@ package final class PostOffice: Sendable {
         }
         if wakesTick { graceContinuation.yield() }
         if case .refused = decision { metrics.refused.increment() } else { metrics.received.increment() }
+        noteDeadToken(decision, envelope.notification, generation: generation)
         return decision
     }
 
     /// Records a notification that no app could read, and nothing else.
     package func discard(_ envelope: Envelope, generation: UInt32, as state: JournalState) -> PostDecision {
         guard isAccepting else { return .refused(.serviceUnavailable, since: nil) }
-        return at(envelope.notification.slot.device) { $0.post(envelope, generation: generation, discarded: state) }
+        let device = envelope.notification.slot.device
+        let decision = at(device) { $0.post(envelope, generation: generation, discarded: state) }
+        noteDeadToken(decision, envelope.notification, generation: generation)
+        return decision
+    }
+
+    /// Puts the token of a removed app on the feedback list.
+    private func noteDeadToken(_ decision: PostDecision, _ notification: Notification, generation: UInt32) {
+        guard case .refused(.unregistered, _) = decision, registration(notification.slot)?.isLive == false else {
+            return
+        }
+        feedback.add(FeedbackRecord(slot: notification.slot, generation: generation, time: notification.received))
     }
 
     /// Records a line about a notification that was posted.

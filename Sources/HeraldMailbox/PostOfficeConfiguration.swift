@@ -56,6 +56,16 @@ package struct PostOfficeConfiguration: Sendable {
     }
 }
 
+extension DeliveryShard {
+    init(_ configuration: PostOfficeConfiguration) {
+        self.init(
+            inFlightLimit: configuration.inFlightPerDevice,
+            budget: BackgroundBudget(burst: configuration.backgroundBurst, perHour: configuration.backgroundPerHour),
+            rates: TokenRateLimiter(burst: configuration.tokenBurst, perSecond: configuration.tokenRate)
+        )
+    }
+}
+
 /// The retention of notifications and journal, which may change while the service runs.
 package struct StorageTerms: Hashable, Sendable {
     /// As ``PostOfficeConfiguration/longestStorage``.

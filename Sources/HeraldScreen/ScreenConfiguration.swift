@@ -4,6 +4,8 @@ package struct ScreenConfiguration: Sendable {
     package var host: String
     /// The port; 0 picks a free one.
     package var port: Int
+    /// The option that sets the port, for error messages.
+    package var portOption = "--screen port"
     /// The most connections; further ones wait in the system's queue.
     package var maximumConnections = 64
     /// The most pages that watch the device; each keeps a connection open.
@@ -18,6 +20,11 @@ package struct ScreenConfiguration: Sendable {
     package var requestTimeout: Duration = .seconds(30)
     /// The longest body of a request, in bytes.
     package var maximumBodyBytes = 1 << 16
+    /// The most display records of one answer (`/api/shown?limit=`).
+    package var maximumRecords = 1000
+    /// A command line that sends the device a notification, with `{token}` and `{topic}` where those of an app belong; nil
+    /// if none is known.
+    package var sendLine: String?
 
     package init(host: String = "127.0.0.1", port: Int) {
         self.host = host

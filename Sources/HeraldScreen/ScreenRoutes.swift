@@ -35,6 +35,8 @@ struct ScreenRoutes: Sendable {
         api.get("device") { _, _ in try WebReply.json(await view.snapshot()) }
         api.post("device") { request, _ in try await perform(request) }
         api.get("events") { _, _ in try events() }
+        api.get("send") { _, _ in try WebReply.json(ScreenSendLine(line: configuration.sendLine)) }
+        api.get("shown") { request, _ in try await displayLog(request) }
         api.get("shown/:id") { request, context in try await shown(try context.parameters.require("id"), request) }
         api.get("apps/:topic/icon") { _, context in
             try await file(.icon, of: try context.parameters.require("topic"), named: "icon")
@@ -80,6 +82,20 @@ struct ScreenRoutes: Sendable {
             headers: [.contentType: "text/event-stream"],
             body: SnapshotEvents(view: view, keepAlive: configuration.keepAlive, clock: clock, permit: permit).body
         )
+    }
+
+    /// `?after=REVISION&limit=NUMBER`.
+    private func displayLog(_ request: Request) async throws -> Response {
+        func number(_ name: String, _ range: ClosedRange<Int>, default standard: Int) throws -> Int {
+            guard let text = request.uri.queryParameters[name[...]] else { return standard }
+            guard let number = Int(text), range.contains(number) else {
+                throw WebRefusal(400, "\(name) must be a number from \(range.lowerBound) to \(range.upperBound)")
+            }
+            return number
+        }
+        let after = try number("after", 0...Int.max, default: 0)
+        let limit = try number("limit", 1...configuration.maximumRecords, default: 100)
+        return try WebReply.json(await view.displayLog(after: after, limit: limit))
     }
 
     private func shown(_ text: String, _ request: Request) async throws -> Response {

@@ -11,6 +11,8 @@ import ServiceLifecycle
 ///     GET  /api/device                          the snapshot
 ///     GET  /api/events                          a snapshot after each change, as server-sent events
 ///     POST /api/device                          an action of the user
+///     GET  /api/send                            a command line that sends the device a notification
+///     GET  /api/shown[?after=REVISION&limit=N]  the newest display records, oldest first
 ///     GET  /api/shown/<apns-id>[?wait=SECONDS]  the display record of a notification
 ///     GET  /api/apps/<topic>/icon               the icon of an app
 ///     GET  /api/apps/<topic>/sounds/<name>      a sound of an app
@@ -54,7 +56,12 @@ package struct ScreenService: Service {
         ScreenRoutes(configuration: configuration, view: view, clock: clock).add(to: router)
         let address = ListenAddress.Address.port(host: configuration.host, port: configuration.port)
         let listener = WebListener(
-            ListenAddress(listener: "screen", address, portOption: "--screen port", hostOption: "--screen-host"),
+            ListenAddress(
+                listener: "screen",
+                address,
+                portOption: configuration.portOption,
+                hostOption: "--screen-host"
+            ),
             router: router,
             server: .plain(timeout: configuration.requestTimeout),
             maximumConnections: configuration.maximumConnections,

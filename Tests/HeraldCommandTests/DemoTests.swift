@@ -35,7 +35,7 @@ import Testing
 
     private func curl(host: String = "127.0.0.1", authority: String = "/data/ca.pem") -> String {
         DemoCurl(authorityPath: authority, certificatePath: "/data/p.pem", host: host, port: 7)
-            .line(DeviceToken(words: (0, 0, 0, 1)))
+            .line(DeviceToken(words: (0, 0, 0, 1)).hex)
     }
 
     @Test func `the line is a command of curl's`() {

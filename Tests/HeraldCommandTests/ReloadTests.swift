@@ -12,7 +12,8 @@ import Testing
     /// A value of each setting that is not its default.
     private static let values: [String: [String]] = [
         "accept-non-json": [], "broadcast-apps": ["none"], "clock": ["adjustable"], "console-host": ["::1"],
-        "data": ["x"], "demo": [], "drill": ["drop --for 10m"], "environment": ["sandbox"], "host": ["::1"],
+        "data": ["x"], "demo": [], "device-topics": ["known"], "drill": ["drop --for 10m"], "environment": ["sandbox"],
+        "host": ["::1"],
         "hostname": ["a"], "log-format": ["json"], "log-level": ["trace"],
         "newsstand-topic": ["com.example.magazine"], "payload-drills": [], "payload-drills-in-public": [],
         "proxy-protocol": ["10.0.0.0/8"], "revocation-lists": ["optional"], "unique-id": ["always"],

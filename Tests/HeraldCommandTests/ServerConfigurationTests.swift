@@ -79,6 +79,8 @@ import Testing
                 broadcast-apps: [com.example.chat, com.example.mail]
                 channel-limit: 12
                 keep-alive: 5m
+                require-token: 20s
+                device-topics: known
                 grace-period: 3s
                 provider-idle: 90s
                 drill: [drop --for 10m]
@@ -106,6 +108,7 @@ import Testing
         expected.gateway.rules.broadcastApps = .only(Set(apps))
         expected.channelsPerApp = 12
         expected.courier.longestKeepAlive = .seconds(300)
+        (expected.courier.tokenGrace, expected.courier.deviceTopics) = (.seconds(20), .known)
         expected.gracePeriod = .seconds(3)
         expected.providerIdle = .seconds(90)
         expected.drills = [try DrillOptions.configured("drop --for 10m")]
@@ -223,6 +226,7 @@ import Testing
         ("store: postgres", "store cannot be"), ("store: nats://a,b", "write sqlite"),
         ("clock: later", "clock cannot be"), ("storage-days: 0", "storage-days"), ("journal-size: 0", "journal-size"),
         ("keep-alive: 0s", "keep-alive"), ("keep-alive: 70000", "keep-alive"), ("grace-period: long", "grace-period"),
+        ("require-token: 0s", "write never, or a time from 1s to 1h"), ("device-topics: all", "write any or known"),
         ("log-level: loud", "log-level"), ("log-format: xml", "write text or json"), ("host: ''", "host cannot be"),
         ("hostname: ['a b']", "hostname cannot be"), ("hostname: ['https://a']", "hostname cannot be"),
         ("broadcast-apps: [all, com.example.a]", "broadcast-apps cannot be"), ("broadcast-apps: ['a b']", "or `none`"),

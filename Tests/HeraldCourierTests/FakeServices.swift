@@ -7,7 +7,7 @@ import Synchronization
 @testable import HeraldCourier
 
 /// Registry, post office and token seal in a few dictionaries; records the calls.
-final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens {
+final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownTopics {
     struct Finished: Hashable {
         let app: AppNumber
         let delivery: UInt32
@@ -24,6 +24,7 @@ final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens {
         var open: [AppNumber: UInt8] = [:]
         var finished: [Finished] = []
         var detached: [UInt64] = []
+        var unknownTopics: Set<Topic> = []
     }
 
     let state = Mutex(State())
@@ -34,7 +35,7 @@ final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens {
     }
 
     var services: CourierServices {
-        CourierServices(registry: self, postOffice: self, channels: channels, tokens: self)
+        CourierServices(registry: self, postOffice: self, channels: channels, tokens: self, topics: self)
     }
 
     var link: (any DeviceLink)? { state.withLock { $0.link } }
@@ -109,6 +110,10 @@ final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens {
 
     func registration(_ slot: Slot) -> Registration? {
         state.withLock { $0.registrations[slot] }
+    }
+
+    func isKnown(_ topic: Topic) -> Bool {
+        state.withLock { !$0.unknownTopics.contains(topic) }
     }
 
     func seal(_ contents: TokenContents) -> DeviceToken {

@@ -42,6 +42,8 @@ struct SessionBench {
     private(set) var released: [DeviceClaim] = []
     private(set) var faults: [ConnectionFault] = []
     private(set) var refusedTopics: [RefusedTopic] = []
+    /// Reported numbers of apps whose tokens are missing.
+    private(set) var missingTokens: [Int] = []
     /// All actions in their order, in words.
     private(set) var log: [String] = []
 
@@ -133,9 +135,10 @@ struct SessionBench {
     static func connected(
         _ version: MQTTVersion = .v5,
         isClean: Bool = true,
-        properties: MQTTProperties = []
+        properties: MQTTProperties = [],
+        configuration: CourierConfiguration = CourierConfiguration()
     ) throws -> SessionBench {
-        var bench = try SessionBench()
+        var bench = try SessionBench(configuration: configuration)
         bench.receive(connect(version, isClean: isClean, properties: properties))
         bench.forgetSent()
         return bench
@@ -162,6 +165,10 @@ struct SessionBench {
 
     mutating func dismiss(_ reason: DismissalReason) {
         perform(machine.dismissed(reason))
+    }
+
+    mutating func endTokenGrace() {
+        perform(machine.tokenGraceEnded())
     }
 
     mutating func fallSilent() {
@@ -224,6 +231,7 @@ struct SessionBench {
             case .release(let claim): released.append(claim)
             case .log(let fault): faults.append(fault)
             case .logRefusedTopic(let topic): refusedTopics.append(topic)
+            case .reportMissingTokens(let apps): missingTokens.append(apps)
             }
         }
     }

@@ -17,7 +17,13 @@ import Testing
             place: .lockScreen
         )
         change(&notification)
-        return DesktopNotification(notification, icon: nil, sound: .none, capabilities: capabilities)
+        return DesktopNotification(
+            notification,
+            icon: nil,
+            sound: .none,
+            words: DeviceWords(for: ["de"]),
+            capabilities: capabilities
+        )
     }
 
     @Test func `texts are the title, and the others below it`() throws {
@@ -83,7 +89,7 @@ import Testing
     }
 
     @Test func `the button that opens is named as on the device`() throws {
-        #expect(try notice { _ in }.buttons == [.init(key: "default", label: "View")])
+        #expect(try notice { _ in }.buttons == [.init(key: "default", label: "Ansehen")])
         #expect(try notice { $0.buttons = ["Close", "Play"] }.buttons == [.init(key: "default", label: "Play")])
         #expect(try notice { $0.slider = "play" }.buttons == [.init(key: "default", label: "play")])
     }

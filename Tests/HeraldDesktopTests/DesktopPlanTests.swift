@@ -135,7 +135,7 @@ import Testing
     @Test func `a replacement of a notification that the desktop does not show is new`() throws {
         var scene = try Scenario()
         #expect(scene.show("n1", "n2").isEmpty)
-        #expect(scene.plan.closed(102, .expired) == nil)
+        #expect(scene.plan.closed(102, .expired).isEmpty)
         scene.leave("n1")
         scene.leave("n2")
         let other = scene.other
@@ -164,7 +164,7 @@ import Testing
         #expect(scene.plan.invoked(101, key: "action-2") == .act(id: "n1", action: "decline", text: nil))
         #expect(scene.plan.invoked(101, key: "default") == nil)
         #expect(scene.plan.invoked(102, key: "default") == .tap(id: "n2"))
-        #expect(scene.plan.closed(101, .dismissed) == nil)
+        #expect(scene.plan.closed(101, .dismissed).isEmpty)
         scene.leave("n1")
         scene.leave("n2")
         #expect(scene.look() == [.close(102)])
@@ -183,13 +183,35 @@ import Testing
     @Test func `a dismissed notification is closed on the device; an expired one stays`() throws {
         var scene = try Scenario()
         #expect(scene.show("n1", "n2", "n3").isEmpty)
-        #expect(scene.plan.closed(101, .dismissed) == .close(id: "n1"))
-        #expect(scene.plan.closed(102, .expired) == nil)
-        #expect(scene.plan.closed(103, nil) == nil)
-        #expect(scene.plan.closed(101, .dismissed) == nil)
+        #expect(scene.plan.closed(101, .dismissed) == [.close(id: "n1")])
+        #expect(scene.plan.closed(102, .expired).isEmpty)
+        #expect(scene.plan.closed(103, nil).isEmpty)
+        #expect(scene.plan.closed(101, .dismissed).isEmpty)
         scene.leave("n1")
         scene.leave("n2")
         #expect(scene.look().isEmpty)
+    }
+
+    @Test func `the newest of a thread replaces it on the desktop with a count, and is dismissed with it`() throws {
+        var scene = try Scenario()
+        for (id, thread) in [("n1", "lena"), ("n2", "lena"), ("n3", "tom")] { scene.arrive(id) { $0.thread = thread } }
+        let first = scene.look()
+        #expect(shown(first) == ["n2", "n3"])
+        #expect(try notice(first).summary == "Chat (2)")
+        scene.arrive("n4") { $0.thread = "tom" }
+        let early = scene.look()
+        #expect(scene.answer(first) == [.close(102)], "its successor came before the desktop had answered")
+        #expect(scene.answer(early).isEmpty)
+        scene.leave("n1")
+        scene.arrive("n5") { $0.thread = "lena" }
+        let second = scene.look()
+        guard case .show("n5", let notice, replacing: 101)? = second.first, second.count == 1 else {
+            Issue.record("\(second)")
+            return
+        }
+        #expect(notice.summary == "Chat (2)" && scene.answer(second).isEmpty)
+        #expect(scene.plan.closed(101, .dismissed) == [.close(id: "n5"), .close(id: "n2")])
+        #expect(scene.plan.invoked(103, key: "default") == .tap(id: "n4"))
     }
 
     @Test func `of many at once the newest are shown, and older ones make room`() throws {
@@ -235,7 +257,7 @@ import Testing
         #expect(scene.show("n2").isEmpty)
         #expect(scene.lastNumber == 101)
         scene.plan.serviceWent()
-        #expect(scene.plan.closed(101, .dismissed) == nil)
+        #expect(scene.plan.closed(101, .dismissed).isEmpty)
         #expect(scene.plan.serviceCame([]).isEmpty)
         scene.leave("n2")
         scene.arrive("n3")
@@ -263,7 +285,7 @@ import Testing
         var scene = try Scenario()
         #expect(scene.show("n1", "n2").isEmpty)
         #expect(scene.plan.end() == [.close(101), .close(102)])
-        #expect(scene.plan.closed(101, .asked) == nil)
+        #expect(scene.plan.closed(101, .asked).isEmpty)
     }
 
     @Test func `a sound goes with the notification that made it`() throws {

@@ -162,6 +162,71 @@ import Testing
         }
     }
 
+    // MARK: - Feedback
+
+    @Test func `a removed app is on the feedback list from its first notification on`() async throws {
+        let scene = try await Scene()
+        let app = try apps(1...1)[0]
+        #expect(try await scene.register([app]) == [nil])
+        let slot = try scene.slot(app)
+        func post(_ generation: UInt32) -> PostDecision {
+            let notification = Notification(
+                id: NotificationID(high: 1, low: 1),
+                uniqueID: NotificationID(high: 2, low: 1),
+                slot: slot,
+                received: scene.clock.now(),
+                storedUntil: nil,
+                priority: .immediate,
+                pushType: .alert,
+                collapseID: nil,
+                payload: Array("{}".utf8)
+            )
+            return scene.postOffice.post(Envelope(notification), generation: generation)
+        }
+        func list() async throws -> [FeedbackRecord] {
+            try await scene.registry.feedback(for: slot.app, limit: 10)
+        }
+        let first = try #require(scene.postOffice.registration(slot)).generation
+        _ = await scene.registry.unregister([slot])
+        let removed = scene.clock.now()
+        #expect(try await list() == [])
+        scene.clock.advance(by: .seconds(60))
+        let met = scene.clock.now()
+        #expect(post(first) == .refused(.unregistered, since: removed))
+        scene.clock.advance(by: .seconds(60))
+        #expect(post(first) == .refused(.unregistered, since: removed))
+        let record = FeedbackRecord(slot: slot, generation: first, time: met)
+        #expect(try await list() == [record])
+        // A provider that goes on after it has read the list finds the token on the next.
+        try await scene.registry.clearFeedback([record])
+        #expect(try await list() == [])
+        #expect(post(first) == .refused(.unregistered, since: removed))
+        #expect(try await list().map(\.time) == [scene.clock.now()])
+        // An app that is back has another token, and its former one is not listed.
+        #expect(try await scene.register([app]) == [nil])
+        #expect(post(first) == .refused(.unregistered, since: removed))
+        #expect(try await list() == [])
+        _ = await scene.registry.unregister([slot])
+        #expect(post(first) == .refused(.unregistered, since: scene.clock.now()))
+        #expect(try await list().map(\.generation) == [first])
+    }
+
+    @Test func `a token that the store could not list is listed by the next notification`() async throws {
+        let scene = try await Scene()
+        let slot = Slot(device: scene.device, app: AppNumber(1))
+        let recorder = FeedbackRecorder(store: scene.store, logger: scene.log.logger)
+        _ = try await scene.store.register(slot, at: scene.clock.now())
+        try await scene.store.unregister(slot, at: scene.clock.now())
+        let record = FeedbackRecord(slot: slot, generation: 0, time: scene.clock.now())
+        scene.store.setFailsWrites(true)
+        recorder.add(record)
+        scene.store.setFailsWrites(false)
+        #expect(try await scene.store.feedback(for: slot.app, limit: 9) == [])
+        #expect(scene.log.all.count == 1)
+        recorder.add(record)
+        #expect(try await scene.store.feedback(for: slot.app, limit: 9) == [record])
+    }
+
     // MARK: - Budgets of names
 
     /// Registers and removes apps one after the other, and says how many were granted.

@@ -55,9 +55,18 @@ final class MadeUpDevice: DeviceView {
 
     func displayRecord(named name: String, within time: Duration) async -> DisplayRecord? {
         state.withLock { $0.waits.append(time) }
-        guard name == MadeUpDevice.seen.description, let topic = Topic("com.example.app") else { return nil }
+        return name == MadeUpDevice.seen.description ? record : nil
+    }
+
+    func displayLog(after revision: Int, limit: Int) async -> DisplayLogChanges {
+        let records = [record].compactMap { $0 }.suffix(revision < 4 ? limit : 0)
+        return DisplayLogChanges(revision: 4, count: 1, records: Array(records))
+    }
+
+    private var record: DisplayRecord? {
+        guard let topic = Topic("com.example.app") else { return nil }
         return DisplayRecord(
-            apnsID: name,
+            apnsID: MadeUpDevice.seen.description,
             topic: topic,
             received: "2026-01-01T00:00:00.000Z",
             state: .background,

@@ -120,6 +120,25 @@ import Testing
         #expect(harness.device.deeds.isEmpty)
     }
 
+    @Test func `the display log is read from a revision on`() async throws {
+        let harness = { [harness] in
+            var harness = harness
+            harness.configuration.sendLine = "curl {token}"
+            return harness
+        }()
+        try await harness.withScreen { base in
+            let all = try await harness.ask("GET", base + "/api/shown?limit=5")
+            #expect(all.status == 200 && all.body.contains(#""count":1"#) && all.body.contains(#""revision":4"#))
+            #expect(all.body.contains(MadeUpDevice.seen.description))
+            let news = try await harness.ask("GET", base + "/api/shown?after=4")
+            #expect(news.body.contains(#""records":[]"#))
+            for query in ["after=-1", "after=x", "limit=0", "limit=1001"] {
+                #expect(try await harness.ask("GET", base + "/api/shown?" + query).status == 400, "\(query)")
+            }
+            #expect(try await harness.ask("GET", base + "/api/send").body == #"{"line":"curl {token}"}"#)
+        }
+    }
+
     @Test func `a display record is found by its apns-id`() async throws {
         let seen = MadeUpDevice.seen.description
         try await harness.withScreen { base in

@@ -199,7 +199,11 @@ struct DamagedRowTests {
         let app = App(topic: try #require(Topic("com.example.chat")), environment: .production)
         _ = try await store.number(of: app, for: nil, at: now)
         for number in 1...4 as ClosedRange<UInt32> { _ = try await store.register(StoreScene.slot(1, number), at: now) }
-        for number in 3...4 as ClosedRange<UInt32> { try await store.unregister(StoreScene.slot(1, number), at: now) }
+        for number in 3...4 as ClosedRange<UInt32> {
+            let slot = StoreScene.slot(1, number)
+            try await store.unregister(slot, at: now)
+            try await store.addFeedback(FeedbackRecord(slot: slot, generation: 0, time: now))
+        }
         await store.close()
         try damage(
             """

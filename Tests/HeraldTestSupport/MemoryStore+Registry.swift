@@ -102,9 +102,6 @@ extension MemoryStore {
             registration.isLive = false
             registration.ended = moment
             contents.registrations[slot] = registration
-            contents.feedback.append(
-                FeedbackRecord(slot: slot, generation: registration.generation, time: moment)
-            )
             guard let held = contents.slots.removeValue(forKey: slot) else { return }
             contents.journal.append(
                 JournalEvent(.discardedUnregisteredFromStorage, held.notification, at: moment)
@@ -152,6 +149,24 @@ extension MemoryStore {
         _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
     ) {
         done(Result { try write { $0.records[device, default: DeviceRecord()].session = session } })
+    }
+
+    package func addFeedback(
+        _ record: FeedbackRecord,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        done(
+            Result {
+                try write { contents in
+                    guard contents.registrations[record.slot]?.isLive == false else { return }
+                    if let index = contents.feedback.firstIndex(where: { $0.slot == record.slot }) {
+                        guard contents.feedback[index].generation < record.generation else { return }
+                        contents.feedback.remove(at: index)
+                    }
+                    contents.feedback.append(record)
+                }
+            }
+        )
     }
 
     package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {

@@ -35,6 +35,7 @@ package final class MemoryTrustStore: TrustStore {
         try with { contents in
             guard !contents.certificates.contains(where: { $0.id == certificate.id }) else { return false }
             contents.certificates.append(certificate)
+            contents.claimsVersion += 1
             return true
         }
     }
@@ -46,13 +47,21 @@ package final class MemoryTrustStore: TrustStore {
     }
 
     package func revokeCertificate(_ id: String, at moment: WallTime) async throws -> Bool {
-        try with { $0.certificates.revoke(id, at: moment) }
+        try with { contents in
+            let isRevoked = contents.certificates.revoke(id, at: moment)
+            if isRevoked { contents.claimsVersion += 1 }
+            return isRevoked
+        }
     }
 
     package func topicClaims(after version: Int64?) async throws -> TopicClaims? {
         try with { contents in
             guard contents.claimsVersion != version else { return nil }
-            return TopicClaims(version: contents.claimsVersion, contents.claims.values)
+            return TopicClaims(
+                version: contents.claimsVersion,
+                contents.claims.values,
+                certificateTopics: contents.certificates.filter { $0.revoked == nil }.flatMap(\.topics)
+            )
         }
     }
 

@@ -95,6 +95,11 @@ package struct StoreScene: Sendable {
         await put(notification(number, to: slot, for: duration))
     }
 
+    /// Puts a token of a slot on the feedback list, now.
+    package func addFeedback(_ slot: Slot, generation: UInt32) async throws {
+        try await store.addFeedback(FeedbackRecord(slot: slot, generation: generation, time: now))
+    }
+
     /// The numbers of the notifications in slots.
     package func waiting(_ slots: Slot...) async throws -> [UInt64] {
         try await store.waiting(in: slots).map(\.notification.id.low)
@@ -107,5 +112,14 @@ package struct StoreScene: Sendable {
 
     package func lines(_ number: UInt64) async throws -> [JournalEvent] {
         try await store.lines(matching: .notification(NotificationID(high: 0xA, low: number)), limit: 100)
+    }
+}
+
+extension FeedbackStore {
+    /// ``addFeedback(_:_:)`` as an async call.
+    package func addFeedback(_ record: FeedbackRecord) async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            addFeedback(record) { continuation.resume(with: $0) }
+        }
     }
 }

@@ -57,6 +57,10 @@ package enum TrustStoreConformance {
         Rule(description: "a revocation is permanent, and covers all certificates", check: keepsRevocations),
         Rule(description: "claims are read when they have changed", check: versionsClaims),
         Rule(
+            description: "the topics of certificates are read with the claims, until a revocation",
+            check: keepsTopicsOfCertificates
+        ),
+        Rule(
             description: "a topic stays with its team until another takes it over, or it is released",
             check: keepsClaims
         ),
@@ -158,8 +162,8 @@ package enum TrustStoreConformance {
         let first = try #require(try await store.topicClaims(after: nil))
         #expect(first.all.isEmpty)
         #expect(try await store.topicClaims(after: first.version) == nil)
-        #expect(try await store.add(certificate("A", "com.example.a")))
-        #expect(try await store.revokeCertificate("A", at: now))
+        #expect(try await store.add(device("a"), invitation: nil))
+        #expect(try await store.revokeDevice(id("a"), at: now))
         #expect(try await store.topicClaims(after: first.version) == nil)
         let both = [try claim("com.example.a", "A"), try claim("com.example.b", "B", .credential)]
         try await store.claim(both, takesOver: false)
@@ -170,6 +174,20 @@ package enum TrustStoreConformance {
         #expect(try await store.release(both[0].topic))
         let third = try #require(try await store.topicClaims(after: second.version))
         #expect(third.version > second.version && Array(third.all.values) == [both[1]])
+    }
+
+    private static func keepsTopicsOfCertificates(_ store: any TrustStore) async throws {
+        let first = try #require(try await store.topicClaims(after: nil))
+        #expect(first.certificateTopics.isEmpty)
+        #expect(try await store.add(certificate("A", "com.example.a", "com.example.b.voip", team: nil)))
+        #expect(try await store.add(certificate("B", "com.example.c")))
+        let second = try #require(try await store.topicClaims(after: first.version))
+        #expect(second.certificateTopics.map(\.name).sorted() == ["com.example.a", "com.example.b", "com.example.c"])
+        #expect(try await store.revokeCertificate("A", at: now))
+        let third = try #require(try await store.topicClaims(after: second.version))
+        #expect(third.certificateTopics.map(\.name) == ["com.example.c"])
+        #expect(try await store.revokeCertificate("A", at: now) == false)
+        #expect(try await store.topicClaims(after: third.version) == nil)
     }
 
     private static func keepsClaims(_ store: any TrustStore) async throws {

@@ -39,6 +39,33 @@ struct TrustServiceTests {
         #expect(!service.providerTokens.credentials.mayPush(topic: topic, team: "TEAM000002"))
     }
 
+    @Test func `a topic is known while a credential names it or a team owns it`() async throws {
+        let names = ["com.example.a", "com.example.a.voip", "com.example.b", "com.example.c", "com.example.d"]
+        let topics = try names.map { try #require(Topic($0)) }
+        func known() async -> [String] {
+            _ = await service.reload()
+            return topics.filter(service.isKnown).map(\.name)
+        }
+        #expect(await known() == [])
+        // Without a team, a certificate names a topic and gives it no owner.
+        let certificate = try await trust.provider("com.example.a").credential
+        _ = try await trust.providerKey()
+        #expect(await known() == ["com.example.a", "com.example.a.voip"])
+        let key = try await trust.providerKey("com.example.b.voip")
+        try await trust.store.claim(
+            [TopicClaim(topics[3], team: "TEAM000001", origin: .operator, since: trust.now)],
+            takesOver: false
+        )
+        #expect(await known() == ["com.example.a", "com.example.a.voip", "com.example.b", "com.example.c"])
+        try await trust.folder.providers.revoke(certificate.id, now: trust.now)
+        #expect(await known() == ["com.example.b", "com.example.c"])
+        // A key that names a topic is enough, also after its team gave the topic up.
+        #expect(try await trust.store.release(topics[2]))
+        #expect(await known() == ["com.example.b", "com.example.c"])
+        try await trust.folder.providers.revoke(key.id, now: trust.now)
+        #expect(await known() == ["com.example.c"])
+    }
+
     @Test(arguments: ["provider-keys.json", "token.keys", "server.pem"])
     func `a file that cannot be read now is read once it can, without being written`(file: String) async throws {
         let path = trust.path + "/trust/" + file

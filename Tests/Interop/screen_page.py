@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import queue
+import re
 import socketserver
 import tempfile
 import threading
@@ -23,7 +24,8 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-RESOURCES = pathlib.Path(__file__).resolve().parents[2] / "Sources/HeraldScreen/Resources"
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "Sources"
+RESOURCES = SOURCES / "HeraldScreen/Resources"
 # The time limit for expected changes, long enough for a busy machine.
 PATIENCE = 60
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html; charset=utf-8"}
@@ -48,6 +50,19 @@ ACTION = {
     "text_input": False,
 }
 
+# A display record, as `herald agent shown --json` prints it.
+RECORD = {
+    "apns_id": "2f7ca8f4-0000-4000-8000-000000000001", "topic": "com.example.pushchat",
+    "received": "2026-11-23T07:00:00.000Z", "push_type": "alert", "priority": 10,
+    "payload": '{"aps":{"alert":"Message received from Bob"}}', "languages": ["en"], "language": "en",
+    "state": "background", "locked": False, "focus": False, "muted": False, "shown": True, "place": "banner",
+    "title": None, "subtitle": None, "body": "Message received from Bob", "buttons": ["Close", "View"], "slider": None,
+    "actions": [], "badge": {"before": 0, "after": 0}, "sound": None, "critical": False, "volume": None,
+    "launch_image": None, "background_launch": False, "delivered_to_app": False, "thread": None, "category": None,
+    "interruption": "active", "replaces": None, "activity": None, "because": [], "extension": None, "background": None,
+    "replaced_by": None, "response": None,
+}
+
 ACTIVITY = {
     "id": "a1", "topic": "com.example.pushchat", "app": "PushChat", "state": "active", "content": {}, "attributes": {},
     "title": None, "body": None, "stale_date": None, "dismissal_date": None,
@@ -66,6 +81,19 @@ def action(**changes):
     return {**ACTION, **changes}
 
 
+def record(**changes):
+    return {**copy.deepcopy(RECORD), **changes}
+
+
+def words(language="en"):
+    """The device's own words, from the table that the agent has."""
+    table = {"en": "english", "fr": "french", "de": "german", "es": "spanish", "ja": "japanese", "zh-Hans": "chinese"}[language]
+    folder = SOURCES / "HeraldPhone/Words"
+    lines = (folder / "DeviceWords+Texts.swift").read_text().split(f"static let {table}:")[1].split("]\n\n")[0]
+    snake = lambda name: re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+    return {"language": language, **{snake(name): text for name, text in re.findall(r'\.(\w+): "(.*)",', lines)}}
+
+
 def activity(**changes):
     return {**copy.deepcopy(ACTIVITY), **changes}
 
@@ -77,7 +105,7 @@ def device(**changes):
         "connection": {"state": "connected", "reason": None, "retry_in": None}, "locked": False, "languages": ["en"],
         "available_languages": ["de", "en", "fr"], "network": True, "saving": False, "muted": False, "focus": False,
         "foreground": None, "apps": [app()], "questions": [], "notifications": [], "banner": None, "activities": [],
-        "sounds": [], "log": [], **changes,
+        "sounds": [], "log": [], "lock_alert": None, "display_log_revision": 0, "words": words(), **changes,
     }
 
 
@@ -87,6 +115,8 @@ class FakeAgent:
     def __init__(self):
         self.snapshot = device()
         self.files = {}
+        self.records = []
+        self.send_line = None
         self.refusal = None
         self.is_up = True
         self.deeds = queue.Queue()
@@ -118,6 +148,12 @@ class FakeAgent:
             self.snapshot = {**self.snapshot, "time": time.time(), **changes}
             for watcher in self._watchers:
                 watcher.put(self.snapshot)
+
+    def note(self, *records):
+        """Writes or changes records of the display log, and tells the page."""
+        known = {entry["apns_id"]: entry for entry in [*self.records, *records]}
+        self.records = list(known.values())
+        self.show(display_log_revision=self.snapshot["display_log_revision"] + 1)
 
     def done(self, timeout=PATIENCE):
         """The next thing that the user did."""
@@ -176,6 +212,13 @@ class Request(BaseHTTPRequestHandler):
         path = urllib.parse.unquote(self.path)
         if path == "/api/events":
             return self.events()
+        if path == "/api/send":
+            return self.answer(200, "application/json", json.dumps({"line": self.made_up.send_line}).encode())
+        if path.startswith("/api/shown?"):
+            limit = int(urllib.parse.parse_qs(path.partition("?")[2])["limit"][0])
+            revision = self.made_up.snapshot["display_log_revision"]
+            log = {"revision": revision, "count": len(self.made_up.records), "records": self.made_up.records[-limit:]}
+            return self.answer(200, "application/json", json.dumps(log).encode())
         if path in self.made_up.files:
             kind = TYPES.get(pathlib.PurePath(path).suffix, "application/octet-stream")
             return self.answer(200, kind, self.made_up.files[path])

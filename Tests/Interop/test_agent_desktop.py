@@ -189,6 +189,27 @@ def test_a_collapse_identifier_replaces_in_place(device, desktop):
     assert desktop.closed() == []
 
 
+def test_a_thread_is_one_notification_with_a_count(device, desktop):
+    def push(text):
+        return device.push({"aps": {"alert": text, "thread-id": "lena"}})
+
+    first = push("one")
+    desktop.wait_shown(1)
+    herald("agent", "set", "--language", "de", "--folder", device.folder)
+    second = push("two")
+    device.push({"aps": {"alert": "of another thread"}})
+    shown = desktop.wait_shown(3)
+    assert [(one.summary, one.body, one.replaces) for one in shown] == [
+        ("Chat & Friends", "one", 0), ("Chat & Friends (2)", "two", 1), ("Chat & Friends", "of another thread", 0),
+    ]
+    # The device's own button is in the user's language.
+    assert [one.actions[0][1] for one in shown] == ["View", "Ansehen", "Ansehen"]
+    desktop.close_notification(1, DISMISSED)
+    for id in (first, second):
+        assert eventually(lambda: device.response(id), what="the response")["kind"] == "closed"
+    assert len(device.device()["notifications"]) == 1
+
+
 @pytest.mark.parametrize("alone", [False, True], ids=["said to all", "said to the agent alone"])
 def test_a_click_opens_the_app(device, desktop, alone):
     id = device.push({"aps": {"alert": "Dinner is ready"}})

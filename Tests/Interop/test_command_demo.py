@@ -11,11 +11,12 @@ import pytest
 
 from parties import assert_accepted, new_id
 from provider import HELLO, Provider
-from service import HERALD, PATIENCE, TOPIC, eventually, herald
+from service import HERALD, PATIENCE, TOPIC, eventually, free_port, herald
 
 
 def test_the_printed_curl_line_reaches_the_demo_device(fresh, tmp_path):
-    service = fresh("--demo").start()
+    port = free_port()
+    service = fresh("--demo", "--demo-screen-port", str(port)).start()
     line = eventually(
         lambda: next((line for line in service.lines if "curl " in line), None), what="the line with curl"
     )
@@ -30,8 +31,13 @@ def test_the_printed_curl_line_reaches_the_demo_device(fresh, tmp_path):
     after = service.lines.index(line)
     eventually(lambda: any(alert in shown for shown in service.lines[after + 1 :]), what="the notification on the screen")
     screen = next(re.search(r"http://127.0.0.1:\d+/", line)[0] for line in service.lines if "screen is at" in line)
+    assert screen == f"http://127.0.0.1:{port}/"
     with urllib.request.urlopen(f"{screen}api/device", timeout=PATIENCE) as answer:
-        assert json.load(answer)["notifications"][0]["body"] == alert
+        device = json.load(answer)
+    assert device["notifications"][0]["body"] == alert
+    # The page offers the same line.
+    with urllib.request.urlopen(f"{screen}api/send", timeout=PATIENCE) as answer:
+        assert json.load(answer)["line"].replace("{token}", device["apps"][0]["token"]) == command
     # Its device's folder goes with it.
     assert service.stop() == 0
 

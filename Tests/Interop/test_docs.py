@@ -14,7 +14,9 @@ HERE = pathlib.Path(__file__).parent
 COMPATIBILITY = (ROOT / "docs" / "compatibility.md").read_text()
 THREATS = (ROOT / "docs" / "threat-model.md").read_text()
 RELIABILITY = (ROOT / "docs" / "reliability.md").read_text()
-DOCUMENTS = [*sorted(ROOT.glob("docs/**/*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+DOCUMENTS = [
+    *sorted(ROOT.glob("docs/**/*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "Tests" / "Payloads" / "README.md",
+]
 #: Words in code: names of tests contain no backtick.
 CODE = re.compile(r"`([^`\n]+)`")
 
@@ -157,6 +159,13 @@ def test_every_test_of_http2_requirements_is_in_the_compatibility_document():
     tests = re.findall(r"^ *def (test_\w+)\(", (HERE / file).read_text(), re.M)
     assert len(tests) > 50
     assert [test for test in tests if f"`{file}::{test}`" not in COMPATIBILITY] == []
+
+
+def test_every_deliberate_difference_has_a_reason_and_names_its_test():
+    differences = rows(COMPATIBILITY.split("## Deliberately different\n")[1], 4)
+    assert len(differences) > 20
+    assert [row for row in differences if len(row.split("|")) != 6 or "" in (cell.strip() for cell in row.split("|")[1:5])] == []
+    assert [row[:60] for row in differences if not any(named_tests(row))] == []
 
 
 def test_every_reliability_goal_has_a_row_and_every_part_of_soak_is_named():

@@ -181,6 +181,64 @@ def test_the_screen_shows_a_network_loss_and_return(phone, shared, screen):
     assert phone.ask(f"api/shown/{id}?wait=30")[0] == 200
 
 
+def test_unlocking_leads_into_the_app_of_the_alert(phone, shared, screen):
+    phone.act(do="lock")
+    id = phone.push(shared, "example-1-plain-text-and-custom-array.json")
+    screen.one(".lock-list .card")
+    # By the switch, not by the slider.
+    screen.one("[role=switch][aria-checked=true]", "Locked").click()
+    assert '"acme2"' in screen.one(".opened .payload").text
+    screen.until(lambda: (phone.ask(f"api/shown/{id}")[1]["response"] or {}).get("kind") == "opened")
+    # Locked again, there is no alert any more.
+    phone.act(do="home")
+    phone.act(do="lock")
+    screen.one(".slider input", "slide to unlock").send_keys(Keys.ENTER)
+    screen.one(".home-screen")
+
+
+def test_the_devices_own_words_follow_the_user(phone, shared, screen):
+    phone.act(do="set", languages=["ja", "en"])
+    phone.act(do="lock")
+    assert screen.one(".slider-words").text == "スライドでロック解除"
+    id = phone.push(shared, "example-1-plain-text-and-custom-array.json")
+    words = screen.one(".slider input", None)
+    screen.until(lambda: screen.one(".slider-words").text == "表示")
+    assert phone.ask(f"api/shown/{id}")[1]["slider"] == "表示"
+    assert words.get_attribute("lang") == screen.one("#screen").get_attribute("lang") == "ja"
+    # The page draws them anew when the language changes, and an app's own word stays as it is.
+    phone.act(do="set", languages=["de"])
+    screen.until(lambda: screen.one(".slider-words").text == "Ansehen")
+    phone.push(shared, "example-2-title-body-localised-button.json")
+    screen.until(lambda: screen.one(".slider-words").text == "Play")
+    assert screen.one(".slider-words").get_attribute("lang") == "en"
+    status, answer = phone.ask("api/device", {"do": "set", "languages": ["de", "xx-nonsense!"]})
+    assert (status, answer["error"]) == (409, '"xx-nonsense!" is no language code: write one like de or pt-BR')
+    phone.act(do="set", languages=["en"])
+
+
+def test_the_log_outlives_the_agent(shared, chromium, tmp_path):
+    phone = Phone(shared, tmp_path / "device", shared.device("forgetful")[0]).start()
+    ids = [phone.push(shared, f"example-{file}.json") for file in ("1-plain-text-and-custom-array", "3-text-badge-sound")]
+    for id in ids:
+        phone.shown(id)
+    phone.kill()
+    phone.start()
+    log = phone.ask("api/shown?limit=10")[1]
+    assert [record["apns_id"] for record in log["records"]] == ids
+    assert {record["priority"] for record in log["records"]} == {10}
+    sent = (FILES / "example-1-plain-text-and-custom-array.json").read_text()
+    assert log["records"][0]["payload"] == sent
+    page = chromium.open(phone.url)
+    page.until(lambda: [facts.text for facts in page.all(".entry-facts")] == [f"alert · priority 10 · {id[:8]}" for id in ids])
+    page.one(".entry:has(.entry-facts) summary").click()
+    assert '"acme2": [' in page.one(".entry-more .payload").text
+    phone.act(do="clear")
+    page.until(lambda: "The user closed" in page.one(".entry-more").text.replace("\n", " "))
+    line = phone.ask("api/send")[1]["line"]
+    assert line.startswith("curl ") and line.endswith(":2197/3/device/{token}") and "{topic}" in line
+    assert phone.stop() == 0
+
+
 def test_the_sounds_of_a_bundle_are_served_and_playable(phone, screen):
     for name in ("chime.aiff", "bingbong.aiff"):
         found = screen.driver.execute_async_script(

@@ -4,7 +4,7 @@ import re
 import time
 
 import pytest
-from screen_page import action, activity, app, device, notification
+from screen_page import action, activity, app, device, notification, record, words
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
@@ -39,11 +39,13 @@ def test_markup_in_a_payload_is_text(page, agent):
             title=evil, subtitle=evil, body=evil, app=evil, thread=evil, buttons=[evil, evil], language=evil,
             actions=[action(identifier=evil, title=evil)],
         )],
-        banner="n1", log=[{"time": 1.5, "text": evil}], activities=[activity(content={evil: evil}, title=evil)],
+        banner="n1", lock_alert="n1", log=[{"time": 1.5, "text": evil}], activities=[activity(content={evil: evil}, title=evil)],
         sounds=[{"id": "s1", "topic": "com.example.pushchat", "name": evil, "critical": False, "volume": None, "time": 1.5}],
         connection={"state": "offline", "reason": evil, "retry_in": None}, questions=["com.example.pushchat"],
     )
-    for part in (".card-title", ".card-subtitle", ".card-body", ".deed", ".reason", ".lines bdi", ".log-list span", ".payload"):
+    agent.note(record(topic=evil, apns_id=evil, body=evil, payload=evil, because=[evil], language=evil))
+    page.one(".entry summary").click()
+    for part in (".entry-text", ".entry-more dd", ".entry-more .payload", ".card-title", ".card-subtitle", ".card-body", ".deed", ".reason", ".lines bdi", ".log-list span", ".payload"):
         assert "<b>bold</b>" in page.one(part).get_property("textContent"), part
     assert "owned" not in page.driver.title
     assert page.all("#page b, #page script, #page [onerror]") == []
@@ -56,7 +58,11 @@ def test_the_locked_screen_has_the_time_and_a_slider(page, agent):
     assert slider.accessible_name == "slide to unlock"
     slider.click()
     assert agent.done() == {"do": "unlock"}
-    agent.show(notifications=[notification(slider="Play", buttons=[], place="lock screen", **{"title": "Game Request"})])
+    # A notification from before the screen was locked is only listed.
+    agent.show(notifications=[notification(slider="Play", buttons=[], place="lock screen", title="Game Request")])
+    page.one(".lock-list .card")
+    page.one(".slider input", "slide to unlock")
+    agent.show(lock_alert="n1")
     slider = page.one(".slider input", "Play: PushChat, Game Request")
     assert page.one(".slider-words").text == "Play"
     ActionChains(page.driver).drag_and_drop_by_offset(slider, 40, 0).perform()
@@ -70,8 +76,6 @@ def test_the_locked_screen_has_the_time_and_a_slider(page, agent):
     assert agent.done() == {"do": "tap", "id": "n1"}
     slider.send_keys(Keys.ENTER)
     assert agent.done() == {"do": "tap", "id": "n1"}
-    page.one(".plain", "Unlock").click()
-    assert agent.done() == {"do": "unlock"}
     assert page.all(".banner") == [] and page.all(".home-screen") == []
 
 
@@ -100,6 +104,17 @@ def test_notifications_of_a_thread_are_grouped_newest_first(page, agent):
     more.click()
     page.until(lambda: [body.text for body in page.all(".card-body")] == ["lena 5", "lena 3", "lena 2", "None 4"])
     assert more.get_attribute("aria-expanded") == "true"
+
+
+def test_what_is_urgent_lies_on_top_of_its_group(page, agent):
+    levels = ["passive", None, "time-sensitive", "active", "critical"]
+    agent.show(notifications=[
+        notification(id=f"n{number}", thread="a", interruption=level, body=str(level)) for number, level in enumerate(levels)
+    ])
+    page.one(".pill").click()
+    page.until(lambda: [body.text for body in page.all(".card-body")] == ["critical"])
+    page.one(".rest").click()
+    page.until(lambda: [body.text for body in page.all(".card-body")] == ["critical", "time-sensitive", "None", "active", "passive"])
 
 
 def test_interruption_levels_are_labelled(page, agent):
@@ -154,7 +169,7 @@ def test_a_question_is_answered_for_each_kind(page, agent):
     assert page.run("return document.querySelector('.under').inert")
     page.press(Keys.ESCAPE)
     page.gone(".question")
-    page.one("summary").click()
+    page.one(".app-list summary").click()
     page.one(".small", "Answer its request").click()
     page.one(".question")
     agent.show(apps=[app(permission=None, wants=["sound"])])
@@ -183,14 +198,73 @@ def test_switches(page, agent, name, before, words, deed):
     page.until(lambda: switch.get_attribute("aria-checked") == str(not before).lower())
 
 
-def test_the_clock_follows_the_chosen_language(page, agent):
-    agent.show(locked=True, time=1_700_000_000)
+def test_a_language_replaces_the_list_and_the_list_has_an_order(page, agent):
+    agent.show(locked=True, time=1_700_000_000, languages=["de", "ar"])
     page.one("#language").send_keys("French")
-    assert agent.done() == {"do": "set", "languages": ["fr", "en"]}
-    agent.show(languages=["fr", "en"])
+    assert agent.done() == {"do": "set", "languages": ["fr"]}
+    agent.show(languages=["fr"])
     page.until(lambda: page.one(".lock-time").get_attribute("lang") == "fr")
+    page.one(".languages summary").click()
     page.one("#other-language").send_keys("pt-BR", Keys.ENTER)
-    assert agent.done() == {"do": "set", "languages": ["pt-BR", "fr", "en"]}
+    assert agent.done() == {"do": "set", "languages": ["fr", "pt-BR"]}
+    agent.show(languages=["fr", "pt-BR"])
+    page.until(lambda: [name.text for name in page.all(".language-name")] == ["French (fr)", "Brazilian Portuguese (pt-BR)"])
+    page.one(".languages .small", "First: pt-BR first").click()
+    assert agent.done() == {"do": "set", "languages": ["pt-BR", "fr"]}
+    page.one(".languages .small", "Remove: fr").click()
+    assert agent.done() == {"do": "set", "languages": ["pt-BR"]}
+
+
+@pytest.mark.parametrize("language", ["de", "zh-Hans"])
+def test_the_device_speaks_its_own_language_and_tags_it(page, agent, language):
+    own = words(language)
+    agent.show(
+        languages=[language], words=own, locked=True, questions=[],
+        notifications=[notification(
+            id="n1", interruption="critical", replaced=True, slider=own["view"], language="en", title="Hello", body="word " * 200,
+        )],
+        lock_alert="n1", activities=[activity(state="stale", stale_date=1.0)],
+    )
+    page.until(lambda: page.one("#screen").get_attribute("lang") == language)
+    assert page.one(".slider-words").text == own["view"] and page.one(".slider-words").get_attribute("lang") == language
+    # Every text of the phone: its own words in its language, and an app's texts in the app's.
+    assert spoken(page) == {
+        (language, own["critical"]), (language, own["updated"]), (language, own["show_all"]), (language, own["view"]),
+        (language, own["outdated"]), ("en", "Hello"), ("en", ("word " * 200).strip()),
+    }
+    agent.show(locked=False, lock_alert=None, banner="n1", activities=[], notifications=[
+        notification(buttons=[own["close"], own["view"]], language="en", actions=[action(identifier="answer", title="Answer", text_input=True)]),
+    ])
+    page.one(".banner .deed", "Answer").click()
+    page.one(".reply")
+    assert spoken(page) == {
+        (language, own["close"]), (language, own["view"]), (language, own["send"]), ("en", "Answer"), ("en", "Message received from Bob"),
+    }
+    page.one(".pill").click()
+    agent.show(banner=None, questions=["com.example.pushchat"])
+    page.one(".question")
+    before, after = own["asks_permission"].split("{app}")
+    assert {(language, text) for text in (
+        own["notifications"], own["clear_all"], before.strip(), after.strip(), own["choose_kinds"], own["alerts"], own["badges"],
+        own["sounds"], own["allow"], own["dont_allow"],
+    ) if any(map(str.isalpha, text))} <= spoken(page)
+
+
+def spoken(page):
+    """The texts of the phone with their languages, without names, times and numbers."""
+    return {tuple(pair) for pair in page.run(
+        """
+        const walker = document.createTreeWalker(document.getElementById("screen"), NodeFilter.SHOW_TEXT);
+        const found = [];
+        while (walker.nextNode()) {
+          const { parentElement: element, data } = walker.currentNode;
+          const isOurs = !element.closest("time, .lock-time, .status-bar, .app-icon, bdi") && /\\p{L}/u.test(data);
+          const language = element.closest("[lang]").lang;
+          if (isOurs && language !== "" && !element.closest(".facts, .quiet")) found.push([language, data.trim()]);
+        }
+        return found;
+        """
+    )}
 
 
 def test_right_to_left(page, agent):
@@ -205,13 +279,13 @@ def test_right_to_left(page, agent):
 def test_apps_have_icons_badges_and_switches_of_their_own(page, agent):
     agent.files["/api/apps/com.example.mail/icon"] = b"\x89PNG"
     agent.show(apps=[app(badge=3), app(topic="com.example.mail", name="Mail", state="not running")])
-    icon = page.one(".app", "PushChat, badge 3")
+    icon = page.one(".app", "PushChat, Badges: 3")
     assert icon.find_element("css selector", ".badge").text == "3"
     assert icon.find_element("css selector", ".letter").text == "P"
     assert page.one(".app", "Mail").find_elements("css selector", ".badge") == []
     icon.click()
     assert agent.done() == {"do": "open", "topic": "com.example.pushchat"}
-    page.all("summary")[0].click()
+    page.one(".app-list summary").click()
     page.one(".small", "End PushChat").click()
     assert agent.done() == {"do": "end", "topic": "com.example.pushchat"}
     page.one(".app-list label", "Badges").click()
@@ -252,6 +326,82 @@ def test_an_app_opens_with_its_launch_image(page, agent):
     page.gone(".launch-screen")
 
 
+def test_the_status_bar_can_be_read_on_a_launch_image(chromium, agent):
+    page = chromium.open(agent.url)
+    page.run("""
+        window.seen = [];
+        new MutationObserver(() => {
+          const bar = document.querySelector("[data-tone] > .status-bar");
+          if (bar) seen.push(getComputedStyle(bar).color);
+        }).observe(document.body, { attributes: true, subtree: true });
+    """)
+    for name, fill, colour in (("dark.svg", "#123456", "rgb(255, 255, 255)"), ("light.svg", "#eef", "rgb(20, 22, 28)")):
+        agent.files[f"/api/apps/com.example.pushchat/images/{name}"] = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="30" height="60"><rect width="30" height="60" fill="{fill}"/></svg>'
+        ).encode()
+        agent.show(apps=[app(launch_image=name, launch_picture=name)], foreground="com.example.pushchat")
+        page.until(lambda: colour in page.run("return seen"))
+        page.gone(".launch-screen")
+        agent.show(foreground=None)
+        page.one(".home-screen")
+    assert page.complaints() == []
+
+
+def test_what_comes_to_an_open_app_is_shown_in_it(page, agent):
+    agent.show(apps=[app(opened_with={"aps": {}})], foreground="com.example.pushchat")
+    page.gone(".launch-screen")
+    agent.show(apps=[app(opened_with={"aps": {}}, received={"apns_id": "2f7c", "time": 1.0, "payload": {"aps": {"alert": "Now"}}})])
+    page.one(".opened h3", "Received while open")
+    assert '"alert": "Now"' in page.one(".payload").text
+    page.until(lambda: "received a notification while it is open" in page.one("#polite").get_property("textContent"))
+    agent.show(apps=[app(received={"apns_id": "2f7d", "time": 2.0, "payload": None})])
+    page.one(".opened p", "Its payload is not a JSON object.")
+
+
+def test_pending_notifications_and_the_style_of_an_app(page, agent):
+    scheduled = {"id": "tea", "next": time.time() + 600, "title": "Tea", "body": "is ready", "every": "day 07:00"}
+    agent.show(apps=[app(style="banner", pending=[scheduled], permission={"alerts": True, "badges": False, "sounds": True})])
+    page.one(".app-list summary").click()
+    entry = page.one(".pending li")
+    assert "Tea: is ready" in entry.text and "every day 07:00" in entry.text
+    page.one(".pending .small", "Cancel tea").click()
+    assert agent.done() == {"do": "cancel", "topic": "com.example.pushchat", "notification": "tea"}
+    style = page.one(".style select", "Alert style")
+    assert style.get_property("value") == "banner"
+    style.send_keys("Alert")
+    assert agent.done() == {"do": "permit", "topic": "com.example.pushchat", "allow": ["alert", "sound"], "style": "alert"}
+    agent.show(apps=[app(pending=[])])
+    page.gone(".pending")
+
+
+def test_a_token_and_a_curl_line_are_one_click_away(chromium, agent):
+    agent.send_line = "curl -d '{\"aps\":{}}' -H 'apns-topic: {topic}' https://localhost/3/device/{token}"
+    page = chromium.open(agent.url)
+    page.run("window.copied = []; navigator.clipboard.writeText = async (text) => copied.push(text);")
+    page.one(".app-copy .small", "Copy token of PushChat").click()
+    page.one(".app-copy .small", "Copied of PushChat")
+    page.one(".app-copy .small", "Copy curl line for PushChat").click()
+    line = f"curl -d '{{\"aps\":{{}}}}' -H 'apns-topic: com.example.pushchat' https://localhost/3/device/{'a1' * 32}"
+    page.until(lambda: page.run("return copied") == ["a1" * 32, line])
+    # Where the browser has no clipboard, the page copies as older ones do.
+    page.run("navigator.clipboard.writeText = async () => { throw new Error(); }; document.execCommand = (word) => copied.push(word);")
+    page.one(".app-copy .small", "Copy token of PushChat").click()
+    page.until(lambda: page.run("return copied[2]") == "copy")
+    assert page.complaints() == []
+
+
+def test_a_small_page_marks_the_device_when_something_came(chromium, agent):
+    page = chromium.open(agent.url, width=390, height=800)
+    page.one(".tabs button", "Log").click()
+    agent.show(notifications=[notification()])
+    page.one(".tabs .news")
+    page.one(".tabs [data-name=device]").click()
+    page.gone(".tabs .news")
+    agent.show(notifications=[notification(), notification(id="n2")])
+    page.until(lambda: page.one(".pill").text == "2")
+    assert page.all(".tabs .news") == []
+
+
 def test_an_apps_own_page_is_framed_and_sandboxed(page, agent):
     agent.show(apps=[app(screen_url=f"{agent.url}assets/herald.svg")], foreground="com.example.pushchat")
     frame = page.one(".app-frame")
@@ -265,9 +415,16 @@ def test_an_apps_own_page_is_framed_and_sandboxed(page, agent):
 
 def test_the_notification_centre(page, agent):
     agent.show(notifications=[notification()])
-    pill = page.one(".pill", "Notification centre: 1 notification")
+    pill = page.one(".pill", "Notification centre: 1")
+    assert pill.get_attribute("aria-controls") is None
+    agent.show(banner="n1")
+    page.one(".banner")
     pill.click()
     page.one(".centre .card")
+    # The banner would cover the centre's title.
+    page.gone(".banner")
+    assert pill.get_attribute("aria-controls") == "centre"
+    agent.show(banner=None)
     assert pill.get_attribute("aria-expanded") == "true"
     page.one(".glass", "Clear all").click()
     assert agent.done() == {"do": "clear"}
@@ -306,13 +463,21 @@ def test_the_connection_state_is_shown_with_a_countdown(page, agent):
 
 def test_the_page_survives_a_restart_of_the_agent(chromium, agent):
     page = chromium.open(agent.url)
+    agent.show(notifications=[notification()], banner="n1")
+    page.one(".banner")
     agent.stop()
-    assert "The agent does not answer." in page.one(".lost").text
-    page.one(".pill").click()
-    page.one("[role=switch]", "Mute").click()
-    page.one(".failure", None)
+    notice = page.one(".lost")
+    assert notice.text.startswith("The agent does not answer. This is what the device showed at ")
+    # It lies on top of everything, and nothing beside it looks alive or can be pressed.
+    on_top = "const { x, y, width } = arguments[0].getBoundingClientRect(); return document.elementFromPoint(x + width / 2, y + 5)"
+    assert page.run(f"{on_top}.closest('.lost') === arguments[0]", notice)
+    assert page.one(".connection .state").text == "Unknown"
+    assert page.run("return getComputedStyle(document.querySelector('.connection .dot')).backgroundColor") == "rgb(138, 144, 160)"
+    assert "brightness" in page.run("return getComputedStyle(document.querySelector('.phone')).filter")
+    assert [part.get_attribute("class") for part in page.all("main > [inert]")] == ["panel", "phone"]
     agent.start_again()
     page.gone(".lost")
+    assert page.all("main > [inert]") == [] and page.one(".connection .state").text == "Connected"
     agent.show(muted=True)
     page.one("[role=switch][aria-checked=true]", "Mute")
     page.complaints()
@@ -324,5 +489,11 @@ def test_a_refusal_of_the_agent_is_shown(chromium, agent):
     page.one(".app").click()
     assert page.one(".failure p").text == agent.refusal
     page.one(".failure button", "Close this message").click()
+    page.gone(".failure")
+    page.one(".app").click()
+    page.one(".failure p")
+    # An action that the agent takes ends the complaint about the one before.
+    agent.refusal = None
+    page.one(".app").click()
     page.gone(".failure")
     assert all("409" in complaint for complaint in page.complaints())

@@ -6,7 +6,7 @@ import time
 
 import axe_core_python
 import pytest
-from screen_page import action, activity, app, notification
+from screen_page import action, activity, app, notification, record
 from selenium.webdriver.common.keys import Keys
 from sound_files import aiff, caf, wav
 
@@ -34,6 +34,11 @@ FULL = {
     "connection": {"state": "offline", "reason": LONG[:200], "retry_in": 5.0},
 }
 
+RECORDS = [
+    record(apns_id="00000001-0000-4000-8000-000000000001", title=LONG[:200], because=[LONG[:200]], thread=LONG[:99]),
+    record(apns_id="00000002-0000-4000-8000-000000000001", shown=False, place=None, topic=LONG[:200]),
+]
+
 SCREENS = {
     "locked": {"locked": True},
     "home": {},
@@ -48,10 +53,12 @@ SCREENS = {
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
 def test_axe_finds_nothing(chromium, agent, screen, dark):
+    agent.note(*RECORDS)
     agent.show(**{**FULL, **SCREENS[screen]})
     for width in (1366,) if dark else (1366, 390):
         page = chromium.open(agent.url, width=width, dark=dark)
         page.run(AXE)
+        page.run("document.querySelectorAll('.languages, .app-list li:last-child details, .entry details').forEach((part) => (part.open = true))")
         for tab in range(3 if width < 720 else 1):
             if width < 720:
                 page.all(".tabs button")[tab].click()
@@ -65,6 +72,7 @@ def test_axe_finds_nothing(chromium, agent, screen, dark):
 @pytest.mark.parametrize("width, height", [(320, 568), (768, 1024), (1024, 700), (1366, 768)])
 @pytest.mark.parametrize("screen", SCREENS)
 def test_nothing_overflows(chromium, agent, screen, width, height):
+    agent.note(*RECORDS)
     agent.show(**{**FULL, **SCREENS[screen]})
     page = chromium.open(agent.url, width=width, height=height)
     for tab in page.all(".tabs button") if width < 720 else [None]:
@@ -91,6 +99,18 @@ def test_nothing_overflows(chromium, agent, screen, width, height):
             """
         )
         assert outside == []
+        # Beside the phone no scroll area lies in another, the page included.
+        nested = page.run(
+            """
+            const scrolls = (element) => element.scrollHeight > element.clientHeight + 1
+              && (element === document.documentElement || ["auto", "scroll"].includes(getComputedStyle(element).overflowY));
+            return [...document.querySelectorAll(".panel, .panel *, .history, .history *")].filter(scrolls).filter((element) => {
+              for (let outer = element.parentElement; outer; outer = outer.parentElement) if (scrolls(outer)) return true;
+              return false;
+            }).map((element) => element.outerHTML.slice(0, 120))
+            """
+        )
+        assert nested == []
 
 
 def test_a_hundred_notifications_of_four_kilobytes(page, agent):

@@ -4,6 +4,7 @@ import HeraldDesktop
 import HeraldDevice
 import HeraldModel
 import HeraldPhone
+import HeraldScreen
 
 /// `herald agent run`: runs a simulated device.
 struct AgentRun: AsyncParsableCommand {
@@ -91,7 +92,7 @@ struct AgentRun: AsyncParsableCommand {
         let folder = try keptFolder(settings, identity: identity)
         let apps = try (app.isEmpty ? settings.texts(.app) ?? [] : app).map { try AgentApp($0) }
         let allowed = try (allow ?? settings.text(.allow)).map { try AgentPermission.kinds($0) }
-        let screen = try screen.configuration(settings)
+        var screen = try screen.configuration(settings)
         let languages = language.isEmpty ? try settings.texts(.language) ?? [] : language
         let showsDesktop = try desktop || settings.flag(.desktop) ?? false
         try await translatingDeviceErrors {
@@ -108,6 +109,7 @@ struct AgentRun: AsyncParsableCommand {
                 credential: credential,
                 authorities: try folder.flatMap { try $0.authorities(unless: peer) } ?? peer.authorities()
             )
+            screen?.sendLine = AgentScreen.sendLine(host: address.host)
             configuration.serverName = try activated.map { try peer.name($0.serverName ?? $0.host) }
             configuration.reconnection = try reconnect.limits(settings)
             let client = try DeviceClient(configuration)

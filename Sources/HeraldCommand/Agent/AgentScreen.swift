@@ -53,6 +53,14 @@ enum AgentScreen {
         }
     }
 
+    /// A command line of the manual that sends a notification, for a service on its usual port; a device knows neither the
+    /// provider's certificate nor another port.
+    static func sendLine(host: String) -> String {
+        "curl -i --http2 --cacert ca.pem --cert provider.pem -H 'apns-topic: {topic}' -H 'apns-push-type: alert'"
+            + " -d '{\"aps\":{\"alert\":\"Hello from curl\"}}'"
+            + " https://\(HostPort(host: host, port: 2197))/3/device/{token}"
+    }
+
     /// The address for a browser on this machine.
     static func address(_ host: String, _ port: Int) -> String {
         switch host {

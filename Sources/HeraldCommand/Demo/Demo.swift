@@ -8,14 +8,16 @@ import HeraldTrust
 struct Demo: Sendable {
     private let folder: DemoFolder
     private let app: Topic
+    private let screenPort: Int
 
     /// Makes the missing credentials and the device's certificate.
     /// - Throws: `TrustError` or ``CommandError``.
-    init(_ data: DataFolder, trust: TrustFolder, now: WallTime) async throws {
+    init(_ data: DataFolder, trust: TrustFolder, screenPort: Int = 0, now: WallTime) async throws {
         guard let app = Topic(DemoFolder.app) else {
             throw CommandError(.configuration, "the demo's app is not a topic")
         }
         self.app = app
+        self.screenPort = screenPort
         folder = DemoFolder(data)
         try await folder.make(with: trust, app: app, now: now)
     }
@@ -48,7 +50,7 @@ struct Demo: Sendable {
             device: configuration.credential.id.name,
             service: "\(host):\(devicePort)"
         )
-        return DemoService(agent: agent, app: app, curl: curl, ready: ready)
+        return DemoService(agent: agent, app: app, curl: curl, screenPort: screenPort, ready: ready)
     }
 
     /// The address to connect to for an address to listen on: loopback for all addresses.

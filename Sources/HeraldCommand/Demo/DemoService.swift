@@ -10,6 +10,7 @@ struct DemoService: Service {
     let agent: DeviceAgent
     let app: Topic
     let curl: DemoCurl
+    let screenPort: Int
     /// Yields once the service has printed `ready`.
     let ready: AsyncStream<Void>
 
@@ -36,8 +37,11 @@ struct DemoService: Service {
     }
 
     private var screen: ScreenService {
-        ScreenService(
-            configuration: ScreenConfiguration(port: 0),
+        var configuration = ScreenConfiguration(port: screenPort)
+        configuration.portOption = "--demo-screen-port"
+        configuration.sendLine = curl.line("{token}")
+        return ScreenService(
+            configuration: configuration,
             view: agent,
             logger: Logger(label: "herald.screen") { _ in SwiftLogNoOpLogHandler() }
         ) { port in
@@ -50,7 +54,8 @@ struct DemoService: Service {
         case .connection(let event): lines(event)
         case .notification(let notification, _, _):
             ["demo           received \(DemoService.shown(notification.payload))"]
-        case .local(_, let payload): ["demo           the device shows its own \(DemoService.shown(payload))"]
+        case .local(let record):
+            ["demo           the device shows its own \(DemoService.shown(Array((record.payload ?? "").utf8)))"]
         case .presented, .question: []
         }
     }
@@ -60,7 +65,7 @@ struct DemoService: Service {
         case .connected, .notification, .removed, .settingsTaken:
             []
         case .token(let token, _):
-            ["demo           a device waits for notifications; send it one:", "    \(curl.line(token))"]
+            ["demo           a device waits for notifications; send it one:", "    \(curl.line(token.hex))"]
         case .appRefused(_, let reason):
             ["demo           the device's app is not registered: \(LogText.escaped(reason, limit: 256))"]
         case .disconnected(let reason, _):
@@ -82,13 +87,13 @@ struct DemoCurl: Hashable, Sendable {
     let host: String
     let port: Int
 
-    func line(_ token: DeviceToken) -> String {
+    func line(_ token: String) -> String {
         // The server certificate names localhost, so curl connects by that name to another address.
         let resolve = DemoCurl.isLocalhost(host) ? "" : " --resolve localhost:\(port):\(DemoCurl.bracketed(host))"
         return
             "curl -i --http2 --cacert \(DemoCurl.quoted(authorityPath)) --cert \(DemoCurl.quoted(certificatePath))\(resolve)"
             + " -H 'apns-push-type: alert' -d '{\"aps\":{\"alert\":\"Hello from curl\"}}'"
-            + " https://localhost:\(port)/3/device/\(token.hex)"
+            + " https://localhost:\(port)/3/device/\(token)"
     }
 
     /// Whether `localhost` reaches a listener on this address.

@@ -62,10 +62,7 @@ final class ConfigurationReload: Sendable {
         threshold.level = configuration.logLevel
         assembly.postOffice.replaceTerms(configuration.postOffice.terms)
         assembly.gateway.replaceRules(configuration.gateway.rules)
-        assembly.courier.replaceLimits(
-            longestKeepAlive: configuration.courier.longestKeepAlive,
-            longestSession: configuration.courier.longestSession
-        )
+        assembly.courier.replaceLimits(configuration.courier)
         assembly.drills.allowsPayloadDrills = configuration.allowsPayloadDrills
         // A configured drill that has ended does not begin again because something else changed.
         guard configuration.drills != former.drills else { return }

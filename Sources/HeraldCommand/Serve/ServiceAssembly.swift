@@ -62,7 +62,14 @@ struct ServiceAssembly: Sendable {
             now: clock.now()
         )
         try refusePublicAddress(configuration, trustFolder)
-        let demo = configuration.demo ? try await Demo(folder, trust: trustFolder, now: clock.now()) : nil
+        let demo =
+            configuration.demo
+            ? try await Demo(
+                folder,
+                trust: trustFolder,
+                screenPort: configuration.demoScreenPort,
+                now: clock.now()
+            ) : nil
         let trust = try await TrustService(
             folder: trustFolder,
             revocationPolicy: configuration.revocations,
@@ -136,7 +143,8 @@ struct ServiceAssembly: Sendable {
                 registry: registry,
                 postOffice: postOffice,
                 channels: channels,
-                tokens: trust.seal
+                tokens: trust.seal,
+                topics: trust
             ),
             trust: trust,
             clock: clock,

@@ -49,6 +49,8 @@ struct ServerConfiguration: SettingTarget {
     var hostnames: [String] = []
     var store = Store.sqlite
     var demo = false
+    /// The port of the demo device's screen; 0 for a free one.
+    var demoScreenPort = 0
     var logFormat = HeraldLogHandler.Format.text
     var logLevel = Logger.Level.info
     var clock = ClockSetting.system

@@ -53,6 +53,9 @@ enum ServerSettings {
             .flag("demo", \.demo) {
                 "Make a provider and a device for com.example.pushchat, connect the device, and show what it receives."
             },
+            .port("demo-screen-port", \.demoScreenPort) {
+                "Port of the demo device's screen, on 127.0.0.1; 0 is a free one."
+            },
         ]
     }
 
@@ -167,6 +170,26 @@ enum ServerSettings {
             .time("keep-alive", \.courier.longestKeepAlive, in: .seconds(1) ... .seconds(65_535), isLive: true) {
                 "The longest MQTT keep alive of a device."
             },
+            Setting(
+                "require-token",
+                \.courier.tokenGrace,
+                valueName: "time",
+                allowed: "never, or 1s to 1h",
+                isLive: true,
+                help: """
+                    How long after a connect a device has to present the token of each of its apps, as APNs demands it. After \
+                    that, Herald holds the app's notifications until the device does.
+                    """,
+                show: { $0.map(DurationText.write) ?? "never" },
+                read: { settings, key in
+                    guard let text = try settings.text(key) else { return nil }
+                    if text == "never" { return .some(nil) }
+                    guard let grace = DurationText.read(text), (.seconds(1) ... .seconds(3600)).contains(grace) else {
+                        throw key.refusal(text, "never, or a time from 1s to 1h, like 10s")
+                    }
+                    return grace
+                }
+            ),
             .time("provider-idle", \.providerIdle, in: .seconds(5) ... .seconds(86_400)) {
                 "How long a provider's connection may be silent."
             },
@@ -235,6 +258,12 @@ enum ServerSettings {
             },
             .time("revocation-grace", \.revocations.grace, in: .zero ... .seconds(365 * 86_400)) {
                 "How long a revocation list stays valid after its nextUpdate. After that, Herald refuses new connections."
+            },
+            .choice("device-topics", \.courier.deviceTopics, valueName: "topics", isLive: true) {
+                """
+                The topics that devices may register: any, or those known by a credential that names them or a team that owns \
+                them. Registrations that are there stay.
+                """
             },
             .choice("revocation-lists", \.revocationLists, valueName: "need") {
                 "Whether an authority must have a revocation list; optional is for authorities that publish none."

@@ -29,6 +29,8 @@ enum MetricHelp {
         "herald_device_queues_full_total": "Devices disconnected because too many messages waited for them.",
         "herald_device_refusals_total": "Devices refused after MQTT began.",
         "herald_device_takeovers_total": "Connections that a newer connection of the same device replaced.",
+        "herald_device_tokens_missing_total":
+            "Connections whose device did not present the tokens of its apps in time.",
         "herald_devices_connected": "Connected devices.",
         "herald_drilled_requests_total": "Requests that a drill affected, by kind.",
         "herald_drills_active": "Active drills.",

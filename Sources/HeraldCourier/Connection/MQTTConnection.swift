@@ -31,6 +31,8 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
     private var lastPacket = NIODeadline.now()
     /// One and a half times the keep-alive; until the device is admitted, the time for its CONNECT.
     private var keepAliveTimeout: TimeAmount
+    /// The end of the time in which the device has to present its tokens; nil if it is over, or they are not required.
+    private var tokenDeadline: NIODeadline?
     private var keepAliveRegistration: DeadlineRegistration?
     private var isReading = true
     /// The listener's entry; nil once the device is admitted.
@@ -269,6 +271,12 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
         case .log(let fault): log(fault)
         case .logRefusedTopic(let topic):
             courier.log(topic, of: identity.id, now: context?.eventLoop.now ?? .now())
+        case .reportMissingTokens(let apps):
+            courier.metrics.tokensMissing.increment()
+            courier.logger.notice(
+                "notifications of a device wait: it has not presented the tokens of its apps",
+                metadata: ["device": "\(identity.id)", "apps": "\(apps)"]
+            )
         }
     }
 
@@ -285,6 +293,7 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
             fence: terms.fence
         )
         lastPacket = context?.eventLoop.now ?? .now()
+        tokenDeadline = terms.tokenGrace.map { lastPacket + TimeAmount($0) }
         keepAliveRegistration?.cancel()
         keepAliveRegistration = loop.wheel.add(self)
     }
@@ -312,10 +321,17 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
     // MARK: - Deadlines
 
     var deadline: NIODeadline? {
-        machine.isClosed ? nil : lastPacket + keepAliveTimeout
+        guard !machine.isClosed else { return nil }
+        let keepAlive = lastPacket + keepAliveTimeout
+        return tokenDeadline.map { min($0, keepAlive) } ?? keepAlive
     }
 
     func deadlinePassed() {
+        if let end = tokenDeadline, end < lastPacket + keepAliveTimeout {
+            tokenDeadline = nil
+            perform(machine.tokenGraceEnded())
+            return flush()
+        }
         if machine.isConnecting { return perform(machine.keepAliveTimedOut()) }
         // A device from which nothing is read, because it takes nothing, has the write timeout instead.
         guard !sender.isWriteTimeoutRunning, machine.isOpen else {

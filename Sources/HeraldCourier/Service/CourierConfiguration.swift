@@ -1,5 +1,12 @@
 package import HeraldModel
 
+/// The topics that devices may register.
+package enum DeviceTopics: String, CaseIterable, Sendable {
+    case any
+    /// Topics that a credential names or that a team owns.
+    case known
+}
+
 /// The limits of the courier; each with its unit, its default and the reason for it.
 package struct CourierConfiguration: Sendable {
     /// The environment of devices that connect by a server name which names none.
@@ -24,6 +31,14 @@ package struct CourierConfiguration: Sendable {
     ///
     /// 30 days, as long as anything is stored.
     package var longestSession: Duration = .seconds(30 * 86_400)
+    /// The topics that devices may register; registrations that are there stay.
+    package var deviceTopics = DeviceTopics.any
+    /// Time from CONNECT in which a device has to present the token of each app that it subscribes to.
+    ///
+    /// Later, an app's notifications wait until the device has presented its token. Nil: tokens are not required, because a
+    /// plain MQTT client cannot present one by itself. 10 s is a good value: a device that knows its tokens presents them with
+    /// SUBSCRIBE, or a round trip later.
+    package var tokenGrace: Duration?
     /// Notifications in flight to one device at the most, whatever receive maximum it names.
     ///
     /// 128: the post office hands over no more.

@@ -8,17 +8,20 @@ package struct CourierServices: Sendable {
     let postOffice: any DevicePostOffice
     let channels: ChannelService
     let tokens: any DeviceTokens
+    let topics: any KnownTopics
 
     package init(
         registry: any DeviceRegistry,
         postOffice: any DevicePostOffice,
         channels: ChannelService,
-        tokens: any DeviceTokens
+        tokens: any DeviceTokens,
+        topics: any KnownTopics
     ) {
         self.registry = registry
         self.postOffice = postOffice
         self.channels = channels
         self.tokens = tokens
+        self.topics = topics
     }
 
     func token(for registration: Registration) -> DeviceToken {
@@ -83,6 +86,14 @@ package protocol DeviceTokens: AnyObject, Sendable {
 }
 
 extension TokenSeal: DeviceTokens {}
+
+/// The topics of the service's providers.
+package protocol KnownTopics: Sendable {
+    /// Whether a credential names the topic, or a team owns it.
+    func isKnown(_ topic: Topic) -> Bool
+}
+
+extension TrustService: KnownTopics {}
 
 /// Checks the certificates of devices, DER.
 package protocol DeviceTrust: Sendable {

@@ -24,7 +24,7 @@ final class CourierState: Sendable {
         self.clock = clock
         self.logger = logger
         takeovers = Takeovers(limits.configuration, logger: logger)
-        requests = RegistryRequests(services, takeovers, metrics, logger: logger)
+        requests = RegistryRequests(services, takeovers, metrics, limits: limits, logger: logger)
     }
 
     /// Logs a refused topic, at most one of each kind in a minute: any device can ask for anything at any rate.
@@ -42,16 +42,40 @@ final class CourierState: Sendable {
     }
 }
 
-/// The configuration, and the limits in seconds that may change while the service runs: they hold for later connections.
+/// The configuration, and the limits that may change while the service runs.
 final class CourierLimits: Sendable {
     let configuration: CourierConfiguration
+    // In seconds; a change holds for later connections.
     let longestKeepAlive: Atomic<Int64>
     let longestSession: Atomic<Int64>
+    /// -1 if tokens are not required.
+    private let tokenGraceSeconds: Atomic<Int64>
+    /// A change holds for later registrations.
+    private let onlyKnownTopics: Atomic<Bool>
 
     init(_ configuration: CourierConfiguration) {
         self.configuration = configuration
         longestKeepAlive = Atomic(configuration.longestKeepAlive.components.seconds)
         longestSession = Atomic(configuration.longestSession.components.seconds)
+        tokenGraceSeconds = Atomic(configuration.tokenGrace?.components.seconds ?? -1)
+        onlyKnownTopics = Atomic(configuration.deviceTopics == .known)
+    }
+
+    /// As ``CourierConfiguration/tokenGrace``.
+    var tokenGrace: Duration? {
+        let seconds = tokenGraceSeconds.load(ordering: .relaxed)
+        return seconds < 0 ? nil : .seconds(seconds)
+    }
+
+    /// As ``CourierConfiguration/deviceTopics``.
+    var deviceTopics: DeviceTopics { onlyKnownTopics.load(ordering: .relaxed) ? .known : .any }
+
+    /// Takes over the limits that may change.
+    func replace(_ configuration: CourierConfiguration) {
+        longestKeepAlive.store(configuration.longestKeepAlive.components.seconds, ordering: .relaxed)
+        longestSession.store(configuration.longestSession.components.seconds, ordering: .relaxed)
+        tokenGraceSeconds.store(configuration.tokenGrace?.components.seconds ?? -1, ordering: .relaxed)
+        onlyKnownTopics.store(configuration.deviceTopics == .known, ordering: .relaxed)
     }
 }
 
@@ -61,4 +85,5 @@ struct CourierMetrics: Sendable {
     let refusals = Counter(label: MetricName.deviceRefusals)
     let fullQueues = Counter(label: MetricName.deviceQueuesFull)
     let registrationsRefused = Counter(label: MetricName.registrationsRefused)
+    let tokensMissing = Counter(label: MetricName.deviceTokensMissing)
 }

@@ -23,13 +23,21 @@ final class RegistryRequests: Sendable {
 
     private let services: CourierServices
     private let takeovers: Takeovers
+    private let limits: CourierLimits
     private let metrics: CourierMetrics
     private let logger: Logger
     private let queue = PerDeviceQueue()
 
-    init(_ services: CourierServices, _ takeovers: Takeovers, _ metrics: CourierMetrics, logger: Logger) {
+    init(
+        _ services: CourierServices,
+        _ takeovers: Takeovers,
+        _ metrics: CourierMetrics,
+        limits: CourierLimits,
+        logger: Logger
+    ) {
         self.services = services
         self.takeovers = takeovers
+        self.limits = limits
         self.metrics = metrics
         self.logger = logger
     }
@@ -183,7 +191,11 @@ final class RegistryRequests: Sendable {
 
     private func register(_ wanted: [App], _ client: Client) async -> RegistryAnswer {
         guard let device = client.device else { return .registered(wanted.map { _ in nil }) }
-        let results = await services.registry.register(wanted, on: device)
+        let allowed = limits.deviceTopics == .any ? wanted : wanted.filter { mayRegister($0, client) }
+        var results = await services.registry.register(allowed, on: device)
+        for app in wanted where results[app] == nil && !allowed.contains(app) {
+            results[app] = .failure(RegistrationRefusal.unknownTopic)
+        }
         var refused: [App: RegistrationRefusal] = [:]
         let apps = wanted.map { app -> RegisteredApp? in
             switch results[app] {
@@ -192,7 +204,7 @@ final class RegistryRequests: Sendable {
             case .failure(let refusal as RegistrationRefusal):
                 refused[app] = refusal
                 metrics.registrationsRefused.increment()
-                if client.link.reportsRegistrationRefusal() { log(refusal, client.id) }
+                if client.link.reportsRegistrationRefusal() { log(refusal, of: app.topic, client.id) }
             case .failure(let error):
                 logger.error("could not register an app", metadata: ["topic": "\(app.topic)", "error": "\(error)"])
             case nil:
@@ -203,8 +215,19 @@ final class RegistryRequests: Sendable {
         return .registered(apps, refused: refused)
     }
 
-    private func log(_ refusal: RegistrationRefusal, _ device: DeviceID) {
+    /// Whether the device may register an app while topics must be known; a registration that is there stays.
+    private func mayRegister(_ app: App, _ client: Client) -> Bool {
+        services.topics.isKnown(app.topic)
+            || slot(app, client).flatMap { services.postOffice.registration($0) }?.isLive == true
+    }
+
+    private func log(_ refusal: RegistrationRefusal, of topic: Topic, _ device: DeviceID) {
         switch refusal {
+        case .unknownTopic:
+            logger.notice(
+                "app refused: no credential names its topic, and device-topics asks for that",
+                metadata: ["device": "\(device)", "topic": "\(topic)"]
+            )
         case .tooManyAppsOnDevice:
             logger.notice(
                 "app refused: the device has as many apps as apps-per-device allows",

@@ -85,6 +85,8 @@ struct ConnectHandshake {
         // In a new session each token comes with its SUBACK; in a resumed one the key is noted once the tokens arrived.
         session.tokenKey = isResumed ? stored?.tokenKey : admitted.tokenKey
         session.newTokenKey = admitted.tokenKey
+        let tokenGrace = limits.tokenGrace
+        if tokenGrace != nil { session.tokens = TokenPresentation() }
         let terms = SessionTerms(
             device: admitted.device,
             fence: admitted.fence,
@@ -92,6 +94,7 @@ struct ConnectHandshake {
             window: window,
             maximumPacketSize: connect.properties.maximumPacketSize.map { Int($0) } ?? .max,
             keepAliveTimeout: 1.5 * keepAlive,
+            tokenGrace: tokenGrace,
             isResumed: isResumed,
             broadcasts: isResumed ? stored?.broadcasts ?? [:] : [:]
         )

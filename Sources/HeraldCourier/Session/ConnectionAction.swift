@@ -28,6 +28,8 @@ enum ConnectionAction: Hashable, Sendable {
     /// Log a refusal or an end.
     case log(ConnectionFault)
     case logRefusedTopic(RefusedTopic)
+    /// Log and count that the notifications of so many apps wait, because the device has not presented their tokens.
+    case reportMissingTokens(apps: Int)
 }
 
 /// A request of a session to the registry.
@@ -111,6 +113,8 @@ struct SessionTerms: Hashable, Sendable {
     var maximumPacketSize: Int
     /// Seconds without a packet after which the connection is closed.
     var keepAliveTimeout: Double
+    /// Time in which the device has to present its tokens; nil if they are not required.
+    var tokenGrace: Duration?
     /// Whether the device resumes a session: what it did not acknowledge on its last connection is sent as a duplicate.
     var isResumed: Bool
     /// The newest acknowledged broadcast of each channel: filter → number.

@@ -159,6 +159,15 @@ struct MQTTConnectionMachine {
         }
     }
 
+    /// Ends the time in which the device has to present its tokens.
+    mutating func tokenGraceEnded() -> [ConnectionAction] {
+        guard case .open(var session) = phase else { return [] }
+        phase = .closed
+        let actions = session.endTokenGrace()
+        phase = .open(session)
+        return actions
+    }
+
     // MARK: - Ends
 
     /// The post office or the operator ends the connection.

@@ -17,6 +17,8 @@ struct MQTTSession {
     var tokenKey: UInt32?
     /// The key of the tokens that the device was sent since, at the earliest.
     var newTokenKey: UInt32?
+    /// The tokens that the device has presented on this connection; nil if the service does not require them.
+    var tokens: TokenPresentation?
     /// Whether the store has a record of the session.
     var isStored = false
     /// Whether answers may carry reason strings ([MQTT-3.1.2-29]).
@@ -246,7 +248,7 @@ indirect enum SessionOperation {
             return operation.proceed(answer, &session)
         case .publish(var operation):
             defer { self = .publish(operation) }
-            return operation.proceed(answer, session)
+            return operation.proceed(answer, &session)
         // [MQTT-3.12.4-1]
         case .ping: return .send(.pingresp)
         }

@@ -47,7 +47,7 @@ struct PublishOperation {
 
     var awaitsPuback: Bool { publish.packetIdentifier != nil }
 
-    mutating func proceed(_ answer: RegistryAnswer?, _ session: MQTTSession) -> SessionOutput {
+    mutating func proceed(_ answer: RegistryAnswer?, _ session: inout MQTTSession) -> SessionOutput {
         guard let answer else { return begin(session) }
         switch content {
         case .settings:
@@ -59,7 +59,7 @@ struct PublishOperation {
         case .power(let isSaving):
             guard answer == .done else { return refuse(.unspecifiedError, session) }
             return acknowledge(then: [.setSavingPower(isSaving)])
-        case .token(_, let app): return examined(answer, app, session)
+        case .token(_, let app): return examined(answer, app, &session)
         case .currentToken: return sendCurrentToken(answer, session)
         case .refused, .foreignTopic: return SessionOutput()
         }
@@ -83,17 +83,25 @@ struct PublishOperation {
     /// Accepts a token in force with PUBACK alone.
     ///
     /// Answers a stale one with the one in force, if the device is subscribed to it. Every other token ends the connection.
-    private mutating func examined(_ answer: RegistryAnswer, _ app: App, _ session: MQTTSession) -> SessionOutput {
+    private mutating func examined(
+        _ answer: RegistryAnswer,
+        _ app: App,
+        _ session: inout MQTTSession
+    ) -> SessionOutput {
         guard case .examined(let tokens) = answer, let token = tokens.first else {
             return refuse(.unspecifiedError, session)
         }
         let hearsToken = session.subscriptions.entry(app.topic)?.tokenQoS != nil
         switch token {
-        case .current: return acknowledge()
-        case .stale where hearsToken, .outdated where hearsToken:
+        case .current(let number): return acknowledge(then: session.present(number))
+        case .stale where hearsToken:
             content = .currentToken
             return .request(.register([app]))
-        case .outdated: return acknowledge()
+        case .outdated(let number):
+            let opened = session.present(number)
+            guard hearsToken else { return acknowledge(then: opened) }
+            content = .currentToken
+            return .request(.register([app]), after: opened)
         case .stale, .foreign: return .end(.notAuthorized, fault: .foreignToken)
         }
     }

@@ -56,6 +56,8 @@ struct SubscribeOperation {
     private var requests: [Request] = []
     /// Apps of which the device presented a token that is not the one in force.
     private var stale: Set<AppNumber> = []
+    /// Opens apps of earlier packets whose tokens this one presents.
+    private var opened: [ConnectionAction] = []
     private var knownChannels: Set<CourierFilter> = []
     private var wanted: [App] = []
     /// Indices of `wanted`.
@@ -90,7 +92,7 @@ struct SubscribeOperation {
                 session.subscriptions = before
                 var suback = suback
                 suback.reasonCodes = suback.reasonCodes.map { $0.isFailure ? $0 : .unspecifiedError }
-                return .send(.suback(suback))
+                return .send(.suback(suback), then: opened)
             }
             return .send(.suback(suback), then: then)
         }
@@ -126,6 +128,8 @@ struct SubscribeOperation {
     private mutating func examined(_ answer: RegistryAnswer?, _ session: inout MQTTSession) -> SessionOutput {
         guard case .examined(let tokens) = answer else { return refuseAll(.unspecifiedError) }
         guard !tokens.contains(.foreign) else { return .end(.notAuthorized, fault: .foreignToken) }
+        for case .current(let app) in tokens { opened += session.present(app) }
+        for case .outdated(let app) in tokens { opened += session.present(app) }
         let hearsToken = Set(session.subscriptions.entries.filter { $0.tokenQoS != nil }.map(\.number))
         stale = Set(
             tokens.compactMap { token -> AppNumber? in
@@ -202,14 +206,14 @@ struct SubscribeOperation {
                 if filter.matchesToken { changes.wantToken.insert(index) }
                 code = request.grant
             } else {
-                let isTried = index.map { refused[wanted[$0]] == nil } ?? false
-                code = isTried ? .unspecifiedError : .quotaExceeded
+                // No place was left for an app without an index.
+                code = index.map { refused[wanted[$0]]?.code ?? .unspecifiedError } ?? .quotaExceeded
             }
             changes.codes.append(code)
         }
         guard tellOfStaleTokens(&changes) else { return .end(.notAuthorized, fault: .foreignToken) }
         session.subscriptions = SessionSubscriptions(changes.table)
-        return finish(changes, refused, session)
+        return finish(changes, refused, &session)
     }
 
     /// A stale token for which nothing is subscribed is refused as a foreign one.
@@ -262,15 +266,19 @@ struct SubscribeOperation {
     private mutating func finish(
         _ changes: Changes,
         _ refused: [App: RegistrationRefusal],
-        _ session: MQTTSession
+        _ session: inout MQTTSession
     ) -> SessionOutput {
         let foreign = foreignFilter
+        let asked = changes.opened.compactMap { changes.apps[$0]?.number }
         let suback = MQTTSuback(
             packetIdentifier: packet.packetIdentifier,
-            properties: session.reason(reason(foreign, refused, session)),
+            properties: session.reason(
+                reason(foreign, refused, lacksToken: asked.contains(where: session.lacksToken), session)
+            ),
             reasonCodes: changes.codes
         )
-        let then = actions(changes, session.subscriptions)
+        let withheld = asked.count { !session.admits($0) }
+        let then = actions(changes, session) + session.reportMissingTokens(of: withheld)
         let log = foreign.map { [ConnectionAction.logRefusedTopic(.subscribe($0))] } ?? []
         guard session.isStored, session.subscriptions != changes.before else {
             return SessionOutput(actions: log + [.send(.suback(suback))] + then)
@@ -288,22 +296,26 @@ struct SubscribeOperation {
     private func reason(
         _ foreign: String?,
         _ refused: [App: RegistrationRefusal],
+        lacksToken: Bool,
         _ session: MQTTSession
     ) -> String? {
         let isUnknownChannel = requests.compactMap(\.channel).contains { !knownChannels.contains($0) }
         var reasons = Set(refused.values).map(\.description).sorted()
         if foreign != nil { reasons.append("a device may subscribe to \(RefusedTopic.allowedFilters)") }
         if isUnknownChannel { reasons.append("the app has no such channel in \(session.environment.rawValue)") }
+        if lacksToken { reasons.append(MQTTSession.tokenDemand) }
         return reasons.isEmpty ? nil : reasons.joined(separator: "; ")
     }
 
-    private func actions(_ changes: Changes, _ now: SessionSubscriptions) -> [ConnectionAction] {
-        var actions: [ConnectionAction] = []
+    private func actions(_ changes: Changes, _ session: MQTTSession) -> [ConnectionAction] {
+        let now = session.subscriptions
+        var actions = opened
         // Replaced apps of the other environment stay registered, and are sent nothing.
         if !changes.replaced.isEmpty { actions.append(.remove(changes.replaced.map(\.number))) }
         for former in changes.replaced {
             guard wantedIndex[former.topic].map({ !changes.opened.contains($0) }) ?? true,
-                let entry = now.entry(former.topic), let qualityOfService = entry.notificationQoS
+                let entry = now.entry(former.topic), let qualityOfService = entry.notificationQoS,
+                session.admits(entry.number)
             else { continue }
             actions.append(.open(entry.number, qualityOfService: qualityOfService))
         }
@@ -315,7 +327,8 @@ struct SubscribeOperation {
             actions.append(.sendToken(app.number, token, qualityOfService: qualityOfService))
         }
         for (index, app) in changes.apps.enumerated() where changes.opened.contains(index) {
-            guard let app, let qualityOfService = now.entry(app.topic)?.notificationQoS else { continue }
+            guard let app, let qualityOfService = now.entry(app.topic)?.notificationQoS, session.admits(app.number)
+            else { continue }
             actions.append(.open(app.number, qualityOfService: qualityOfService))
         }
         for channel in changes.channels {
@@ -323,5 +336,15 @@ struct SubscribeOperation {
             actions.append(.openChannel(channel, qualityOfService: qualityOfService, acknowledged: 0))
         }
         return actions
+    }
+}
+
+extension RegistrationRefusal {
+    /// The reason code in SUBACK.
+    fileprivate var code: MQTTReasonCode {
+        switch self {
+        case .unknownTopic: .notAuthorized
+        case .tooManyAppsOnDevice, .tooManyNewNames, .tooManyApps: .quotaExceeded
+        }
     }
 }

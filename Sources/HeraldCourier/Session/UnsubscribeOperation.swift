@@ -102,7 +102,7 @@ struct UnsubscribeOperation {
         }
         session.subscriptions = SessionSubscriptions(table)
         let unsuback = MQTTUnsuback(packetIdentifier: packet.packetIdentifier, reasonCodes: codes)
-        let changes = changes(from: before, to: session.subscriptions)
+        let changes = changes(from: before, in: &session)
         guard session.isStored, session.subscriptions != before else {
             return SessionOutput(actions: changes + [.send(.unsuback(unsuback))])
         }
@@ -113,7 +113,8 @@ struct UnsubscribeOperation {
     /// The changes that the post office has to know.
     ///
     /// It is told before UNSUBACK is written, after which nothing new may be sent for the filters ([MQTT-3.10.4-3]).
-    private func changes(from before: SessionSubscriptions, to after: SessionSubscriptions) -> [ConnectionAction] {
+    private func changes(from before: SessionSubscriptions, in session: inout MQTTSession) -> [ConnectionAction] {
+        let after = session.subscriptions
         var removed: [AppNumber] = []
         var actions: [ConnectionAction] = []
         for entry in before.entries {
@@ -121,12 +122,13 @@ struct UnsubscribeOperation {
                 removed.append(entry.number)
                 continue
             }
-            guard entry.notificationQoS != now.notificationQoS else { continue }
+            guard entry.notificationQoS != now.notificationQoS, session.admits(entry.number) else { continue }
             actions.append(
                 now.notificationQoS.map { .open(entry.number, qualityOfService: $0) } ?? .close(entry.number)
             )
         }
         if !removed.isEmpty { actions.append(.remove(removed)) }
+        session.tokens?.remove(removed)
         let channels = before.channels.keys.filter { after.channels[$0] == nil }
         let closed = channels.compactMap { ChannelFilter(CourierFilter($0)) }
         if !closed.isEmpty { actions.append(.closeChannels(closed)) }

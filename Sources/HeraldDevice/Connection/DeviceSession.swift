@@ -53,11 +53,12 @@ struct DeviceSession {
         case unsubscribe(UInt64)
         case settings(Topic, UInt64)
         case saving(UInt64)
+        case token
 
         var isPublish: Bool {
             switch self {
             case .subscribe, .unsubscribe: false
-            case .settings, .saving: true
+            case .settings, .saving, .token: true
             }
         }
     }
@@ -71,6 +72,8 @@ struct DeviceSession {
     private var lastIdentifier: UInt16 = 0
     /// The requests that were sent on this connection.
     private var sent: Set<UInt64> = []
+    /// The device tokens that were presented on this connection.
+    private var presented: [Topic: DeviceToken] = [:]
     /// The requests that the service refused on this connection.
     private var failed: Set<UInt64> = []
     /// The most unacknowledged messages that the service accepts from this side.
@@ -161,7 +164,9 @@ struct DeviceSession {
         for request in memory.apps where !sent.contains(request.number) && !memory.isBeingRemoved(request.value.topic) {
             guard let identifier = identifier(for: .subscribe(request.value.topic, request.number), request.number)
             else { break }
-            effects.append(.send(subscribe(request.value, memory.tokens[request.value.topic], identifier)))
+            let token = memory.tokens[request.value.topic]
+            presented[request.value.topic] = token
+            effects.append(.send(subscribe(request.value, token, identifier)))
         }
         let settings = memory.settings.filter { !sent.contains($0.value.number) && !memory.isBeingRemoved($0.key) }
         for (topic, request) in settings.sorted(by: { $0.value.number < $1.value.number }) {
@@ -172,6 +177,18 @@ struct DeviceSession {
             let identifier = identifier(for: .saving(request.number), request.number)
         {
             effects.append(.send(message(CourierTopic.power, #"{"saving":\#(request.value)}"#, identifier)))
+        }
+        return effects + presentTokens(memory)
+    }
+
+    /// Presents the tokens that the service has given on this connection; SUBSCRIBE has presented the others.
+    private mutating func presentTokens(_ memory: DeviceMemory) -> [Effect] {
+        var effects: [Effect] = []
+        let tokens = memory.tokens.filter { presented[$0.key] != $0.value && !memory.isBeingRemoved($0.key) }
+        for (topic, token) in tokens.sorted(by: { $0.key.name < $1.key.name }) {
+            guard let identifier = identifier(for: .token, nil) else { break }
+            presented[topic] = token
+            effects.append(.send(message(CourierTopic.token(topic), token.hex, identifier)))
         }
         return effects
     }
@@ -184,7 +201,7 @@ struct DeviceSession {
     }
 
     /// Reserves a packet identifier for a request; nil while too many are unanswered.
-    private mutating func identifier(for request: PendingRequest, _ number: UInt64) -> UInt16? {
+    private mutating func identifier(for request: PendingRequest, _ number: UInt64?) -> UInt16? {
         guard pendingRequests.count < DeviceSession.maximumPendingRequests else { return nil }
         guard !request.isPublish || pendingRequests.values.count(where: \.isPublish) < receiveMaximum else {
             return nil
@@ -193,7 +210,7 @@ struct DeviceSession {
             lastIdentifier = lastIdentifier == .max ? 1 : lastIdentifier + 1
         } while pendingRequests[lastIdentifier] != nil
         pendingRequests[lastIdentifier] = request
-        sent.insert(number)
+        if let number { sent.insert(number) }
         return lastIdentifier
     }
 
@@ -224,13 +241,13 @@ struct DeviceSession {
         return [.userProperty(name: "environment", value: environment.rawValue)]
     }
 
-    private func message(_ topic: CourierTopic, _ json: String, _ identifier: UInt16) -> MQTTPacket {
+    private func message(_ topic: CourierTopic, _ text: String, _ identifier: UInt16) -> MQTTPacket {
         .publish(
             MQTTPublish(
                 topic: topic.name,
                 packetIdentifier: identifier,
                 qualityOfService: .atLeastOnce,
-                payload: Array(json.utf8)
+                payload: Array(text.utf8)
             )
         )
     }
@@ -272,6 +289,8 @@ struct DeviceSession {
             if memory.confirmSettings(topic, number) { effects.append(.report(.settingsTaken(topic))) }
         case .saving(let number):
             memory.confirmSaving(number)
+        case .token:
+            break
         case .subscribe, .unsubscribe, nil:
             return endUnexpectedAnswer()
         }
@@ -310,6 +329,7 @@ struct DeviceSession {
             }
             effects.append(.send(.puback(MQTTPublishAnswer(packetIdentifier: identifier))))
         }
+        if case .token = CourierTopic(publish.topic) { effects += presentTokens(memory) }
         return effects
     }
 

@@ -2,9 +2,9 @@ package import HeraldMailbox
 package import HeraldModel
 import HeraldTrust
 
-/// The registry's records of invalid tokens, as the feedback service uses them.
+/// The registry's records of dead tokens, as the feedback service uses them.
 package protocol FeedbackSource: Sendable {
-    /// The invalid tokens of an app that was not registered again, oldest first.
+    /// The dead tokens of an app to which a provider has sent, oldest first.
     /// - Throws: If the store cannot read them.
     func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord]
     /// Deletes exactly these records.

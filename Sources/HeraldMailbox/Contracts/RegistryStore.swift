@@ -4,7 +4,7 @@ package import HeraldModel
 ///
 /// Every change is durable when the call returns. All registrations are in memory too; sessions only while their device is
 /// connected.
-package protocol RegistryStore: Sendable {
+package protocol RegistryStore: FeedbackStore {
     /// Loads all registrations.
     /// - Throws: If the store cannot be read.
     func loadRegistry() async throws -> RegistrySnapshot
@@ -29,8 +29,8 @@ package protocol RegistryStore: Sendable {
     /// registration had been forgotten.
     func register(_ slot: Slot, at moment: WallTime) async throws -> Registration
 
-    /// Ends the registration, puts its token on the feedback list, and removes the slot's notification with a line in the
-    /// journal. Nothing happens if it was not live.
+    /// Ends the registration, and removes the slot's notification with a line in the journal. Nothing happens if it was not
+    /// live.
     func unregister(_ slot: Slot, at moment: WallTime) async throws
 
     /// Forgets all but the latest `limit` ended registrations of a device, with their feedback records.
@@ -62,12 +62,6 @@ package protocol RegistryStore: Sendable {
         for device: DeviceNumber,
         _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
     )
-
-    /// The invalid tokens of an app that was not registered again, oldest first.
-    func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord]
-
-    /// Removes exactly these records.
-    func clearFeedback(_ records: [FeedbackRecord]) async throws
 }
 
 extension RegistryStore {
@@ -179,18 +173,5 @@ package struct SessionRecord: Hashable, Sendable, Codable {
     package func isExpired(at now: WallTime) -> Bool {
         guard let disconnected, expiryInterval != .max else { return false }
         return WallTime(milliseconds: disconnected) + .seconds(Int64(expiryInterval)) <= now
-    }
-}
-
-/// A token that is no longer valid.
-package struct FeedbackRecord: Hashable, Sendable {
-    package let slot: Slot
-    package let generation: UInt32
-    package let time: WallTime
-
-    package init(slot: Slot, generation: UInt32, time: WallTime) {
-        self.slot = slot
-        self.generation = generation
-        self.time = time
     }
 }

@@ -214,6 +214,7 @@ package final class Registry: Sendable {
             let wasKnown = postOffice.registration(slot) != nil
             let registration = try await store.register(slot, at: clock.now())
             postOffice.setRegistration(registration)
+            postOffice.feedback.forget([slot])
             numbers.withLock { numbers in
                 numbers.apps.noteRegistration(number)
                 numbers.counts[device, default: Counts()].live += 1
@@ -371,7 +372,7 @@ package final class Registry: Sendable {
 
     // MARK: - For the feedback service
 
-    /// The invalid tokens of an app that was not registered again, oldest first.
+    /// The dead tokens of an app to which a provider has sent, oldest first.
     /// - Throws: If the store cannot be read.
     package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {
         try await store.feedback(for: app, limit: limit)
@@ -381,6 +382,7 @@ package final class Registry: Sendable {
     /// - Throws: If the store fails; they are reported again then.
     package func clearFeedback(_ records: [FeedbackRecord]) async throws {
         try await store.clearFeedback(records)
+        postOffice.feedback.forget(records.map(\.slot))
     }
 
     /// Whether an app was registered again since.

@@ -33,12 +33,15 @@ package enum RegistrationRefusal: Error, Hashable, CustomStringConvertible {
     case tooManyNewNames
     /// ``RegistryConfiguration/apps`` are known, and this is a new one.
     case tooManyApps
+    /// No credential names the topic, and the service registers no other.
+    case unknownTopic
 
     package var description: String {
         switch self {
         case .tooManyAppsOnDevice: "this device has as many apps as it may have"
         case .tooManyNewNames: "this device has brought as many new app names as it may, in all or today"
         case .tooManyApps: "the service takes no new app names"
+        case .unknownTopic: "no credential of the service names the topic"
         }
     }
 }

@@ -5,7 +5,20 @@ public import HeraldModel
 extension DeviceAgent: DeviceView {
     /// The current snapshot.
     public func snapshot() -> PhoneSnapshot {
-        phone.snapshot(now)
+        var snapshot = phone.snapshot(now)
+        snapshot.displayLogRevision = displayLog.revision
+        return snapshot
+    }
+
+    package func displayLog(after revision: Int, limit: Int) -> DisplayLogChanges {
+        displayLog.changes(after: revision, limit: limit)
+    }
+
+    func displayRecord(_ id: String) -> DisplayRecord? { displayLog[id] }
+
+    /// The display record of a notification, once it has arrived; nil if it does not arrive in time.
+    public func displayRecord(of id: NotificationID, within time: Duration = .zero) async -> DisplayRecord? {
+        await displayRecord(named: id.description, within: time)
     }
 
     /// Performs an action of the user.
@@ -62,11 +75,6 @@ extension DeviceAgent: DeviceView {
     package func pending(of topic: Topic?) throws -> [PendingNotification] {
         if let topic { _ = try phone.app(topic) }
         return phone.state.pending.list(of: topic)
-    }
-
-    /// The display record of a notification, once it has arrived; nil if it does not arrive in time.
-    public func displayRecord(of id: NotificationID, within time: Duration = .zero) async -> DisplayRecord? {
-        await displayRecord(named: id.description, within: time)
     }
 
     /// Whether an app's service program works on a notification.

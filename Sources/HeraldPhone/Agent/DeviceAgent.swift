@@ -18,7 +18,7 @@ public actor DeviceAgent {
     private let runQueue: AsyncStream<PhoneRun>.Continuation
     /// The numbers of the queued and running programs; a run from before the start is started once.
     private var queued: Set<Int> = []
-    private let displayLog: DisplayLog
+    let displayLog: DisplayLog
     var phone: Phone
     private var written: PhoneState
     private var announced: Set<Topic> = []
@@ -264,6 +264,7 @@ public actor DeviceAgent {
             for waiter in waiters.values where waiter.id == record.apnsID || waiter.id == record.local {
                 waiter.found.yield(record)
             }
+            if record.local != nil { observe(.local(record)) }
         case .amend: break
         case .register(let app): connection.install(app)
         case .present(let token, let topic): connection.present(token, for: topic)
@@ -274,7 +275,6 @@ public actor DeviceAgent {
         case .run(let run): if queued.insert(run.number).inserted { runQueue.yield(run) }
         case .endPrograms(let topic): runner.end(topic)
         case .notifyApp(let topic, let message): peers[topic]?.send(LocalMessage.line(message))
-        case .reportLocal(let record, let payload): observe(.local(record, payload: payload))
         case .deleteFiles(let topic):
             try folder.delete(topic)
             phone.deleted(topic)
@@ -338,7 +338,7 @@ public actor DeviceAgent {
     /// Publishes the snapshot to all watchers, and reports new permission requests.
     func publish() {
         if !watchers.isEmpty {
-            let snapshot = phone.snapshot(now)
+            let snapshot = self.snapshot()
             for (number, watcher) in watchers {
                 // A stream that is not read any more is removed at the next change.
                 if case .terminated = watcher.yield(snapshot) { watchers[number] = nil }
@@ -351,8 +351,6 @@ public actor DeviceAgent {
         for app in phone.snapshot(now).apps where new.contains(app.topic) { observe(.question(app)) }
     }
 
-    func displayRecord(_ id: String) -> DisplayRecord? { displayLog[id] }
-
     private func nextID() -> Int {
         lastID += 1
         return lastID
@@ -362,7 +360,7 @@ public actor DeviceAgent {
     public func snapshots() -> AsyncStream<PhoneSnapshot> {
         let (stream, watcher) = AsyncStream<PhoneSnapshot>.makeStream(bufferingPolicy: .bufferingNewest(1))
         watchers[nextID()] = watcher
-        watcher.yield(phone.snapshot(now))
+        watcher.yield(snapshot())
         return stream
     }
 

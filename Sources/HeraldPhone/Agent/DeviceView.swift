@@ -21,6 +21,8 @@ package protocol DeviceView: Sendable {
     /// The display record of an `apns-id`, or the newest one of a local notification with this identifier, once it is shown;
     /// nil if it is not shown in time.
     func displayRecord(named name: String, within time: Duration) async -> DisplayRecord?
+    /// The newest display records, and of these the ones that changed after a revision; oldest first.
+    func displayLog(after revision: Int, limit: Int) async -> DisplayLogChanges
     /// Reads a file of an app; nil if there is none, or it is too large.
     func file(_ kind: BundleFileKind, of topic: Topic, named name: String) async -> [UInt8]?
 }

@@ -11,6 +11,10 @@ final class DisplayLog {
     private let path: String?
     private let limit: Int
     private var records: [String: DisplayRecord] = [:]
+    /// The revision of each record's last change.
+    private var revisions: [String: Int] = [:]
+    /// The number of changes since the start.
+    private(set) var revision = 0
     /// The identifiers of the records, oldest first, from `first` on.
     private var order: [String] = []
     private var first = 0
@@ -42,6 +46,17 @@ final class DisplayLog {
         records[id] ?? order[first...].last { records[$0]?.local == id }.flatMap { records[$0] }
     }
 
+    /// The newest `limit` records, and of these the ones that changed after `revision`; oldest first.
+    func changes(after revision: Int, limit: Int) -> DisplayLogChanges {
+        let newest = order[first...].suffix(limit)
+        let changed = newest.filter { revisions[$0, default: 0] > revision }
+        return DisplayLogChanges(
+            revision: self.revision,
+            count: records.count,
+            records: changed.compactMap { records[$0] }
+        )
+    }
+
     /// Writes records and amendments; they are durable when this returns.
     func take(_ effects: [PhoneEffect]) throws {
         var changed: [DisplayRecord] = []
@@ -53,7 +68,7 @@ final class DisplayLog {
             case .amend(let id, let amendment):
                 guard var record = records[id] else { continue }
                 record.amend(amendment)
-                records[id] = record
+                keep(record)
                 changed.append(record)
             default: continue
             }
@@ -72,10 +87,13 @@ final class DisplayLog {
     }
 
     private func keep(_ record: DisplayRecord) {
+        revision += 1
+        revisions[record.id] = revision
         guard records.updateValue(record, forKey: record.id) == nil else { return }
         order.append(record.id)
         guard records.count > limit else { return }
         records[order[first]] = nil
+        revisions[order[first]] = nil
         first += 1
         guard first >= limit else { return }
         order.removeFirst(first)

@@ -73,6 +73,10 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
     public var received: String
     /// Its `apns-push-type`.
     @ExplicitNull public var pushType: PushType?
+    /// Its `apns-priority`.
+    @ExplicitNull public var priority: Priority?
+    /// Its payload as it arrived: JSON in a text, so that numbers and repeated keys stay as they were sent.
+    @ExplicitNull public var payload: String?
     /// The user's languages at that time, in order of preference.
     public var languages: [String] = []
     /// The language of the texts; nil if the app has none.
@@ -142,6 +146,7 @@ public struct DisplayRecord: Codable, Hashable, Sendable {
         case apnsID = "apns_id"
         case local, due, topic, received
         case pushType = "push_type"
+        case priority, payload
         case languages, language, state, locked, focus, muted, shown, place, style, title, subtitle, body, buttons
         case slider, actions, badge, sound, critical, volume
         case launchImage = "launch_image"

@@ -11,6 +11,8 @@ struct NotificationList: Codable, Hashable, Sendable {
     }
 
     private(set) var all: [PhoneState.Shown] = []
+    /// The alerts that came to the lock screen since it was locked, newest first.
+    private(set) var lockAlerts: [String] = []
     private var passing: PassingBanner?
 
     /// The notification over the unlocked screen: a banner, else the newest alert that the user has not answered.
@@ -26,6 +28,7 @@ struct NotificationList: Codable, Hashable, Sendable {
     ///   - bannerSeconds: The time after which a banner goes away.
     mutating func insert(_ shown: PhoneState.Shown, now: Double, bannerSeconds: Double, limit: Int) {
         all.insert(shown, at: 0)
+        if shown.view.place == .lockScreen { lockAlerts.insert(shown.view.id, at: 0) }
         if shown.view.place == .banner {
             let banner = PassingBanner(id: shown.view.id, start: now, end: now + bannerSeconds)
             passing = shown.view.style == .alert ? nil : banner
@@ -36,6 +39,7 @@ struct NotificationList: Codable, Hashable, Sendable {
     @discardableResult
     mutating func remove(_ id: String) -> PhoneState.Shown? {
         guard let index = all.firstIndex(where: { $0.view.id == id }) else { return nil }
+        lockAlerts.removeAll { $0 == id }
         if passing?.id == id { passing = nil }
         return all.remove(at: index)
     }
@@ -62,5 +66,9 @@ struct NotificationList: Codable, Hashable, Sendable {
     mutating func tick(_ now: Double) {
         guard let passing, now >= passing.end || now < passing.start else { return }
         hideBanner()
+    }
+
+    mutating func hideLockAlerts() {
+        lockAlerts = []
     }
 }

@@ -14,7 +14,9 @@ extension Phone {
             note("locked", now)
             return []
         case .unlock:
-            state.isLocked = false
+            // Unlocking leads into the app whose alert the lock screen shows.
+            if let id = state.notifications.lockAlerts.first { return try perform(.tap(id: id), now) }
+            state.unlock()
             note("unlocked", now)
             return []
         case .home:
@@ -94,7 +96,7 @@ extension Phone {
         let text = action.takesText ? text : nil
         let wasEnded = state.apps[index].state == .endedByUser
         state.notifications.remove(id)
-        if action.needsUnlocking || action.opensApp { state.isLocked = false }
+        if action.needsUnlocking || action.opensApp { state.unlock() }
         var effects: [PhoneEffect] = []
         if action.opensApp {
             bringToForeground(index, shown)
@@ -126,7 +128,7 @@ extension Phone {
     /// Opens an app by its icon, or by a notification.
     private mutating func open(_ index: Int, by shown: PhoneState.Shown?, _ now: WallTime) -> [PhoneEffect] {
         let former = state.apps[index].state
-        state.isLocked = false
+        state.unlock()
         bringToForeground(index, shown)
         note("\(name(index)) is open" + (shown == nil ? "" : ", by a notification"), now)
         var effects = former == .endedByUser ? repeatTokens(index, now) : []
@@ -212,19 +214,26 @@ extension Phone {
     }
 
     private static func check(_ languages: [String]) throws {
-        let isGood = languages.allSatisfy { language in
-            (2...35).contains(language.utf8.count)
-                && language.utf8.allSatisfy {
-                    switch $0 {
-                    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                        true
-                    default: false
-                    }
-                }
+        guard (1...20).contains(languages.count) else {
+            throw DeviceError(.notPossible, "a device has 1 to 20 languages, not \(languages.count)")
         }
-        guard isGood, (1...20).contains(languages.count) else {
-            throw DeviceError(.notPossible, "languages must be one to twenty codes, like de or pt-BR")
+        for language in languages where !isCode(language) {
+            let shown = String(language.prefix(40))
+            throw DeviceError(.notPossible, "\"\(shown)\" is no language code: write one like de or pt-BR")
         }
+    }
+
+    /// Whether a text looks like a language tag: a language with two or three characters, and subtags (RFC 5646 §2.1).
+    private static func isCode(_ text: String) -> Bool {
+        let parts = text.split(separator: text.contains("_") ? "_" : "-", omittingEmptySubsequences: false)
+        guard text.utf8.count <= 35, let language = parts.first, (2...3).contains(language.utf8.count) else {
+            return false
+        }
+        func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20) }
+        func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+        return language.utf8.allSatisfy(isLetter)
+            && parts.dropFirst().allSatisfy { part in
+                (1...8).contains(part.utf8.count) && part.utf8.allSatisfy { isLetter($0) || isDigit($0) }
+            }
     }
 }

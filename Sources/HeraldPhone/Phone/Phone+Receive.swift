@@ -24,7 +24,8 @@ extension Phone {
             payload: Data(notification.payload),
             pushType: notification.pushType,
             collapseID: notification.collapseID,
-            time: now.unixSeconds
+            time: now.unixSeconds,
+            priority: notification.priority
         )
         guard let index = owner(of: notification.topic) else {
             note("a notification for \(notification.topic), which is not installed, was dropped", now)
@@ -113,7 +114,6 @@ extension Phone {
         }
         if let badge = presentation.badge { state.apps[index].badge = badge }
         if let sound = presentation.sound { play(sound, arrival.topic, now) }
-        for line in record.words { note("\(name(index)): \(line)", now) }
         effects += deliver(arrival, as: presentation, toApp: index, now)
         return Reception(effects: [.record(record)] + effects, record: record)
     }
@@ -130,6 +130,8 @@ extension Phone {
         record.local = arrival.local
         record.due = arrival.due.map { WallTime(milliseconds: Int64($0 * 1000)).rfc3339 }
         record.pushType = arrival.pushType
+        record.priority = arrival.priority
+        record.payload = String(decoding: arrival.payload, as: UTF8.self)
         record.languages = state.languages
         record.locked = state.isLocked
         record.focus = state.isFocused
@@ -176,7 +178,13 @@ extension Phone {
             }
         }
         let image = presentation.launchImage?.description
-        let shown = PhoneState.Shown(view: view, app: state.apps[index].topic, arrival: arrival, launchImage: image)
+        let shown = PhoneState.Shown(
+            view: view,
+            app: state.apps[index].topic,
+            arrival: arrival,
+            launchImage: image,
+            opensWithOwnWord: presentation.opensWithOwnWord
+        )
         state.notifications.insert(
             shown,
             now: now.unixSeconds,

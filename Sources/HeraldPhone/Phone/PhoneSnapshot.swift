@@ -43,12 +43,18 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
     public var notifications: [Notification] = []
     /// The notification over the unlocked screen: a banner, until it goes away by itself, else the newest unanswered alert.
     @ExplicitNull public var banner: String?
+    /// The newest alert of the lock screen, into whose app unlocking leads.
+    @ExplicitNull public var lockAlert: String?
     /// The Live Activities, newest first.
     public var activities: [Activity] = []
     /// The last ten sounds, newest last; a view plays each once.
     public var sounds: [Sound] = []
-    /// The last hundred lines of the log, newest last.
+    /// The last hundred events of the device, newest last; notifications are in the display log.
     public var log: [Line] = []
+    /// A number that grows with every change of the display log.
+    public var displayLogRevision = 0
+    /// The words of the device's own interface, in the first of the user's languages that it has.
+    public var words = DeviceWords(for: [])
 
     /// Creates an empty device.
     package init(device: String, service: String, time: Double) {
@@ -63,6 +69,9 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
         case network, saving, muted, focus, clock
         case timeZone = "time_zone"
         case foreground, apps, questions, notifications, banner, activities, sounds, log
+        case lockAlert = "lock_alert"
+        case displayLogRevision = "display_log_revision"
+        case words
     }
 }
 
@@ -179,19 +188,22 @@ extension PhoneSnapshot {
         @ExplicitNull public var apnsID: String?
         /// The identifier of a local notification; nil for a remote one.
         @ExplicitNull public var local: String?
+        /// The time of its arrival.
+        public var time: Double
         /// Its payload; nil if it is not a JSON object.
         @ExplicitNull public var payload: PayloadValue?
 
         /// Creates a delivery.
-        package init(apnsID: String?, local: String?, payload: PayloadValue?) {
+        package init(apnsID: String?, local: String?, time: Double, payload: PayloadValue?) {
             self.apnsID = apnsID
             self.local = local
+            self.time = time
             self.payload = payload
         }
 
         private enum CodingKeys: String, CodingKey {
             case apnsID = "apns_id"
-            case local, payload
+            case local, time, payload
         }
     }
 

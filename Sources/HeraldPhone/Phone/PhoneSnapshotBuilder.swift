@@ -25,12 +25,25 @@ struct PhoneSnapshotBuilder {
         snapshot.apps = state.apps.map { view(of: $0) }
             .sorted { ($0.name.lowercased(), $0.topic.name) < ($1.name.lowercased(), $1.topic.name) }
         snapshot.questions = state.apps.filter { $0.permission == nil }.sorted { $0.number < $1.number }.map(\.topic)
-        snapshot.notifications = state.notifications.all.map(\.view)
+        let words = DeviceWords(for: state.languages)
+        snapshot.words = words
+        snapshot.notifications = state.notifications.all.map { view(of: $0, words) }
         snapshot.banner = state.isLocked ? nil : state.notifications.banner
+        snapshot.lockAlert = state.notifications.lockAlerts.first
         snapshot.activities = state.activities.all.map(\.view)
         snapshot.sounds = phone.sounds
         snapshot.log = phone.log
         return snapshot
+    }
+
+    /// A notification with the device's own words in its present language.
+    private func view(of shown: PhoneState.Shown, _ words: DeviceWords) -> PhoneSnapshot.Notification {
+        var view = shown.view
+        if !view.buttons.isEmpty { view.buttons[0] = words[.close] }
+        guard shown.opensWithOwnWord else { return view }
+        if view.slider != nil { view.slider = words[.view] }
+        if view.buttons.count > 1 { view.buttons[1] = words[.view] }
+        return view
     }
 
     private func view(of app: PhoneState.App) -> PhoneSnapshot.App {
@@ -47,7 +60,14 @@ struct PhoneSnapshotBuilder {
         view.screenURL = app.information.screenURL
         view.openedWith = app.openedWith.flatMap { object(in: $0) }
         view.received = phone.received[app.topic]
-            .map { PhoneSnapshot.Delivery(apnsID: $0.apnsID, local: $0.local, payload: object(in: $0.payload)) }
+            .map {
+                PhoneSnapshot.Delivery(
+                    apnsID: $0.apnsID,
+                    local: $0.local,
+                    time: $0.time,
+                    payload: object(in: $0.payload)
+                )
+            }
         view.action = phone.pressed[app.topic].map { pressed in
             PhoneSnapshot.PressedAction(
                 apnsID: pressed.arrival.apnsID,

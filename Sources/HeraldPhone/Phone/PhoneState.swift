@@ -46,6 +46,7 @@ struct PhoneState: Codable, Hashable, Sendable {
         var collapseID: String?
         /// UNIX seconds.
         var time: Double
+        var priority: Priority?
         /// The identifier of a local notification; nil for a remote one.
         var local: String?
         /// The time at which a local notification was due, in UNIX seconds.
@@ -72,6 +73,8 @@ struct PhoneState: Codable, Hashable, Sendable {
         var app: Topic
         var arrival: Arrival
         var launchImage: String?
+        /// Whether the text that opens the app is the device's own word.
+        var opensWithOwnWord = false
     }
 
     /// A Live Activity on the screen.
@@ -114,6 +117,12 @@ struct PhoneState: Codable, Hashable, Sendable {
     var lastNumber = 0
 
     init() {}
+
+    /// Unlocks the screen; the lock screen's alerts are only in the list then.
+    mutating func unlock() {
+        isLocked = false
+        notifications.hideLockAlerts()
+    }
 }
 
 /// A run of a program because of a notification or of news, or of an app on the local socket because of a notification.

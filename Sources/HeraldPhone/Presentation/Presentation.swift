@@ -135,6 +135,8 @@ public struct Presentation: Hashable, Sendable {
     public var buttons: [String] = []
     /// The text on the slider of an alert on a locked screen.
     public var slider: String?
+    /// Whether the text that opens the app is the device's own word, not the payload's `action-loc-key`.
+    var opensWithOwnWord = false
     /// The buttons of its category.
     public var actions: [NotificationCategory.Action] = []
     /// The new badge, 0 for none; nil leaves it unchanged.

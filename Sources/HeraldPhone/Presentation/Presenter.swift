@@ -88,8 +88,11 @@ public struct Presenter: Sendable {
             action.title = resolver.title(action.title)
             return action
         }
-        let open = value.members?["action-loc-key"]?.text.map { resolver.title($0) } ?? "View"
-        if situation.isLocked { presentation.slider = open } else { presentation.buttons = ["Close", open] }
+        let words = DeviceWords(for: situation.languages)
+        let title = value.members?["action-loc-key"]?.text.map { resolver.title($0) }
+        let open = title ?? words[.view]
+        presentation.opensWithOwnWord = title == nil
+        if situation.isLocked { presentation.slider = open } else { presentation.buttons = [words[.close], open] }
         presentation.launchImage = launchImage(value.members?["launch-image"]?.text, situation)
         if let collapseID = notification.collapseID {
             presentation.replaces = situation.shown.last { $0.collapseID == collapseID }?.id

@@ -2,27 +2,27 @@
 
 import { h } from "./dom.js";
 import { appIcon } from "./icons.js";
-import { clock, locale } from "./words.js";
+import { clock, locale, word } from "./words.js";
 
 const MOST_FACTS = 12;
-const WORDS = { active: "Live", stale: "Outdated", ended: "Ended", dismissed: "Removed" };
+const WORDS = { active: "live", stale: "outdated", ended: "ended" };
 
 export function activities(page) {
   const { device } = page;
   if (device.activities.length === 0) return null;
-  return h("ol", { key: "activities", class: "activities", "aria-label": "Live Activities" },
+  return h("ol", { key: "activities", class: "activities", "aria-label": word(device, "live_activities") },
     device.activities.map((activity) => h("li", { key: activity.id }, card(page, activity))));
 }
 
 function card(page, activity) {
   const { device } = page;
   const app = device.apps.find(({ topic }) => topic === activity.topic) ?? { name: activity.app };
-  return h("article", { class: "card activity", "data-state": activity.state, "aria-label": `Live Activity of ${activity.app}` },
+  return h("article", { class: "card activity", "data-state": activity.state, "aria-label": `${word(device, "live_activities")}: ${activity.app}` },
     h("div", { class: "card-head" },
       appIcon(app, activity.topic),
-      h("span", { class: "card-app", dir: "auto" }, activity.app),
-      h("span", { class: "mark state" }, WORDS[activity.state])),
-    h("div", { class: "card-texts" },
+      h("span", { class: "card-app", dir: "auto", lang: "" }, activity.app),
+      h("span", { class: "mark state" }, word(device, WORDS[activity.state] ?? "ended"))),
+    h("div", { class: "card-texts", lang: "" },
       activity.title && h("h3", { key: "title", class: "card-title", dir: "auto" }, activity.title),
       activity.body && h("p", { key: "body", class: "card-body", dir: "auto" }, activity.body),
       facts(activity),
@@ -43,11 +43,13 @@ function members(dictionary, kind) {
 }
 
 function dates(page, activity) {
-  const tag = locale(page.device);
+  const { device } = page;
+  const tag = locale(device);
   const words = [];
   if (activity.stale_date !== null) {
-    words.push(`${activity.stale_date > page.now ? "outdated from" : "outdated since"} ${clock(activity.stale_date, tag)}`);
+    const name = activity.stale_date > page.now ? "outdated_from" : "outdated_since";
+    words.push(word(device, name, { time: clock(activity.stale_date, tag) }));
   }
-  if (activity.dismissal_date !== null) words.push(`removed at ${clock(activity.dismissal_date, tag)}`);
-  return words.length > 0 && h("p", { key: "dates", class: "quiet" }, words.join(", "));
+  if (activity.dismissal_date !== null) words.push(word(device, "removed_at", { time: clock(activity.dismissal_date, tag) }));
+  return words.length > 0 && h("p", { key: "dates", class: "quiet", lang: device.words.language }, words.join(", "));
 }

@@ -17,6 +17,10 @@ export class Announcer {
         urgent: shown.interruption === "time-sensitive" || shown.interruption === "critical",
         language: shown.language,
       })),
+      ...device.apps.filter(({ received }) => received).map(({ topic, name: app, received }) => ({
+        key: `received ${topic} ${received.time}`,
+        words: [app, "received a notification while it is open"],
+      })),
       ...device.questions.map((topic) => ({
         key: `question ${topic}`,
         words: [name(device, topic), "asks whether it may send you notifications"],

@@ -41,6 +41,8 @@ function reconcile(parent, wanted) {
     const key = child.attributes.key;
     const found = key === undefined ? take(loose, child.tag) : keyed.get(key);
     if (key !== undefined) keyed.delete(key);
+    // A description that was used before describes what is there.
+    if (found && descriptions.get(found)?.child === child) return found;
     if (found && found.localName === child.tag) return patch(found, child);
     found?.remove();
     return create(child, parent);
@@ -94,7 +96,7 @@ function create(child, parent) {
 function patch(element, child) {
   const before = descriptions.get(element)?.attributes ?? {};
   const { key, on = {}, prop = {}, vars = {}, made, ...attributes } = child.attributes;
-  descriptions.set(element, { key, on, attributes });
+  descriptions.set(element, { key, on, attributes, child });
   for (const name of Object.keys(before)) if (!(name in attributes)) element.removeAttribute(name);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) element.removeAttribute(name);

@@ -2,13 +2,16 @@
 
 import { Announcer } from "./announce.js";
 import { tellApp } from "./app-frame.js";
+import { DisplayLog } from "./display-log.js";
 import { h, render } from "./dom.js";
 import { failure } from "./failure.js";
 import { history } from "./history.js";
+import { LogView, stayAtEnd } from "./log.js";
+import { lost } from "./lost.js";
 import { panel } from "./panel.js";
 import { phone } from "./phone.js";
 import { Player } from "./sounds.js";
-import { send, watch } from "./stream.js";
+import { send, sendLine, watch } from "./stream.js";
 import { tabs } from "./tabs.js";
 
 const LAUNCH_TIME = 900;
@@ -32,8 +35,18 @@ const page = {
   later: new Set(),
   /** The app that shows its launch image. */
   launching: null,
+  /** Whether the top of the launch image is light or dark; null while it is not known. */
+  launchTone: null,
   failure: null,
   tab: "device",
+  /** Whether something came while another tab than the device was open. */
+  hasNews: false,
+  /** The key of the button that has just copied a text. */
+  copied: null,
+  /** A command line that sends a notification, with `{token}` and `{topic}`; null if the agent knows none. */
+  sendLine: null,
+  displayLog: new DisplayLog(() => draw()),
+  log: new LogView(),
 
   /** The device's time in seconds, which runs between two snapshots. */
   get now() {
@@ -51,6 +64,15 @@ const page = {
     if (["tap", "open", "home"].includes(action.do)) this.change(() => (this.isCentreOpen = false));
     const problem = await send(action);
     if (problem) this.fail(problem);
+    else if (this.failure) this.change(() => (this.failure = null));
+  },
+
+  /** Opens a tab. */
+  show(tab) {
+    this.change(() => {
+      this.tab = tab;
+      if (tab === "device") this.hasNews = false;
+    });
   },
 
   fail(words) {
@@ -83,23 +105,26 @@ function draw() {
   queueMicrotask(() => {
     isDrawing = false;
     const { device } = page;
+    const scroll = stayAtEnd();
     document.body.dataset.tab = page.tab;
+    document.body.dataset.link = page.link.up ? "up" : "down";
     document.title = device ? title(device) : "Herald device";
     render(document.getElementById("page"), device ? [
       h("header", { key: "top", class: "top" },
         h("img", { src: "/assets/herald.svg", alt: "", width: 28, height: 28 }),
         h("h1", null, "Herald device"),
         h("span", { class: "name", dir: "auto" }, device.device)),
-      h("main", { key: "main" }, panel(page), phone(page), history(page)),
+      h("main", { key: "main" }, tabs(page), panel(page), phone(page), history(page)),
       failure(page),
-      tabs(page),
+      lost(page),
     ] : starting());
+    scroll();
   });
 }
 
 function starting() {
   const words = page.link.up ? "Loading the device…" : "The agent does not answer. Trying again soon.";
-  return [h("p", { class: "starting", role: "status" }, words)];
+  return [h("main", { key: "starting" }, h("p", { class: "starting", role: "status" }, words))];
 }
 
 function title(device) {
@@ -115,10 +140,19 @@ function hear(device) {
   if (before && device.foreground && device.foreground !== before.foreground) launch(device.foreground);
   if (before && device.foreground !== before.foreground) page.isCentreOpen = false;
   if (before && device.locked !== before.locked) page.isCentreOpen = false;
+  if (before && page.tab !== "device" && hasNews(before, device)) page.hasNews = true;
+  page.displayLog.hear(device.display_log_revision);
   announcer.hear(device);
   tellApp(device);
   player.hear(device.sounds);
   draw();
+}
+
+/** Whether a notification came: to the screen, or to the open app. */
+function hasNews(before, device) {
+  const known = new Set(before.notifications.map(({ id }) => id));
+  const received = ({ apps }) => apps.map(({ received: last }) => last?.time ?? "").join();
+  return device.notifications.some(({ id }) => !known.has(id)) || (received(device) !== received(before) && device.apps.some(({ received: last }) => last));
 }
 
 /** Drops state of notifications and apps that are gone. */
@@ -134,6 +168,7 @@ function forget(device) {
 
 function launch(topic) {
   page.launching = topic;
+  page.launchTone = null;
   setTimeout(() => page.change(() => (page.launching = null)), LAUNCH_TIME);
 }
 
@@ -148,5 +183,9 @@ function escape(event) {
 }
 
 document.addEventListener("keydown", escape);
-watch(hear, (link) => page.change(() => (page.link = link)));
+watch(hear, (link) => page.change(() => {
+  if (link.up && !page.link.up) page.displayLog.forget();
+  page.link = link;
+}));
+sendLine().then((line) => page.change(() => (page.sendLine = line)));
 setInterval(draw, 1000);

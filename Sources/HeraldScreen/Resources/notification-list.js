@@ -1,10 +1,15 @@
-// The list of notifications, newest first, grouped by thread.
+// The list of notifications, grouped by thread; the most urgent first, then the newest.
 
 import { h } from "./dom.js";
 import { card, toggle } from "./notification-card.js";
+import { word } from "./words.js";
 
 /** The number of notifications that a folded group shows. */
 const FOLDED = 1;
+
+/** A folded group must not hide what is urgent below what is not. */
+const RANKS = { critical: 0, "time-sensitive": 1, active: 2, passive: 3 };
+const rank = ({ interruption }) => RANKS[interruption] ?? RANKS.active;
 
 export function notificationList(page) {
   const groups = new Map();
@@ -13,7 +18,7 @@ export function notificationList(page) {
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(shown);
   }
-  return h("ol", { key: "notifications", class: "notifications" }, [...groups].map(([key, members]) => group(page, key, members)));
+  return h("ol", { key: "notifications", class: "notifications" }, [...groups].map(([key, members]) => group(page, key, members.toSorted((one, other) => rank(one) - rank(other)))));
 }
 
 function group(page, key, members) {
@@ -24,5 +29,5 @@ function group(page, key, members) {
     rest > 0 && h("button", {
       key: "rest", class: "glass rest", type: "button", "aria-expanded": String(isOpen),
       on: { click: () => page.change(() => toggle(page.unfolded, key)) },
-    }, isOpen ? "Show less" : `${rest} more from ${members[0].app}`));
+    }, isOpen ? word(page.device, "show_less") : word(page.device, "more_from", { count: rest, app: members[0].app })));
 }

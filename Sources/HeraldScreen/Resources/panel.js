@@ -2,7 +2,7 @@
 
 import { apps } from "./apps.js";
 import { h } from "./dom.js";
-import { languageName } from "./words.js";
+import { languages } from "./languages.js";
 
 const SWITCHES = [
   ["locked", "Locked"], ["network", "Network"], ["saving", "Save power"], ["muted", "Mute"], ["focus", "Focus"],
@@ -11,12 +11,13 @@ const SWITCHES = [
 const STATES = { connected: "Connected", connecting: "Connecting", offline: "Not connected", refused: "Refused by the service" };
 
 export function panel(page) {
-  return h("section", { key: "panel", class: "panel", "aria-label": "Switches" },
+  return h("section", { key: "panel", class: "panel", inert: !page.link.up, "aria-label": "Switches" },
     connection(page), switches(page), apps(page));
 }
 
 function connection(page) {
   const { device } = page;
+  if (!page.link.up) return unknown(device);
   const { state, reason, retry_in: retryIn } = device.connection;
   const left = retryIn === null ? null : Math.max(0, retryIn - (performance.now() - page.heardAt) / 1000);
   return h("section", { key: "connection", class: "box connection", "data-state": state },
@@ -25,6 +26,14 @@ function connection(page) {
     h("p", { class: "quiet" }, h("bdi", null, device.service)),
     reason && h("p", { key: "reason", class: "reason", dir: "auto" }, reason),
     left !== null && h("p", { key: "retry", class: "quiet" }, left > 0 ? `Trying again in ${Math.ceil(left)} s` : "Trying again"));
+}
+
+/** Without the agent nobody knows whether it is connected. */
+function unknown(device) {
+  return h("section", { key: "connection", class: "box connection", "data-state": "unknown" },
+    h("h2", null, "Service"),
+    h("p", { class: "state", role: "status" }, h("span", { class: "dot", "aria-hidden": "true" }), "Unknown"),
+    h("p", { class: "quiet" }, h("bdi", null, device.service)));
 }
 
 function switches(page) {
@@ -53,31 +62,4 @@ function row(name, words, isOn, flip) {
       class: "switch", type: "button", role: "switch", "aria-checked": String(isOn), "aria-labelledby": `switch-${name}`,
       on: { click: flip },
     }));
-}
-
-function languages(page) {
-  const { device } = page;
-  const offered = [...new Set([...device.languages, ...device.available_languages])];
-  const choose = (tag) => page.act({ do: "set", languages: [tag, ...device.languages.filter((other) => other !== tag)] });
-  return [
-    h("div", { key: "language", class: "row" },
-      h("label", { for: "language" }, "Language"),
-      h("select", { id: "language", prop: { value: device.languages[0] }, on: { change: ({ target }) => choose(target.value) } },
-        offered.map((tag) => h("option", { key: tag, value: tag }, languageName(tag))))),
-    h("form", {
-      key: "other", class: "row",
-      on: {
-        submit: (event) => {
-          event.preventDefault();
-          const field = event.target.elements.tag;
-          if (field.value.trim()) choose(field.value.trim());
-          field.value = "";
-        },
-      },
-    },
-    h("label", { for: "other-language" }, "Another language"),
-    h("span", { class: "join" },
-      h("input", { id: "other-language", name: "tag", type: "text", size: "8", placeholder: "pt-BR", autocomplete: "off", autocapitalize: "off", spellcheck: "false", maxlength: "35" }),
-      h("button", { type: "submit", class: "small" }, "Use"))),
-  ];
 }

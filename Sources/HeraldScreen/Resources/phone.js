@@ -9,20 +9,19 @@ import { icon, sign } from "./icons.js";
 import { lockScreen } from "./lock-screen.js";
 import { notificationList } from "./notification-list.js";
 import { question } from "./question.js";
-import { clock, direction, locale } from "./words.js";
+import { clock, direction, locale, word } from "./words.js";
 
 export function phone(page) {
   const { device } = page;
   const asked = device.questions.find((topic) => !page.later.has(topic));
   const tag = locale(device);
-  return h("section", { key: "phone", class: "phone", "aria-label": "The device's screen" },
+  return h("section", { key: "phone", class: "phone", inert: !page.link.up, "aria-label": "The device's screen" },
     h("h2", { class: "unseen" }, "The device's screen"),
-    h("div", { class: "screen", id: "screen", tabindex: "-1", dir: direction(tag), "data-locked": String(device.locked) },
-      h("div", { key: "under", class: "under", inert: Boolean(asked), "data-in-app": String(!device.locked && device.foreground !== null) },
+    h("div", { class: "screen", id: "screen", tabindex: "-1", dir: direction(tag), lang: device.words.language, "data-locked": String(device.locked) },
+      h("div", { key: "under", class: "under", inert: Boolean(asked), "data-in-app": String(!device.locked && device.foreground !== null), "data-tone": page.launching && page.launchTone },
         statusBar(page, tag),
-        lostAgent(page),
         ringing(page),
-        !device.locked && banner(page),
+        !device.locked && !page.isCentreOpen && banner(page),
         device.locked ? lockScreen(page) : unlocked(page)),
       asked && question(page, asked)));
 }
@@ -33,9 +32,9 @@ function unlocked(page) {
   return [
     h("div", { key: "below", class: "below", inert: page.isCentreOpen },
       !app && homeScreen(page),
-      app && (page.launching === app.topic ? launchScreen(app) : appScreen(page, app)),
+      app && (page.launching === app.topic ? launchScreen(page, app) : appScreen(page, app)),
       app && h("button", {
-        key: "home", class: "home-bar", type: "button", "aria-label": "Home", on: { click: () => page.act({ do: "home" }) },
+        key: "home", class: "home-bar", type: "button", "aria-label": word(device, "home"), on: { click: () => page.act({ do: "home" }) },
       })),
     page.isCentreOpen && centre(page),
   ];
@@ -44,14 +43,14 @@ function unlocked(page) {
 /** The notification centre. */
 function centre(page) {
   const { device } = page;
-  return h("section", { key: "centre", id: "centre", class: "centre", "aria-label": "Notification centre" },
+  return h("section", { key: "centre", id: "centre", class: "centre", "aria-label": word(device, "notifications") },
     h("div", { class: "centre-head" },
-      h("h2", null, "Notification centre"),
+      h("h2", null, word(device, "notifications")),
       device.notifications.length > 0 && h("button", {
         key: "clear", class: "glass", type: "button", on: { click: () => page.act({ do: "clear" }) },
-      }, "Clear all")),
+      }, word(device, "clear_all"))),
     activities(page),
-    device.notifications.length === 0 && h("p", { key: "none", class: "none" }, "No notifications"),
+    device.notifications.length === 0 && h("p", { key: "none", class: "none" }, word(device, "no_notifications")),
     notificationList(page));
 }
 
@@ -61,25 +60,17 @@ function statusBar(page, tag) {
   return h("div", { key: "status", class: "status-bar" },
     h("span", { class: "time", lang: tag }, device.locked ? "" : clock(page.now, tag)),
     !device.locked && h("button", {
-      key: "pill", class: "pill", type: "button", "aria-expanded": String(page.isCentreOpen), "aria-controls": "centre",
-      "aria-label": `Notification centre: ${count === 1 ? "1 notification" : `${count} notifications`}`,
+      key: "pill", class: "pill", type: "button", "aria-expanded": String(page.isCentreOpen), "aria-controls": page.isCentreOpen ? "centre" : null,
+      "aria-label": `${word(device, "notifications")}: ${count}`,
       on: { click: () => page.change(() => (page.isCentreOpen = !page.isCentreOpen)) },
     }, icon("bell"), h("span", null, String(count))),
     h("span", { class: "signs" },
-      device.muted && sign("bellOff", "Muted"),
-      device.focus && sign("moon", "A Focus is on"),
-      device.saving && sign("leaf", "Saving power"),
+      device.muted && sign("bellOff", word(device, "muted")),
+      device.focus && sign("moon", word(device, "focus")),
+      device.saving && sign("leaf", word(device, "saving")),
       device.connection.state === "connected"
-        ? sign("signal", "Connected to the service")
-        : sign("signalOff", "Not connected to the service")));
-}
-
-/** Tells that the page has lost its connection to the agent. */
-function lostAgent(page) {
-  if (page.link.up) return null;
-  const seconds = Math.max(1, Math.ceil((page.link.retryAt - performance.now()) / 1000));
-  return h("p", { key: "lost", class: "strip lost", role: "status" },
-    icon("alert"), h("span", null, "The agent does not answer. Trying again", h("span", { "aria-hidden": "true" }, ` in ${seconds} s`), "."));
+        ? sign("signal", word(device, "connected"))
+        : sign("signalOff", word(device, "not_connected"))));
 }
 
 function ringing(page) {
@@ -87,6 +78,6 @@ function ringing(page) {
   if (!sound) return null;
   return h("p", { key: "ringing", class: "strip ringing" },
     icon(page.sound.on ? "note" : "noteOff"),
-    h("span", { dir: "auto" }, sound.name === "default" ? "Default sound" : sound.name),
-    sound.critical && h("strong", { key: "critical" }, "critical"));
+    h("span", { dir: "auto" }, sound.name === "default" ? word(page.device, "default_sound") : sound.name),
+    sound.critical && h("strong", { key: "critical" }, word(page.device, "critical")));
 }

@@ -21,7 +21,7 @@ export function slider({ key, words, language, hint, done }) {
   return h("div", { key, class: "slider" },
     h("span", { class: "slider-words", lang: language, dir: "auto", "aria-hidden": "true" }, words),
     h("input", {
-      type: "range", min: "0", max: "100", step: "any", dir: "ltr", autocomplete: "off",
+      type: "range", min: "0", max: "100", step: "any", dir: "ltr",
       "aria-label": hint ? `${words}: ${hint}` : words, "aria-valuetext": words, lang: language,
       made: (input) => move(input, 0),
       on: {

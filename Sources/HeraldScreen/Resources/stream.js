@@ -44,3 +44,13 @@ export async function send(action) {
     return "the agent does not answer";
   }
 }
+
+/** A command line that sends the device a notification; null if the agent knows none. */
+export async function sendLine() {
+  try {
+    const answer = await fetch("/api/send");
+    return answer.ok ? (await answer.json()).line : null;
+  } catch {
+    return null;
+  }
+}

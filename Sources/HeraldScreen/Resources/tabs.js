@@ -1,4 +1,4 @@
-// The tabs of narrow screens: device, switches, log.
+// The tabs of narrow screens: device, switches, log. With two columns the device is always there.
 
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
@@ -8,7 +8,9 @@ const TABS = { device: ["device", "Device"], switches: ["switches", "Switches"],
 export function tabs(page) {
   return h("nav", { key: "tabs", class: "tabs", "aria-label": "Parts of this page" },
     Object.entries(TABS).map(([name, [drawing, words]]) => h("button", {
-      key: name, type: "button", "aria-current": page.tab === name ? "page" : null,
-      on: { click: () => page.change(() => (page.tab = name)) },
-    }, icon(drawing), words)));
+      key: name, type: "button", "data-name": name, "aria-current": page.tab === name ? "page" : null,
+      on: { click: () => page.show(name) },
+    },
+    icon(drawing), words,
+    name === "device" && page.hasNews && h("span", { key: "news", class: "news" }, h("span", { class: "unseen" }, "new notification")))));
 }

@@ -1,5 +1,18 @@
 // Times, languages and names in words, in the device's language where the device shows them.
 
+/**
+ * A word of the device's own interface, in its language, with its parts filled in: `{app}`, `{count}`, `{time}`.
+ * The screen has that language, so it needs no tag of its own there.
+ */
+export function word({ words }, name, parts = {}) {
+  return (words[name] ?? name).replaceAll(/\{(\w+)\}/g, (_, part) => parts[part] ?? "");
+}
+
+/** The language of a text of an app that may also be the device's own word; an unknown one is tagged as such. */
+export function languageOf({ words }, text, language) {
+  return text === words.close || text === words.view ? words.language : language ?? "";
+}
+
 /** The device's first language as the browser knows it, or English. */
 export function locale(device) {
   const tag = (device.languages[0] ?? "en").replaceAll("_", "-");
@@ -36,6 +49,11 @@ export function clock(seconds, tag) {
 /** The time of day to the second, for the log. */
 export function moment(seconds) {
   return new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" }).format(seconds * 1000);
+}
+
+/** A day and a time, for what is to come. */
+export function instant(seconds) {
+  return new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" }).format(seconds * 1000);
 }
 
 /** The day. */

@@ -95,12 +95,6 @@ enum RegistryTable {
         registration.isLive = false
         registration.ended = moment
         try save(registration, database)
-        try database.cachedStatement(
-            sql: "INSERT OR REPLACE INTO feedback (app, time, device, generation) VALUES (?, ?, ?, ?)"
-        ).execute(arguments: [
-            Int64(slot.app.value), moment.milliseconds, Int64(bitPattern: slot.device.value),
-            Int64(registration.generation),
-        ])
         return true
     }
 
@@ -277,6 +271,18 @@ enum RegistryTable {
     }
 
     // MARK: - Feedback
+
+    /// Adds a token of an ended registration, unless one of the same or a later generation is there.
+    static func addFeedback(_ record: FeedbackRecord, _ database: Database) throws {
+        try database.cachedStatement(
+            sql: """
+                INSERT INTO feedback (device, app, time, generation)
+                SELECT device, app, ?3, ?4 FROM registration WHERE device = ?1 AND app = ?2 AND NOT is_live
+                ON CONFLICT DO UPDATE SET time = excluded.time, generation = excluded.generation
+                WHERE excluded.generation > generation
+                """
+        ).execute(arguments: key(record.slot) + [record.time.milliseconds, Int64(record.generation)])
+    }
 
     static func feedback(
         for app: AppNumber,

@@ -85,8 +85,17 @@ extension SQLiteStore: RegistryStore {
         change({ database, _ in try RegistryTable.setSession(text, for: device, database) }, done)
     }
 
+    package func addFeedback(
+        _ record: FeedbackRecord,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        change({ database, _ in try RegistryTable.addFeedback(record, database) }, done)
+    }
+
     package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {
-        try await readers.read { [damage] in
+        // An empty change is durable after those before it. A store that cannot write reads what it has.
+        try? await change { _, _ in }
+        return try await readers.read { [damage] in
             try RegistryTable.feedback(for: app, limit: limit, $0, damage)
         }
     }

@@ -14,13 +14,15 @@ extension TrustDatabase: TrustStore {
                 certificate.environments.map(\.rawValue).sorted().joined(separator: " "),
                 certificate.created.milliseconds, certificate.expires?.milliseconds,
             ]
-            return try database.changes(
+            let isAdded = try database.changes(
                 """
                 INSERT INTO certificate (id, serial, team, topics, environments, created, expires)
                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM certificate WHERE id = ?1)
                 """,
                 arguments
             )
+            if isAdded { try TrustTables.bumpClaims(database) }
+            return isAdded
         }
     }
 
@@ -44,10 +46,12 @@ extension TrustDatabase: TrustStore {
 
     package func revokeCertificate(_ id: String, at moment: WallTime) async throws -> Bool {
         try await change { database in
-            try database.changes(
+            let isRevoked = try database.changes(
                 "UPDATE certificate SET revoked = ? WHERE id = ? AND revoked IS NULL",
                 [moment.milliseconds, id]
             )
+            if isRevoked { try TrustTables.bumpClaims(database) }
+            return isRevoked
         }
     }
 
@@ -59,7 +63,10 @@ extension TrustDatabase: TrustStore {
             let current = try TrustTables.claimsVersion(database)
             guard current != version else { return nil }
             let claims = try CheckedRow.all(database, sql: TrustTables.claims, [], TrustTables.claim)
-            return TopicClaims(version: current, claims)
+            let topics = try CheckedRow.all(database, sql: TrustTables.certificateTopics, []) {
+                try TrustTables.topics($0, 0)
+            }
+            return TopicClaims(version: current, claims, certificateTopics: topics.flatMap(\.self))
         }
     }
 

@@ -74,7 +74,7 @@ enum TrustTables {
         "SELECT id, serial, team, topics, environments, created, expires, revoked FROM certificate"
 
     static func certificate(_ row: CheckedRow) throws -> Credential {
-        let topics = try row.text(3).split(separator: " ").map { try CheckedRow.valid(Topic($0)) }
+        let topics = try topics(row, 3)
         let environments = try row.text(4).split(separator: " ").map {
             try CheckedRow.valid(PushEnvironment(rawValue: String($0)))
         }
@@ -90,6 +90,14 @@ enum TrustTables {
             revoked: try row.optionalTime(7)
         )
     }
+
+    /// Reads topics with blanks between.
+    static func topics(_ row: CheckedRow, _ column: Int) throws -> [Topic] {
+        try row.text(column).split(separator: " ").map { try CheckedRow.valid(Topic($0)) }
+    }
+
+    /// The topics of each certificate that is not revoked, with blanks between.
+    static let certificateTopics = "SELECT topics FROM certificate WHERE revoked IS NULL"
 
     // MARK: - Topic claims
 

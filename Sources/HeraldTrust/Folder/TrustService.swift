@@ -12,7 +12,7 @@ package final class TrustService: Sendable {
         /// Their listener creates a new TLS context, so that no earlier session is resumed. It checks its open connections
         /// (``TrustService/isRevoked(serial:of:)``).
         package var revocations: Set<PeerKind> = []
-        /// Whether provider keys or topic claims have changed.
+        /// Whether provider keys, topic claims or the topics of certificates have changed.
         ///
         /// Connections notice it by ``ProviderTokenVerifier/generation``.
         package var credentials = false
@@ -94,6 +94,14 @@ package final class TrustService: Sendable {
     /// The validity of the revocation list of one kind of peers.
     package func revocationListValidity(of kind: PeerKind, now: WallTime) -> RevocationLists.Validity {
         revocations.validity(of: kind, now: now)
+    }
+
+    /// Whether a credential names a topic, or a team owns it.
+    ///
+    /// A credential counts until it is revoked. A certificate of an authority of the operator's own is not in the ledger, and
+    /// counts once its team owns the topic.
+    package func isKnown(_ topic: Topic) -> Bool {
+        providerTokens.credentials.isKnown(topic)
     }
 
     /// Whether peers are accepted without a revocation list.
@@ -203,7 +211,7 @@ package final class TrustService: Sendable {
             // Another reload may have read a newer version meanwhile.
             guard let claims = try ledger.get(), claims.version > state.claims.version else { return false }
             defer { state.claims = claims }
-            return claims.all != state.claims.all
+            return claims.all != state.claims.all || claims.certificateTopics != state.claims.certificateTopics
         } catch {
             state.ledgerFailure = error as? TrustError ?? TrustError(.unexpected, "the ledger cannot be read")
             failures.add(state.ledgerFailure, after: former)

@@ -4,12 +4,18 @@ package import HeraldModel
 package struct CredentialTable: Sendable {
     package let claims: TopicClaims
     private let keys: [String: ProviderKey]
+    /// The topics of keys that are not revoked, without the suffix of a push type.
+    private let keyTopics: Set<Topic>
 
     /// - Parameters:
     ///   - keys: All provider keys, with the revoked ones. Of two equal identifiers, the later key counts.
     ///   - claims: All topic claims.
     package init(keys: some Sequence<ProviderKey>, claims: TopicClaims) {
-        self.keys = Dictionary(keys.map { ($0.id, $0) }) { _, later in later }
+        let keys = Dictionary(keys.map { ($0.id, $0) }) { _, later in later }
+        keyTopics = keys.values.reduce(into: []) { topics, key in
+            if key.revoked == nil { topics.formUnion(key.topics.map { TopicScope.bundle(of: $0) }) }
+        }
+        self.keys = keys
         self.claims = claims
     }
 
@@ -21,6 +27,13 @@ package struct CredentialTable: Sendable {
     /// The key of an identifier, revoked or not.
     package func key(_ id: String) -> ProviderKey? {
         keys[id]
+    }
+
+    /// Whether a credential names a topic, or a team owns it; with the suffix of a push type or without.
+    func isKnown(_ topic: Topic) -> Bool {
+        let bundle = TopicScope.bundle(of: topic)
+        return claims.owner(of: bundle) != nil || claims.certificateTopics.contains(bundle)
+            || keyTopics.contains(bundle)
     }
 
     /// Decides whether a credential may send to a topic.

@@ -24,7 +24,7 @@ package struct TopicClaim: Hashable, Sendable {
     }
 }
 
-/// One version of all topic claims.
+/// One version of all topic claims, and of the topics of certificates.
 package struct TopicClaims: Sendable {
     /// The most claims by use that a team may have; claims by credentials and by the operator do not count.
     package static let maximumUses = 100
@@ -32,10 +32,17 @@ package struct TopicClaims: Sendable {
     /// Greater after each change.
     package let version: Int64
     package let all: [Topic: TopicClaim]
+    /// The topics that a certificate of the ledger names, if it is not revoked; without the suffix of a push type.
+    package let certificateTopics: Set<Topic>
     private let uses: [String: Int]
 
-    package init(version: Int64, _ claims: some Sequence<TopicClaim>) {
+    package init(
+        version: Int64,
+        _ claims: some Sequence<TopicClaim>,
+        certificateTopics: [Topic] = []
+    ) {
         self.version = version
+        self.certificateTopics = Set(certificateTopics.map { TopicScope.bundle(of: $0) })
         all = Dictionary(claims.map { ($0.topic, $0) }) { _, later in later }
         uses = all.values.reduce(into: [:]) { uses, claim in
             if claim.origin == .use { uses[claim.team, default: 0] += 1 }

@@ -25,7 +25,9 @@ package protocol TrustStore: Sendable {
 
     // MARK: - Topic claims
 
-    /// All topic claims; nil if they are those of a version that was read before.
+    /// All topic claims and the topics of certificates; nil if they are those of a version that was read before.
+    ///
+    /// A new or revoked certificate makes another version, too.
     func topicClaims(after version: Int64?) async throws -> TopicClaims?
 
     /// Adds claims.

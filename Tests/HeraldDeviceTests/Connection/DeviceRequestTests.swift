@@ -138,8 +138,8 @@ import Testing
         // That of the registration which goes.
         #expect(session.received(token(chat)).isEmpty)
         // And its token is not presented.
-        #expect(session.received(unsuback(2)) == [.report(.removed(chat)), subscribe(chat, 3)])
-        #expect(session.received(token(chat)).count == 1)
+        #expect(session.received(unsuback(3)) == [.report(.removed(chat)), subscribe(chat, 4)])
+        #expect(session.received(token(chat)).count == 2)
     }
 
     @Test mutating func `an app that news its environment loses its old registration`() {

@@ -75,8 +75,20 @@ import Testing
         let effects = session.received(.connack(MQTTConnack()))
         let held: MQTTProperties = [.userProperty(name: "token", value: token.hex)]
         #expect(effects.last == .send(subscribe("apps/com.example.chat.voip/#", 2, properties: held)))
-        _ = session.received(publish("apps/com.example.chat/token", String(repeating: "0a", count: 32)))
+        // A service may require each token after every connect, also one that it has just given.
+        let given = String(repeating: "0a", count: 32)
+        let answer = session.received(publish("apps/com.example.chat/token", given))
         #expect(session.memory.tokens.count == 2)
+        guard case .send(.publish(let presented))? = answer.last else {
+            Issue.record("the token is not presented")
+            return
+        }
+        #expect(presented.topic == "apps/com.example.chat/token" && presented.payload == Array(given.utf8))
+        #expect(presented.packetIdentifier == 3 && presented.qualityOfService == .atLeastOnce)
+        #expect(session.received(.puback(MQTTPublishAnswer(packetIdentifier: 3))).isEmpty)
+        #expect(session.received(publish("apps/com.example.chat/token", given)).count == 2, "it was presented")
+        let next = session.connectAgain()
+        #expect(next.count == 4, "with SUBSCRIBE")
     }
 
     private func subscribe(_ filter: String, _ identifier: UInt16, properties: MQTTProperties = []) -> MQTTPacket {

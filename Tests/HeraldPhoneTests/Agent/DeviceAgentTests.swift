@@ -322,5 +322,13 @@ import Testing
         #expect(text.split(separator: "\n").count <= 20)
         let again = try DisplayLog(path, limit: 10)
         #expect(again["24"] == nil && again["25"] != nil && again["34"]?.replacedBy == "35")
+        let all = again.changes(after: 0, limit: 100)
+        #expect(all.count == 10 && all.records.map(\.apnsID) == (25...34).map(String.init))
+        try again.take([.amend("26", .replaced(by: "36")), .amend("33", .replaced(by: "36"))])
+        let news = again.changes(after: all.revision, limit: 5)
+        #expect(
+            news.records.map(\.apnsID) == ["33"] && news.revision == all.revision + 2,
+            "26 is not of the newest five"
+        )
     }
 }

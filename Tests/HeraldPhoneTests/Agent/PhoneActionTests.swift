@@ -100,6 +100,33 @@ import Testing
         #expect(try kit.does(.clear).count == 2 && kit.snapshot.notifications.isEmpty)
     }
 
+    @Test func `unlocking leads into the app whose alert the lock screen shows, once`() throws {
+        var kit = try PhoneKit()
+        kit.receive(#"{"aps":{"alert":"before"}}"#)
+        try kit.does(.lock)
+        #expect(kit.snapshot.lockAlert == nil, "it was shown before the screen was locked")
+        kit.receive(#"{"aps":{"alert":"first"}}"#)
+        kit.receive(#"{"aps":{"alert":"second"}}"#)
+        kit.receive(#"{"aps":{"alert":{"body":"p"},"interruption-level":"passive"}}"#)
+        let second = try #require(kit.snapshot.notifications.first { $0.body == "second" })
+        #expect(kit.snapshot.lockAlert == second.id, "a passive one does not light the screen")
+        try kit.does(.close(id: second.id))
+        var switches = PhoneSwitches()
+        switches.locked = false
+        let effects = try kit.does(.set(switches))
+        #expect(kit.snapshot.foreground == PhoneKit.topic && !kit.snapshot.locked && kit.snapshot.lockAlert == nil)
+        #expect(kit.app?.openedWith?.members?["aps"] == .object(["alert": .string("first")]))
+        #expect(
+            effects.contains {
+                if case .amend(_, .responded(let response)) = $0 { response.kind == .opened } else { false }
+            }
+        )
+        try kit.does(.home)
+        try kit.does(.lock)
+        try kit.does(.unlock)
+        #expect(kit.snapshot.foreground == nil && kit.snapshot.notifications.map(\.body) == ["p", "before"])
+    }
+
     @Test func buttonsOfACategoryReachTheApp() throws {
         var kit = try PhoneKit(programs: [.action])
         try kit.does(.lock)
@@ -229,8 +256,9 @@ import Testing
         #expect(effects.contains(.setNetwork(false)) && effects.contains(.setSaving(true)))
         #expect(kit.snapshot.locked && kit.snapshot.muted)
         #expect(throws: DeviceError.self) { try kit.does(.home) }
-        switches.languages = ["../de"]
-        #expect(throws: DeviceError.self) { try kit.does(.set(switches)) }
+        switches.languages = ["pt_BR", "zh-Hans-CN", "xx-nonsense!"]
+        let error = #expect(throws: DeviceError.self) { try kit.does(.set(switches)) }
+        #expect(error?.message.contains("\"xx-nonsense!\" is no language code") == true)
     }
 
     @Test(arguments: [

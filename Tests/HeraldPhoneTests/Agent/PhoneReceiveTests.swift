@@ -154,6 +154,7 @@ import Testing
         var kit = try PhoneKit(programs: [.receive])
         for number in 0..<150 { kit.receive(#"{"aps":{"alert":"\#(number)","sound":"default"}}"#) }
         #expect(kit.snapshot.notifications.count == 100 && kit.newest?.body == "149")
+        for _ in 0..<150 { try kit.does(.lock) }
         #expect(kit.snapshot.sounds.count == 10 && kit.snapshot.log.count == 100)
         #expect(kit.phone.state.runs.count == 128)
     }

@@ -1,0 +1,16 @@
+/// The newest display records that changed since a revision of the display log.
+package struct DisplayLogChanges: Codable, Hashable, Sendable {
+    /// The present revision; it begins anew when the agent starts.
+    package var revision: Int
+    /// The number of records in the log.
+    package var count: Int
+    /// The records, in the order of arrival.
+    package var records: [DisplayRecord]
+
+    /// Creates an answer.
+    package init(revision: Int, count: Int, records: [DisplayRecord]) {
+        self.revision = revision
+        self.count = count
+        self.records = records
+    }
+}
