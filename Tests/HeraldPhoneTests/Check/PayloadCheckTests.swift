@@ -129,11 +129,13 @@ import Testing
         let message =
             "action away of MAIL looks destructive: mark it with \"destructive\":true, and let the app ask before "
             + "anything is deleted"
-        bundle.categories = ["MAIL": NotificationCategory(actions: [action("away")])]
+        bundle.categories = ["MAIL": NotificationCategory(identifier: "MAIL", actions: [action("away")])]
         #expect(findings(aps(#""alert":"x","category":"MAIL""#), bundle: bundle) == [message])
         #expect(findings(aps(#""alert":"x""#), bundle: bundle) == [])
         #expect(BundleCheck(bundle).findings.map(\.message) == [message])
-        bundle.categories = ["MAIL": NotificationCategory(actions: [action("away", isDestructive: true)])]
+        bundle.categories = [
+            "MAIL": NotificationCategory(identifier: "MAIL", actions: [action("away", isDestructive: true)])
+        ]
         #expect(BundleCheck(bundle).findings == [])
     }
 
