@@ -128,6 +128,32 @@ def test_every_threat_and_every_promise_names_its_test():
     assert unshown == []
 
 
+METHODS = """
+application:didFinishLaunchingWithOptions: application:didReceiveRemoteNotification:
+application:didReceiveRemoteNotification:fetchCompletionHandler: application:didRegisterForRemoteNotificationsWithDeviceToken:
+application:didFailToRegisterForRemoteNotificationsWithError: application:didReceiveLocalNotification: scheduleLocalNotification:
+application:handleActionWithIdentifier:forRemoteNotification:completionHandler: UIMutableUserNotificationCategory
+NSCurrentLocaleDidChangeNotification preferredLanguages applicationState applicationIconBadgeNumber registerForRemoteNotifications
+""".split()
+
+
+def test_the_chapter_about_apps_names_every_method_and_every_entrance():
+    chapter = (ROOT / "docs" / "apps.md").read_text()
+    phone = ROOT / "Sources" / "HeraldPhone"
+    swift = (phone / "LocalSocket" / "LocalApp.swift").read_text()
+    (events,) = re.findall(r"public enum Event\b.*?\n    }\n", swift, re.S)
+    functions = re.findall(r"public func (?!makeAsyncIterator)(\w+)\(", swift + (phone / "LocalSocket" / "LocalDevice.swift").read_text())
+    requests = re.findall(r'case "(\w+)":', (phone / "LocalSocket" / "LocalConnection.swift").read_text())
+    (programs,) = re.findall(r"enum ProgramEvent\b.*?\n}\n", (phone / "Phone" / "PhoneState.swift").read_text(), re.S)
+    messages = re.findall(r'"(herald-\w+)"', (ROOT / "Sources" / "HeraldScreen" / "Resources" / "app-frame.js").read_text())
+    wanted = [
+        *METHODS, *(f".{name}" for name in re.findall(r"^ +case (\w+)", events, re.M)), *(f"{name}(" for name in functions),
+        *(f"`{name}`" for name in requests + re.findall(r"^ +case (\w+)$", programs, re.M)), *set(messages) - {"herald-hello"},
+    ]
+    assert len(wanted) > 50
+    assert [words for words in wanted if words not in chapter] == []
+
+
 def test_every_test_of_http2_requirements_is_in_the_compatibility_document():
     file = "test_http2_requirements.py"
     tests = re.findall(r"^ *def (test_\w+)\(", (HERE / file).read_text(), re.M)
