@@ -39,7 +39,7 @@ function opened(app) {
     app.launch_image && h("p", { key: "image" }, "Launch image: ", h("strong", { dir: "auto" }, app.launch_image)),
     app.received && [
       h("h3", { key: "received" }, "Received while open"),
-      app.received.apns_id && h("p", { key: "received id", class: "quiet" }, h("code", null, app.received.apns_id)),
+      h("p", { key: "received id", class: "quiet" }, h("code", null, app.received.apns_id ?? app.received.local)),
       app.received.payload === null
         ? h("p", { key: "received words", class: "quiet" }, "Its payload is not a JSON object.")
         : h("pre", { key: "received payload", class: "payload", dir: "ltr" }, JSON.stringify(app.received.payload, null, 2))],
