@@ -77,11 +77,6 @@ extension DeviceAgent: DeviceView {
         return phone.state.pending.list(of: topic)
     }
 
-    /// The display record of a notification, once it has arrived; nil if it does not arrive in time.
-    public func displayRecord(of id: NotificationID, within time: Duration = .zero) async -> DisplayRecord? {
-        await displayRecord(named: id.description, within: time)
-    }
-
     /// Whether an app's service program works on a notification.
     func isInServiceProgram(_ id: NotificationID) -> Bool {
         phone.state.runs.contains { $0.event == .service && $0.arrival?.apnsID == id.description }
