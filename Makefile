@@ -41,13 +41,14 @@ install:
 run: build
 	$(BUILD)/herald serve --demo
 
-# The chat of Examples/PushChat on two devices.
+# The examples on two devices: the chat PushChat, and the family's kitchen timer.
 demo: build examples
-	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald Examples/PushChat/demo
+	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald Examples/demo
 
 # The examples as targets of this package: their dependencies are compiled once. Their users build each as a package of its own.
 examples: libraries
 	HERALD_DEVELOPMENT=1 swift build $(FLAGS) --product PushChat
+	HERALD_DEVELOPMENT=1 swift build $(FLAGS) --product KitchenTimer
 
 # All targets, compiled once for lint and tests.
 everything: libraries

@@ -286,7 +286,7 @@ let package = Package(
 )
 
 // Targets for the development of Herald alone, so that users of the libraries do not build them. The benchmarks use what is
-// not public. The example is a package of its own; as a target here, it shares the build of its dependencies.
+// not public. The examples are packages of their own; as targets here, they share the build of their dependencies.
 if Context.environment["HERALD_DEVELOPMENT"] != nil {
     func benchmark(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
         .executableTarget(
@@ -331,6 +331,17 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
             path: "Examples/PushChat/Sources/PushChat",
             resources: [.embedInCode("Resources")],
             // It sees of Herald what any other package sees.
+            packageAccess: false,
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "KitchenTimer",
+            dependencies: [
+                "HeraldModel", "HeraldPhone", "HeraldProvider", argumentParser, httpClient, httpTypes, hummingbird,
+                logging, nioCore, nioHTTP1, lifecycle,
+            ],
+            path: "Examples/KitchenTimer/Sources/KitchenTimer",
+            resources: [.embedInCode("Resources")],
             packageAccess: false,
             swiftSettings: settings
         ),

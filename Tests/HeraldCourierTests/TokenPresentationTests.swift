@@ -2,6 +2,8 @@ import HeraldMailbox
 import HeraldModel
 import HeraldWire
 import NIOCore
+import NIOEmbedded
+import Synchronization
 import Testing
 
 @testable import HeraldCourier

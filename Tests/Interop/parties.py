@@ -90,6 +90,18 @@ def remove_app(device, topic=TOPIC):
     return before, after
 
 
+def dead_app(device, topic=TOPIC, certificate=None):
+    """Removes an app, and sends a notification that finds it gone: from then on its token is on the feedback list.
+
+    Returns the milliseconds before and after that notification.
+    """
+    remove_app(device, topic)
+    with Provider(device.service, certificate or device.service.provider_certificate(topic), topic=topic) as provider:
+        before = int(time.time() * 1000)
+        assert provider.push(device.tokens[topic], topic=topic).reason == "Unregistered"
+        return before, int(time.time() * 1000)
+
+
 def advance(service, seconds):
     """Moves the clock of a service that was started with `--clock adjustable`."""
     token = (service.data / "run" / "admin.token").read_text().strip()

@@ -184,6 +184,47 @@ def test_removing_an_app_kills_its_token(shared, parties, device, tmp_path):
     assert device.token(TOPIC) != token
 
 
+def test_the_bundle_names_the_environment_and_the_topics_of_the_app(shared, parties, device, tmp_path):
+    """`aps-environment` and `HeraldTopics` in Info.plist."""
+    voip = f"{TOPIC}.voip"
+    bundle = make_bundle(tmp_path / "app", TOPIC, **{"aps-environment": "development", "HeraldTopics": [voip]})
+    device.start("--app", bundle, "--allow", "alert")
+    tokens = {line["topic"]: line["token"] for line in (device.next("token") for _ in range(2))}
+    assert set(tokens) == {TOPIC, voip}
+    with (
+        Provider(shared, parties.certificate_of_many) as store,
+        Provider(shared, parties.certificate_of_many, name="sandbox.localhost") as tester,
+    ):
+        for topic, token in tokens.items():
+            assert store.push(token, topic=topic).reason == "BadDeviceToken"
+            id = new_id()
+            assert tester.push(token, topic=topic, id=id).status == 200
+            device.next("notification", topic=topic, apns_id=id)
+        # The same app from the store is another registration, and no longer one for calls.
+        device.command("install", make_bundle(tmp_path / "store", TOPIC, **{"aps-environment": "production"}))
+        token = device.token(TOPIC)
+        assert store.push(token).status == 200
+        for topic, former in tokens.items():
+            eventually(lambda: tester.push(former, topic=topic).reason == "Unregistered", what="the end of the registration")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("aps-environment", "staging", "aps-environment must be development or production"),
+        ("HeraldTopics", [f"{TOPIC}.voip", "com.example.else.voip"], f"that begin with {TOPIC}., like {TOPIC}.voip"),
+        ("HeraldTopics", [f"{TOPIC}.x{number}" for number in range(17)], "a list of 16 topics at most"),
+    ],
+    ids=["environment", "topic", "number"],
+)
+def test_a_bundle_with_a_wrong_registration_is_refused(tmp_path, key, value, words):
+    bundle = make_bundle(tmp_path / "app", TOPIC, **{key: value})
+    (tmp_path / "device").mkdir()
+    refusal = herald("agent", "install", bundle, "--folder", tmp_path / "device", check=False)
+    assert words in one_line(refusal) and "Info.plist" in refusal.stderr
+    assert refusal.returncode == 1 and not list((tmp_path / "device" / "apps").glob("*"))
+
+
 def test_an_app_removed_offline_is_removed_at_the_service(shared, parties, device):
     token = device.start("--app", TOPIC, "--allow", "alert").token(TOPIC)
     assert device.stop() == 0

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from binary import BAD_TOKEN, accepted
-from parties import remove_app
+from parties import dead_app
 from provider import away_device, listening_device
 from service import PATIENCE, TOPIC, eventually
 
@@ -74,7 +74,7 @@ class TestPushjack:
 
     def test_the_feedback_list_is_read(self, service, client):
         device = away_device(service)
-        remove_app(device)
+        dead_app(device)
         (expired,) = client.get_expired_tokens()
         assert expired.token == device.token
         eventually(lambda: client.get_expired_tokens() == [])
@@ -133,7 +133,7 @@ class TestPyAPNs:
     def test_the_feedback_list_is_read(self, service):
         _, apns = self.connect(service)
         device = away_device(service)
-        remove_app(device)
+        dead_app(device)
         ((token, _),) = list(apns.feedback_server.items())
         assert token.decode() == device.token
 

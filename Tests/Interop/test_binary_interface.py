@@ -10,7 +10,7 @@ import time
 import pytest
 
 from binary import BAD_TOKEN, PAYLOAD, Binary, accepted, enhanced, feedback, frame, framed, simple, wait_for_end
-from parties import OTHER, advance, remove_app
+from parties import OTHER, advance, dead_app
 from provider import Provider, away_device, listening_device
 from service import PATIENCE, TOPIC, Service, eventually, herald, once_within
 
@@ -341,7 +341,7 @@ class TestApplesNames:
             with Binary(service, certificate, name="gateway.sandbox.push.apple.com") as sandbox:
                 sandbox.send(framed(2, device.token))
                 assert sandbox.answer() == (8, 2)
-            remove_app(device)
+            dead_app(device)
             assert feedback(service, certificate, name="feedback.sandbox.push.apple.com") == []
             ((_, token),) = feedback(service, certificate, name="feedback.push.apple.com")
             assert token == device.token
@@ -420,7 +420,7 @@ def test_metrics_count_notifications(fresh):
     with Binary(service, certificate) as connection:
         connection.send(framed(1, device.token) + framed(2, BAD_TOKEN))
         assert connection.answer() == (8, 2)
-    remove_app(device)
+    dead_app(device)
     herald("feedback", "--certificate", certificate, "--service", f"localhost:{service.listeners['feedback']}", "--ca", service.ca)
     expected = (
         "herald_binary_connections_total 1", 'herald_binary_notifications_total{status="0"} 1',

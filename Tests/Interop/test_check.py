@@ -60,6 +60,33 @@ def test_strict_makes_warnings_fail():
     assert check("-", "--strict", stdin=b'{"aps":{"allert":"x"}}').returncode == 1
 
 
+def test_the_documents_advice_is_given(tmp_path):
+    """No action that destroys something, a title that is read at a glance, and what the documents disagree about."""
+    actions = [{"identifier": "REPLY", "title": "Reply"}, {"identifier": "DROP", "title": "AWAY"}]
+    (tmp_path / "NotificationCategories.json").write_text(json.dumps({"MAIL": {"actions": actions}}))
+    for language, title in {"en": "Delete", "de": "Löschen"}.items():
+        (tmp_path / f"{language}.lproj").mkdir()
+        (tmp_path / f"{language}.lproj" / "Localizable.strings").write_text(f'"AWAY" = "{title}";\n')
+    alert = {"title": "A title that nobody can read at a glance on a watch", "body": "x"}
+    payload = json.dumps({"aps": {"alert": alert, "category": "MAIL"}}).encode()
+    findings = checked("-", "--bundle", tmp_path, stdin=payload)["findings"]
+    assert [(finding["severity"], finding["place"]) for finding in findings] == [
+        ("warning", "aps.alert.title"), ("warning", "aps.category"),
+    ]
+    assert "51 characters" in findings[0]["message"] and "DROP of MAIL looks destructive" in findings[1]["message"]
+    text = check("-", "--bundle", tmp_path, stdin=payload).stdout.decode()
+    assert all(f"warning: {finding['message']}" in text for finding in findings)
+    assert check("-", "--bundle", tmp_path, "--strict", stdin=payload).returncode == 1
+    assert "DROP of MAIL looks destructive" in subprocess.run(
+        [HERALD, "check", "--bundle", tmp_path], capture_output=True, timeout=PATIENCE, text=True
+    ).stdout
+    # Neither document wins: a remark, which is no fault.
+    body = b'{"aps":{"alert":{"body":"x"}}}'
+    (note,) = checked("-", stdin=body)["findings"]
+    assert note["severity"] == "note" and "key reference prefers the dictionary" in note["message"]
+    assert check("-", "--strict", stdin=body).returncode == 0
+
+
 def test_a_payload_may_come_from_standard_input():
     payload = (PAYLOADS / "files" / "example-1-plain-text-and-custom-array.json").read_bytes()
     report = checked("-", stdin=payload)

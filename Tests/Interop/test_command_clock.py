@@ -8,7 +8,7 @@ import pytest
 
 from binary import feedback
 from commands import one_line
-from parties import advance, assert_accepted, assert_refused, new_id, remove_app
+from parties import advance, assert_accepted, assert_refused, dead_app, new_id
 from provider import Disconnected, Provider, away_device, connect_tls, listening_device, provider_token, tls_context
 from service import eventually, herald
 
@@ -138,9 +138,9 @@ class TestEffects:
         certificate = service.provider_certificate()
         first, second = away_device(service), away_device(service)
         begin = time.monotonic()
-        remove_app(first)
+        dead_app(first, certificate=certificate)
         move(service, "7d")
-        remove_app(second)
+        dead_app(second, certificate=certificate)
         move(service, "300d")
         (early, token), (late, later) = feedback(service, certificate)
         assert (token, later) == (first.token, second.token)

@@ -14,7 +14,9 @@ HERE = pathlib.Path(__file__).parent
 COMPATIBILITY = (ROOT / "docs" / "compatibility.md").read_text()
 THREATS = (ROOT / "docs" / "threat-model.md").read_text()
 RELIABILITY = (ROOT / "docs" / "reliability.md").read_text()
-DOCUMENTS = [*sorted(ROOT.glob("docs/**/*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+DOCUMENTS = [
+    *sorted(ROOT.glob("docs/**/*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "Tests" / "Payloads" / "README.md",
+]
 #: Words in code: names of tests contain no backtick.
 CODE = re.compile(r"`([^`\n]+)`")
 
@@ -126,11 +128,44 @@ def test_every_threat_and_every_promise_names_its_test():
     assert unshown == []
 
 
+METHODS = """
+application:didFinishLaunchingWithOptions: application:didReceiveRemoteNotification:
+application:didReceiveRemoteNotification:fetchCompletionHandler: application:didRegisterForRemoteNotificationsWithDeviceToken:
+application:didFailToRegisterForRemoteNotificationsWithError: application:didReceiveLocalNotification: scheduleLocalNotification:
+application:handleActionWithIdentifier:forRemoteNotification:completionHandler: UIMutableUserNotificationCategory
+NSCurrentLocaleDidChangeNotification preferredLanguages applicationState applicationIconBadgeNumber registerForRemoteNotifications
+""".split()
+
+
+def test_the_chapter_about_apps_names_every_method_and_every_entrance():
+    chapter = (ROOT / "docs" / "apps.md").read_text()
+    phone = ROOT / "Sources" / "HeraldPhone"
+    swift = (phone / "LocalSocket" / "LocalApp.swift").read_text()
+    (events,) = re.findall(r"public enum Event\b.*?\n    }\n", swift, re.S)
+    functions = re.findall(r"public func (?!makeAsyncIterator)(\w+)\(", swift + (phone / "LocalSocket" / "LocalDevice.swift").read_text())
+    requests = re.findall(r'case "(\w+)":', (phone / "LocalSocket" / "LocalConnection.swift").read_text())
+    (programs,) = re.findall(r"enum ProgramEvent\b.*?\n}\n", (phone / "Phone" / "PhoneState.swift").read_text(), re.S)
+    messages = re.findall(r'"(herald-\w+)"', (ROOT / "Sources" / "HeraldScreen" / "Resources" / "app-frame.js").read_text())
+    wanted = [
+        *METHODS, *(f".{name}" for name in re.findall(r"^ +case (\w+)", events, re.M)), *(f"{name}(" for name in functions),
+        *(f"`{name}`" for name in requests + re.findall(r"^ +case (\w+)$", programs, re.M)), *set(messages) - {"herald-hello"},
+    ]
+    assert len(wanted) > 50
+    assert [words for words in wanted if words not in chapter] == []
+
+
 def test_every_test_of_http2_requirements_is_in_the_compatibility_document():
     file = "test_http2_requirements.py"
     tests = re.findall(r"^ *def (test_\w+)\(", (HERE / file).read_text(), re.M)
     assert len(tests) > 50
     assert [test for test in tests if f"`{file}::{test}`" not in COMPATIBILITY] == []
+
+
+def test_every_deliberate_difference_has_a_reason_and_names_its_test():
+    differences = rows(COMPATIBILITY.split("## Deliberately different\n")[1], 4)
+    assert len(differences) > 20
+    assert [row for row in differences if len(row.split("|")) != 6 or "" in (cell.strip() for cell in row.split("|")[1:5])] == []
+    assert [row[:60] for row in differences if not any(named_tests(row))] == []
 
 
 def test_every_reliability_goal_has_a_row_and_every_part_of_soak_is_named():

@@ -23,7 +23,7 @@ BLOCK = re.compile(r"^(?:<!-- (?P<note>.*?) -->\n)?```sh\n(?P<text>.*?)^```$", r
 LASTING = [
     (re.compile(r"(\S*/)?herald serve\b"), "service", re.compile(r"^ready$", re.M)),
     (re.compile(r"make run$"), "service", re.compile(r"^ready$", re.M)),
-    (re.compile(r"(herald agent run|mosquitto_sub)\b"), "device", re.compile(r"token.*[0-9a-f]{64}")),
+    (re.compile(r"(herald agent run|mosquitto_sub)\b"), "device", re.compile(r"token.*[0-9a-f]{64}|^screen http", re.M)),
     (re.compile(r"herald relay run\b"), "relay", re.compile(r"^ready$", re.M)),
 ]
 #: The pattern of each placeholder: its value is the newest match in the output so far.
@@ -41,6 +41,7 @@ PROVIDER = "herald provider certificate --topic com.example.chat --out provider.
 KITCHEN = "herald device enroll --name kitchen --out kitchen.pem\n"
 DEVICE = KITCHEN + "herald agent run --identity kitchen.pem --app com.example.chat\n"
 BEFORE = {
+    "apps.md": [SERVICE],
     "devices.md": [SERVICE],
     "drills.md": [SERVICE],
     "operations.md": ["herald serve --data /var/lib/herald\n"],

@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from binary import Binary, feedback, wait_for_end
-from parties import OTHER, remove_app
-from provider import away_device, tcp_rows
+from binary import Binary, feedback, framed, wait_for_end
+from parties import OTHER, dead_app, remove_app
+from provider import Provider, away_device, tcp_rows
 from service import PATIENCE, TOPIC, eventually, herald, once_within
 
 
@@ -27,9 +27,10 @@ def certificate(service):
 
 
 def dead_device(service, *topics):
-    """A device that has just removed all its apps, and the seconds between which it did."""
+    """A device that has removed all its apps, and the seconds between which notifications found them gone."""
     device = away_device(service, *topics)
-    times = [remove_app(device, topic) for topic in device.topics]
+    certificate = service.provider_certificate(*device.topics)
+    times = [dead_app(device, topic, certificate) for topic in device.topics]
     return device, times[0][0] // 1000, times[-1][1] // 1000
 
 
@@ -58,6 +59,31 @@ class TestList:
         # The service waits five seconds for a client that says something, and half a minute for other things.
         once_within(4, taken)
 
+    def test_a_token_is_listed_from_the_first_notification_on_that_finds_the_app_gone(self, service, certificate):
+        """The service of APNs reports notifications that it could not deliver, not removals."""
+        device = away_device(service)
+        remove_app(device)
+        assert feedback(service, certificate) == []
+        with Provider(service, certificate) as provider:
+            answers = [provider.push(device.token) for _ in range(3)]
+            assert {(answer.status, answer.reason) for answer in answers} == {(410, "Unregistered")}
+            # A 410 names the removal.
+            assert len({answer.timestamp for answer in answers}) == 1
+            ((moment, token),) = feedback(service, certificate)
+            assert token == device.token and moment >= answers[0].timestamp // 1000
+            eventually(lambda: feedback(service, certificate) == [], what="an empty list")
+            # A provider that goes on is told again.
+            provider.push(device.token)
+            assert tokens(feedback(service, certificate)) == [device.token]
+
+    def test_a_notification_on_the_binary_interface_finds_the_app_gone(self, service, certificate):
+        device = away_device(service)
+        remove_app(device)
+        with Binary(service, certificate) as gateway:
+            gateway.send(framed(7, device.token))
+            assert gateway.answer() == (8, 7)
+        assert tokens(feedback(service, certificate)) == [device.token]
+
     def test_an_empty_list_ends_at_once(self, service, certificate):
         assert feedback(service, certificate) == []
 
@@ -70,6 +96,9 @@ class TestList:
 
     def test_the_list_survives_a_crash_until_it_is_read(self, service, certificate):
         device, _, _ = dead_device(service)
+        # Whatever the service stored before this answer is durable.
+        with Provider(service, certificate) as provider:
+            assert provider.push(away_device(service).token).status == 200
         service.kill()
         service.start()
         assert tokens(feedback(service, certificate)) == [device.token]

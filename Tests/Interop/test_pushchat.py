@@ -1,18 +1,14 @@
 """PushChat: two people talk by push on two devices of one laptop, in Chromium, and no message is lost."""
 
 import json
-import os
-import signal
 import subprocess
-import urllib.error
-import urllib.request
 
 import pytest
 from parties import remove_app
 from provider import Provider, listening_device
 from pushchat import APP, BUNDLE, PUSHCHAT, Room, Server
 from selenium.webdriver.common.keys import Keys
-from service import HERALD, PATIENCE, ROOT, eventually, herald
+from service import PATIENCE, ROOT, eventually, herald
 
 if not PUSHCHAT.exists():
     raise pytest.UsageError(f"{PUSHCHAT} is not there; run `make examples` first")
@@ -336,27 +332,6 @@ def test_messages_are_rate_limited(room):
     assert room.chat.database.run("SELECT * FROM messages WHERE code = 'another room'") == []
 
 
-def test_the_package_is_the_tested_one(tmp_path):
-    """PushChat is a package of its own. The tests use the same target of Herald's package, which sees nothing but `public`."""
-
-    def manifest(folder):
-        command = ["swift", "package", "--package-path", folder, "--scratch-path", tmp_path / "build", "dump-package"]
-        environment = {**os.environ, "HERALD_DEVELOPMENT": "1"}
-        found = json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, timeout=2 * PATIENCE).stdout)
-        (target,) = [target for target in found["targets"] if target["name"] == "PushChat"]
-        packages = [json.dumps(package) for package in found["dependencies"] if "sourceControl" in package]
-        # HeraldModel is a target of the one and a product for the other.
-        products = sorted(product[0] for kind in target["dependencies"] for product in kind.values())
-        return target, products, packages
-
-    package, products, packages = manifest(ROOT / "Examples" / "PushChat")
-    built, same_products, all_packages = manifest(ROOT)
-    assert (products, package["resources"], package["settings"]) == (same_products, built["resources"], built["settings"])
-    assert set(packages) <= set(all_packages)
-    assert (ROOT / built["path"]).samefile(ROOT / "Examples" / "PushChat" / "Sources" / "PushChat")
-    assert not built["packageAccess"]
-
-
 def test_the_app_passes_the_check(tmp_path):
     herald("check", "--bundle", BUNDLE, "--strict")
     payload = tmp_path / "payload.json"
@@ -380,39 +355,3 @@ def test_a_server_without_a_relay_explains_the_remedy(room, tmp_path):
     port = room.chat.url.rsplit(":", 1)[1].strip("/")
     taken = failure("--queue", room.queue.path, "--port", port)
     assert f"cannot listen on 127.0.0.1:{port}" in taken and len(taken.splitlines()) == 1
-
-
-def test_the_demo_starts_and_stops_everything(tmp_path):
-    demo = ROOT / "Examples" / "PushChat" / "demo"
-    environment = {**os.environ, "HERALD_BINARY": str(HERALD)}
-    for _ in range(2):
-        # The second time in the folder of the first.
-        process = subprocess.Popen(
-            [demo, "--folder", tmp_path / "demo", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env=environment,
-            # A suite in the background of a script ignores SIGINT, and its child processes would inherit that.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        try:
-            addresses = []
-            lines = []
-            for line in process.stdout:
-                lines.append(line)
-                addresses += [word for word in line.split() if line.startswith(("    Ann", "    Bob")) and "http" in word]
-                if line == "ready\n":
-                    break
-            assert len(addresses) == 2, "".join(lines)
-            for address in addresses:
-                with urllib.request.urlopen(address + "api/device", timeout=PATIENCE) as answer:
-                    (app,) = json.loads(answer.read())["apps"]
-                with urllib.request.urlopen(app["screen_url"], timeout=PATIENCE) as answer:
-                    assert "<title>PushChat</title>" in answer.read().decode()
-            process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=PATIENCE) == 0
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait(timeout=PATIENCE)
-        for address in [*addresses, app["screen_url"]]:
-            with pytest.raises(urllib.error.URLError):
-                urllib.request.urlopen(address, timeout=5)

@@ -7,7 +7,7 @@ import pytest
 
 from binary import BAD_TOKEN, accepted
 from cutting_proxy import CuttingProxy
-from parties import OTHER, remove_app
+from parties import OTHER, dead_app
 from provider import Device, away_device
 from relay import PAYLOAD, TOPIC, Relay, SQLiteQueue, asking, fill
 from service import PATIENCE, eventually, herald
@@ -176,7 +176,7 @@ def test_a_certificate_of_another_app_reaches_no_device(service, queue, relay):
 
 def test_dead_tokens_come_from_the_feedback_service(service, queue, relay):
     gone, there = away_device(service), away_device(service)
-    remove_app(gone)
+    dead_app(gone)
     feedback = ["--feedback", f"localhost:{service.listeners['feedback']}", "--feedback-every", "1s"]
     begin(relay, *binary(service, *feedback))
     (dead,) = eventually(lambda: queue.run("SELECT device_token, evidence FROM devices WHERE dead_at IS NOT NULL"))

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from commands import one_line
-from parties import new_id, remove_app
+from parties import dead_app, new_id
 from provider import away_device, listening_device
 from relay import PAYLOAD, PostgresServer, Relay, SQLiteQueue, sending
 from service import PATIENCE, TOPIC, eventually, herald
@@ -250,7 +250,7 @@ def test_tokens_of_two_environments_go_to_their_own_service(shared, fresh, queue
 def test_the_feedback_service_is_read(fresh, queue, start):
     service = fresh().start()
     gone, there = away_device(service), away_device(service)
-    remove_app(gone)
+    dead_app(gone)
     start(
         "--topic", TOPIC, "--certificate", service.provider_certificate(), "--service",
         f"localhost:{service.listeners['api']}", "--ca", service.ca, "--feedback", f"localhost:{service.listeners['feedback']}",

@@ -354,11 +354,11 @@ def test_the_status_bar_can_be_read_on_a_launch_image(chromium, agent):
 def test_what_comes_to_an_open_app_is_shown_in_it(page, agent):
     agent.show(apps=[app(opened_with={"aps": {}})], foreground="com.example.pushchat")
     page.gone(".launch-screen")
-    agent.show(apps=[app(opened_with={"aps": {}}, received={"apns_id": "2f7c", "payload": {"aps": {"alert": "Now"}}})])
+    agent.show(apps=[app(opened_with={"aps": {}}, received={"apns_id": "2f7c", "time": 1.0, "payload": {"aps": {"alert": "Now"}}})])
     page.one(".opened h3", "Received while open")
     assert '"alert": "Now"' in page.one(".payload").text
     page.until(lambda: "received a notification while it is open" in page.one("#polite").get_property("textContent"))
-    agent.show(apps=[app(received={"apns_id": "2f7d", "payload": None})])
+    agent.show(apps=[app(received={"apns_id": "2f7d", "time": 2.0, "payload": None})])
     page.one(".opened p", "Its payload is not a JSON object.")
 
 

@@ -61,12 +61,12 @@ struct AgentEventLine: Encodable {
             topic = record.topic.name
             apnsID = record.apnsID
             presentation = record
-        case .local(let record, let payload):
+        case .local(let record):
             self.init(named: "notification")
             topic = record.topic.name
             local = record.local
             presentation = record
-            self.payload = payload
+            payload = record.payload.map { Array($0.utf8) }
         case .question(let app):
             self.init(named: "question")
             topic = app.topic.name

@@ -13,10 +13,10 @@ enum AgentReport {
             lines(.notification(notification), device: device)
                 + (isRepeated ? ["  duplicate, not shown again"] : words(record))
         case .presented(let record): ["notification for \(record.topic): apns-id \(record.apnsID)"] + words(record)
-        case .local(let record, let payload):
+        case .local(let record):
             [
                 "local notification for \(record.topic): \(shown(record.local ?? ""))",
-                "  \(shown(String(decoding: payload, as: UTF8.self), limit: 8192))",
+                "  \(shown(record.payload ?? "", limit: 8192))",
             ] + words(record)
         case .question(let app): [waiting(app, folder)]
         }

@@ -54,7 +54,8 @@ struct DemoService: Service {
         case .connection(let event): lines(event)
         case .notification(let notification, _, _):
             ["demo           received \(DemoService.shown(notification.payload))"]
-        case .local(_, let payload): ["demo           the device shows its own \(DemoService.shown(payload))"]
+        case .local(let record):
+            ["demo           the device shows its own \(DemoService.shown(Array((record.payload ?? "").utf8)))"]
         case .presented, .question: []
         }
     }

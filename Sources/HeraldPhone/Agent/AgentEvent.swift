@@ -10,8 +10,8 @@ public enum AgentEvent: Sendable {
     case notification(ReceivedNotification, DisplayRecord?, isRepeated: Bool)
     /// A notification is shown, after its app's service program has run.
     case presented(DisplayRecord)
-    /// A local notification was due, and is durable; with its payload.
-    case local(DisplayRecord, payload: [UInt8])
+    /// A local notification was due, and is durable.
+    case local(DisplayRecord)
     /// An app requests the user's permission.
     case question(PhoneSnapshot.App)
 }

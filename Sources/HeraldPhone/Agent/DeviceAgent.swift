@@ -264,6 +264,7 @@ public actor DeviceAgent {
             for waiter in waiters.values where waiter.id == record.apnsID || waiter.id == record.local {
                 waiter.found.yield(record)
             }
+            if record.local != nil { observe(.local(record)) }
         case .amend: break
         case .register(let app): connection.install(app)
         case .present(let token, let topic): connection.present(token, for: topic)
@@ -274,7 +275,6 @@ public actor DeviceAgent {
         case .run(let run): if queued.insert(run.number).inserted { runQueue.yield(run) }
         case .endPrograms(let topic): runner.end(topic)
         case .notifyApp(let topic, let message): peers[topic]?.send(LocalMessage.line(message))
-        case .reportLocal(let record, let payload): observe(.local(record, payload: payload))
         case .deleteFiles(let topic):
             try folder.delete(topic)
             phone.deleted(topic)

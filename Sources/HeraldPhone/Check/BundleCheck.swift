@@ -17,6 +17,9 @@ public struct BundleCheck: Sendable {
             guard let fault = sound.fault else { continue }
             findings.append(Finding(.warning, name, "sound \(name) \(fault)"))
         }
+        for name in bundle.categories.keys.sorted() {
+            findings += DestructiveActions.findings(of: name, in: bundle, place: name)
+        }
         if bundle.languages.isEmpty {
             findings.append(Finding(.warning, "", "the app has no texts: there is no Localizable.strings"))
         }

@@ -1,4 +1,4 @@
-/// An error or a probable mistake in a payload or bundle.
+/// An error, a probable mistake or a remark about a payload or bundle.
 public struct Finding: Hashable, Sendable, Encodable {
     /// The severity of a finding.
     public enum Severity: String, Hashable, Sendable, Encodable {
@@ -6,6 +6,8 @@ public struct Finding: Hashable, Sendable, Encodable {
         case error
         /// The service accepts it, but the device may not do what the author meant.
         case warning
+        /// Apple's documents disagree about it; both forms work.
+        case note
     }
 
     /// The severity.

@@ -7,6 +7,9 @@ public struct PayloadCheck: Sendable {
     /// The longest payload before iOS 8, in bytes.
     public static let formerBytes = 256
 
+    /// The longest title that is read at a glance, in characters: two lines of a watch.
+    public static let glanceCharacters = 40
+
     /// The longest payload whose content is checked, in bytes.
     public static let examinedBytes = 64 * 1024
 

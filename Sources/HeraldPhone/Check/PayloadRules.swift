@@ -205,6 +205,40 @@ struct PayloadRules {
             checkKey(inner["loc-key"], inner["loc-args"], at: "aps.alert.\(name).loc-key")
         }
         checkKey(members["action-loc-key"], nil, at: "aps.alert.action-loc-key")
+        checkBrevity(members)
+    }
+
+    /// Checks that a watch can show the title, and that the dictionary is worth its bytes.
+    private mutating func checkBrevity(_ members: [String: PayloadValue]) {
+        let limit = PayloadCheck.glanceCharacters
+        let reason = "a watch shows a title only briefly, and \(limit) can be read at a glance"
+        if let title = members["title"]?.text, title.count > limit {
+            warn("aps.alert.title", "aps.alert.title has \(title.count) characters: \(reason)")
+        }
+        if let bundle, let key = members["title-loc-key"]?.text {
+            let arguments = (members["title-loc-args"]?.elements ?? []).map(\.argument)
+            let long = bundle.languages.filter { language in
+                guard let text = bundle.texts[language]?[key] else { return false }
+                return FormatString(text.format).filled(with: arguments).count > limit
+            }
+            if !long.isEmpty {
+                let languages = long.joined(separator: ", ")
+                warn(
+                    "aps.alert.title-loc-key",
+                    "key \(key) has more than \(limit) characters in \(languages): \(reason)"
+                )
+            }
+        }
+        if members.count == 1, members["body"]?.text != nil, pushType != .liveactivity {
+            findings.append(
+                Finding(
+                    .note,
+                    "aps.alert",
+                    "aps.alert has only a body: a string says the same in fewer bytes, as Apple's payload guide wants it; "
+                        + "Apple's key reference prefers the dictionary"
+                )
+            )
+        }
     }
 
     /// Checks a key of the bundle and its arguments in every language.
@@ -251,8 +285,11 @@ struct PayloadRules {
         if let image = aps["alert"]?.members?["launch-image"]?.text, bundle.image(image) == nil {
             warn("aps.alert.launch-image", "launch image \(image) is not in the bundle")
         }
-        if let category = aps["category"]?.text, !bundle.categories.isEmpty, bundle.categories[category] == nil {
-            warn("aps.category", "category \(category) is not declared by the app")
+        if let category = aps["category"]?.text {
+            if !bundle.categories.isEmpty, bundle.categories[category] == nil {
+                warn("aps.category", "category \(category) is not declared by the app")
+            }
+            findings += DestructiveActions.findings(of: category, in: bundle, place: "aps.category")
         }
         if aps["content-available"]?.isOne == true, !bundle.wakesInBackground, bundle.identifier != nil {
             warn("aps.content-available", "UIBackgroundModes of the app lacks remote-notification: it is not woken")

@@ -39,6 +39,8 @@ public struct LocalApp: Sendable {
         public var action: String?
         /// The text that the user entered.
         public var text: String?
+        /// The state of the app when it gets it.
+        public var state: AppState
     }
 
     /// An event from the device.
@@ -55,6 +57,10 @@ public struct LocalApp: Sendable {
         case notification(Notification)
         /// The user changed the languages, which are in order of preference.
         case languages([String])
+        /// Another connection has registered the app, and gets its events from now on.
+        case replaced
+        /// The device, after ``LocalDevice/watch()``.
+        case device(PhoneSnapshot)
     }
 
     /// Events in the order in which the agent sent them; for one reader.
@@ -82,8 +88,11 @@ public struct LocalApp: Sendable {
 
     /// The events, until the agent closes the connection, or 1,024 events are unread.
     public let events: Events
-    private let topic: Topic
-    private let client: LocalClient
+    let topic: Topic
+    let client: LocalClient
+
+    /// The device on which the app runs.
+    public var device: LocalDevice { LocalDevice(client: client) }
 
     /// Runs the app.
     ///
@@ -118,6 +127,12 @@ public struct LocalApp: Sendable {
         try await client.ask([
             "do": .string("state"), "topic": .string(topic.name), "state": .string(state.rawValue),
         ])
+    }
+
+    /// Sets the number on the app's icon, if the user permits badges; 0 removes it.
+    /// - Throws: ``DeviceError/Code/unreachable``; ``DeviceError/Code/notPossible`` for a number below 0 or above 999,999,999.
+    public func setBadge(_ number: Int) async throws {
+        try await device.perform(.badge(topic, number))
     }
 
     /// Ends the background run that a silent notification started.
@@ -184,6 +199,10 @@ extension LocalApp.Event {
             self = .token(token, for: topic)
         case "refused": self = .refused(members["reason"]?.text ?? "")
         case "languages": self = .languages(members["languages"]?.elements?.compactMap(\.text) ?? [])
+        case "replaced": self = .replaced
+        case "device":
+            guard let device = try? LocalDevice.decode(PhoneSnapshot.self, from: members["device"]) else { return nil }
+            self = .device(device)
         case "notification":
             guard let topic, let cause = members["why"]?.text.flatMap({ LocalApp.Cause(rawValue: $0) }) else {
                 return nil
@@ -196,7 +215,8 @@ extension LocalApp.Event {
                     payload: members["payload"] ?? .null,
                     cause: cause,
                     action: members["action"]?.text,
-                    text: members["text"]?.text
+                    text: members["text"]?.text,
+                    state: members["state"]?.text.flatMap { AppState(rawValue: $0) } ?? .background
                 )
             )
         default: return nil

@@ -105,7 +105,7 @@ extension Phone {
         }
         pressed[shown.app] = (shown.arrival, action.identifier, text)
         note("\(name(index)): the user chose \(action.title)", now)
-        effects.append(message(.action, shown.arrival, index, action: action.identifier, text: text))
+        effects += respond(to: shown.arrival, index, action: action.identifier, text: text)
         effects += run(.action, of: index, shown.arrival, action: action.identifier, text: text, now)
         if !state.apps[index].state.isRunning { state.apps[index].state = .background }
         if wasEnded { effects += repeatTokens(index, now) }
@@ -133,7 +133,7 @@ extension Phone {
         note("\(name(index)) is open" + (shown == nil ? "" : ", by a notification"), now)
         var effects = former == .endedByUser ? repeatTokens(index, now) : []
         effects += deliverHeld(index, now)
-        if let shown { effects.append(message(.opened, shown.arrival, index)) }
+        if let shown { effects += respond(to: shown.arrival, index) }
         if shown != nil || former != .foreground { effects += run(.open, of: index, shown?.arrival, now) }
         return effects
     }

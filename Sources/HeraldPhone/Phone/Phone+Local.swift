@@ -84,8 +84,7 @@ extension Phone {
         )
         arrival.local = pending.notification.id
         arrival.due = pending.next
-        let reception = present(arrival, index, extension: nil, payload: payload, now)
-        return reception.effects + (reception.record.map { [.reportLocal($0, payload: payload)] } ?? [])
+        return present(arrival, index, extension: nil, payload: payload, now).effects
     }
 
     // MARK: - Clock and time zone

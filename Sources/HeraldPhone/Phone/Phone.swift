@@ -254,7 +254,7 @@ struct Phone {
         }
         effects += tokens(index).map { .notifyApp(topic, $0) }
         if let reason = app.refused { effects.append(.notifyApp(topic, .refused(topic, reason))) }
-        return effects + deliverHeld(index, now)
+        return effects + catchUp(index) + deliverHeld(index, now)
     }
 
     /// An app on the local socket has changed its state.

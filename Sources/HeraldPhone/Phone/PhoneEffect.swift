@@ -21,8 +21,6 @@ enum PhoneEffect: Hashable, Sendable {
     case endPrograms(Topic)
     /// Sends a message to an app on the local socket.
     case notifyApp(Topic, AppMessage)
-    /// Reports a local notification to whoever observes the device.
-    case reportLocal(DisplayRecord, payload: [UInt8])
     /// Deletes the app's bundle and container. The deletion is reported to the phone.
     case deleteFiles(Topic)
 }

@@ -28,6 +28,10 @@ public struct PhoneLimits: Hashable, Sendable {
     ///
     /// Time servers correct a clock by small steps; what was just shown must not be due again.
     public var clockCorrectionSeconds = 60.0
+    /// The most responses of the user that are kept for an app on the local socket while it is away.
+    ///
+    /// Beyond that the oldest is dropped. (default: 16)
+    public var unheardResponses = 16
     /// The most lines of the log. (default: 100)
     public var lines = 100
     /// The most sounds in a snapshot. (default: 10)

@@ -188,19 +188,22 @@ extension PhoneSnapshot {
         @ExplicitNull public var apnsID: String?
         /// The identifier of a local notification; nil for a remote one.
         @ExplicitNull public var local: String?
+        /// The time of its arrival.
+        public var time: Double
         /// Its payload; nil if it is not a JSON object.
         @ExplicitNull public var payload: PayloadValue?
 
         /// Creates a delivery.
-        package init(apnsID: String?, local: String?, payload: PayloadValue?) {
+        package init(apnsID: String?, local: String?, time: Double, payload: PayloadValue?) {
             self.apnsID = apnsID
             self.local = local
+            self.time = time
             self.payload = payload
         }
 
         private enum CodingKeys: String, CodingKey {
             case apnsID = "apns_id"
-            case local, payload
+            case local, time, payload
         }
     }
 

@@ -60,7 +60,14 @@ struct PhoneSnapshotBuilder {
         view.screenURL = app.information.screenURL
         view.openedWith = app.openedWith.flatMap { object(in: $0) }
         view.received = phone.received[app.topic]
-            .map { PhoneSnapshot.Delivery(apnsID: $0.apnsID, local: $0.local, payload: object(in: $0.payload)) }
+            .map {
+                PhoneSnapshot.Delivery(
+                    apnsID: $0.apnsID,
+                    local: $0.local,
+                    time: $0.time,
+                    payload: object(in: $0.payload)
+                )
+            }
         view.action = phone.pressed[app.topic].map { pressed in
             PhoneSnapshot.PressedAction(
                 apnsID: pressed.arrival.apnsID,

@@ -31,6 +31,8 @@ struct PhoneState: Codable, Hashable, Sendable {
         var launchImage: String?
         /// The newest silent notification since the user ended the app; it is delivered when the app is opened.
         var held: Arrival?
+        /// The user's responses that it has not heard, oldest first; nil if it was never on the local socket.
+        var unheard: [Response]?
 
         var topic: Topic { information.topic }
     }
@@ -54,6 +56,14 @@ struct PhoneState: Codable, Hashable, Sendable {
         var id: String? { apnsID ?? local }
         /// The identifier of its display record; nil if it has none.
         var recordID: String? { apnsID ?? local.map { DisplayRecord.localID($0, topic, due ?? time) } }
+    }
+
+    /// A response of the user to a notification.
+    struct Response: Codable, Hashable, Sendable {
+        var arrival: Arrival
+        /// The button; nil if the user opened the app by the notification.
+        var action: String?
+        var text: String?
     }
 
     /// A notification on the screen.

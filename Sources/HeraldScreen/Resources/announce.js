@@ -18,7 +18,7 @@ export class Announcer {
         language: shown.language,
       })),
       ...device.apps.filter(({ received }) => received).map(({ topic, name: app, received }) => ({
-        key: `received ${topic} ${received.apns_id ?? received.local}`,
+        key: `received ${topic} ${received.time}`,
         words: [app, "received a notification while it is open"],
       })),
       ...device.questions.map((topic) => ({

@@ -151,7 +151,7 @@ function hear(device) {
 /** Whether a notification came: to the screen, or to the open app. */
 function hasNews(before, device) {
   const known = new Set(before.notifications.map(({ id }) => id));
-  const received = ({ apps }) => apps.map(({ received: last }) => last?.apns_id ?? last?.local ?? "").join();
+  const received = ({ apps }) => apps.map(({ received: last }) => last?.time ?? "").join();
   return device.notifications.some(({ id }) => !known.has(id)) || (received(device) !== received(before) && device.apps.some(({ received: last }) => last));
 }
 

@@ -66,7 +66,7 @@ extension TrustDatabase: TrustStore {
             let topics = try CheckedRow.all(database, sql: TrustTables.certificateTopics, []) {
                 try TrustTables.topics($0, 0)
             }
-            return TopicClaims(version: current, claims, certificateTopics: topics.joined())
+            return TopicClaims(version: current, claims, certificateTopics: topics.flatMap(\.self))
         }
     }
 

@@ -39,7 +39,7 @@ package struct TopicClaims: Sendable {
     package init(
         version: Int64,
         _ claims: some Sequence<TopicClaim>,
-        certificateTopics: some Sequence<Topic> = []
+        certificateTopics: [Topic] = []
     ) {
         self.version = version
         self.certificateTopics = Set(certificateTopics.map { TopicScope.bundle(of: $0) })

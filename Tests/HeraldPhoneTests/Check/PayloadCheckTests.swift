@@ -46,6 +46,10 @@ import Testing
                 "aps.alert.action-lock-key is not a known key: did you mean action-loc-key?"
             ),
             (#""alert":{"body":"x","badge":1}"#, "aps.alert.badge is ignored by the system: did you mean aps.badge?"),
+            (
+                #""alert":{"title":"\#(String(repeating: "x", count: 41))","body":"x"}"#,
+                "aps.alert.title has 41 characters: a watch shows a title only briefly, and 40 can be read at a glance"
+            ),
             (#""alert":{}"#, "aps.alert has neither a text nor a key: nothing is shown"),
             (#""alert":"""#, "aps.alert is empty: nothing is shown"),
             (#""alert":{"body":"x","loc-args":["a"]}"#, "there are arguments without aps.alert.loc-key"),
@@ -77,6 +81,62 @@ import Testing
     )
     func `probable mistakes are findings`(members: String, message: String) {
         #expect(findings(aps(members)) == [message])
+    }
+
+    @Test func `a dictionary with only a body is a note, because the documents disagree`() {
+        let check = PayloadCheck(Array(aps(#""alert":{"body":"x"}"#).utf8), pushType: .alert, now: 0)
+        #expect(check.findings.map(\.severity) == [.note] && check.isAccepted)
+        #expect(check.findings.first?.place == "aps.alert")
+    }
+
+    @Test func `a long title of the bundle is a warning in its languages`() {
+        var bundle = AppBundle()
+        bundle.texts = [
+            "en": ["T": LocalizedText(format: "%@ plays")],
+            "de": ["T": LocalizedText(format: "%@ spielt " + String(repeating: "sehr ", count: 6))],
+        ]
+        let payload = aps(#""alert":{"title-loc-key":"T","title-loc-args":["Jane"],"body":"x"}"#)
+        #expect(
+            findings(payload, bundle: bundle) == [
+                "key T has more than 40 characters in de: a watch shows a title only briefly, and 40 can be read at a glance"
+            ]
+        )
+    }
+
+    @Test(
+        arguments: [
+            ("DELETE_MAIL", true), ("deleteMail", true), ("Delete mail", true), ("Alles löschen", true),
+            ("メールを削除", true), ("UNDELETE", false), ("Deleted", false), ("reply", false), ("", false),
+        ]
+    )
+    func `a destructive action is known by a word`(text: String, isDestructive: Bool) {
+        #expect(DestructiveActions.looksDestructive(text) == isDestructive)
+    }
+
+    @Test func `an action that looks destructive in some language must be marked so`() {
+        var bundle = AppBundle()
+        bundle.texts = ["en": ["GO": LocalizedText(format: "Remove")], "fr": ["GO": LocalizedText(format: "Ôter")]]
+        func action(_ identifier: String, isDestructive: Bool = false) -> NotificationCategory.Action {
+            NotificationCategory.Action(
+                identifier: identifier,
+                title: "GO",
+                opensApp: false,
+                isDestructive: isDestructive,
+                needsUnlocking: false,
+                takesText: false
+            )
+        }
+        let message =
+            "action away of MAIL looks destructive: mark it with \"destructive\":true, and let the app ask before "
+            + "anything is deleted"
+        bundle.categories = ["MAIL": NotificationCategory(identifier: "MAIL", actions: [action("away")])]
+        #expect(findings(aps(#""alert":"x","category":"MAIL""#), bundle: bundle) == [message])
+        #expect(findings(aps(#""alert":"x""#), bundle: bundle) == [])
+        #expect(BundleCheck(bundle).findings.map(\.message) == [message])
+        bundle.categories = [
+            "MAIL": NotificationCategory(identifier: "MAIL", actions: [action("away", isDestructive: true)])
+        ]
+        #expect(BundleCheck(bundle).findings == [])
     }
 
     @Test func `Live Activities: required keys, and dates`() {

@@ -1,0 +1,50 @@
+import HeraldPhone
+
+/// The changes that bring a device's pending notifications and badge up to the state of the timers.
+///
+/// Each running timer has one local notification. The device shows it on time, also while the app or the network is away.
+struct RingPlan: Hashable, Sendable {
+    /// A notification to schedule, in place of the one with its identifier.
+    struct Ring: Hashable, Sendable {
+        /// The timer's identifier.
+        var id: String
+        /// The seconds from now.
+        var after: Double
+        /// The payload.
+        var payload: PayloadValue
+    }
+
+    /// The notifications to schedule.
+    private(set) var rings: [Ring] = []
+    /// The pending notifications to cancel.
+    private(set) var cancelled: [String] = []
+    /// The number on the app's icon: the running timers.
+    let badge: Int
+
+    /// Compares the timers with the pending notifications, which are payloads by identifier.
+    init(_ book: TimerBook, pending: [String: PayloadValue], now: Double) {
+        let running = book.running(at: now)
+        badge = running.count
+        for (index, timer) in running.enumerated() {
+            let payload = Self.payload(timer, others: running.count - index - 1)
+            guard pending[timer.id] != payload else { continue }
+            rings.append(Ring(id: timer.id, after: timer.ends - now, payload: payload))
+        }
+        // One that rings at this moment stays.
+        let kept = Set(book.timers.filter { !$0.isStopped }.map(\.id))
+        cancelled = pending.keys.filter { !kept.contains($0) }.sorted()
+    }
+
+    /// The notification of a timer: its texts are in the app's bundle, and its buttons in the category.
+    private static func payload(_ timer: CountdownTimer, others: Int) -> PayloadValue {
+        let alert: [String: PayloadValue] = [
+            "title-loc-key": .string("TIMER_TITLE"), "loc-key": .string("TIMER_ENDED"),
+            "loc-args": .array([.string(timer.name)]),
+        ]
+        let aps: [String: PayloadValue] = [
+            "alert": .object(alert), "badge": .number(Double(others)), "sound": .string("default"),
+            "category": .string(KitchenApp.category), "interruption-level": .string("time-sensitive"),
+        ]
+        return .object(["aps": .object(aps), "ends": .number(timer.ends), "timer": .string(timer.id)])
+    }
+}

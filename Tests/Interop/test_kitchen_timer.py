@@ -1,0 +1,218 @@
+"""The app in Swift: remote, silent and local notifications, categories, languages and the badge, on two devices."""
+
+import json
+import subprocess
+
+import pytest
+from kitchen import APP, BUNDLE, CODE, KITCHEN, Kitchen, Running
+from parties import new_id
+from service import PATIENCE, Service, eventually, herald
+
+if not KITCHEN.exists():
+    raise pytest.UsageError(f"{KITCHEN} is not there; run `make examples` first")
+
+
+@pytest.fixture(scope="module")
+def kitchen(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kitchen")
+    # More than three silent notifications an hour.
+    service = Service(folder / "service", "--background-burst", "100").start()
+    kitchen = Kitchen(service, folder)
+    yield kitchen
+    kitchen.close()
+    service.close()
+
+
+@pytest.fixture
+def ann(kitchen):
+    return ready(kitchen.ann)
+
+
+@pytest.fixture
+def bob(kitchen):
+    return ready(kitchen.bob)
+
+
+def ready(cook):
+    """The app is on its device, in the background; no timer runs, and nothing is on the screen."""
+    for each in cook.app.ask("api/kitchen")[1]["timers"]:
+        assert cook.app.ask(f"api/timers/{each['id']}/STOP", {})[0] == 200
+    cook.pending(0)
+    cook.act("set", locked=False, clock=0, languages=["en"])
+    cook.act("home")
+    cook.act("clear")
+    return cook
+
+
+def start(cook, name, seconds):
+    assert cook.app.ask("api/timers", {"name": name, "seconds": seconds}) == (200, {})
+
+
+def near(rings, others):
+    """Whether two devices ring for the same timers at the same times: each counts from when it heard of them."""
+    return rings.keys() == others.keys() and all(abs(rings[timer] - others[timer]) < 2 for timer in rings)
+
+
+def push(kitchen, cook, payload, push_type="alert", priority=10):
+    """Sends with curl, as any other provider would; returns the `apns-id`."""
+    id = new_id()
+    result = subprocess.run(
+        [
+            "curl", "--silent", "--show-error", "--http2", "--cacert", kitchen.service.ca, "--cert", kitchen.certificate,
+            "-H", f"apns-id: {id}", "-H", f"apns-push-type: {push_type}", "-H", f"apns-priority: {priority}",
+            "-d", json.dumps(payload), "-w", "%{http_code}",
+            f"https://localhost:{kitchen.service.listeners['api']}/3/device/{cook.device_token}",
+        ],
+        capture_output=True, text=True, timeout=PATIENCE,
+    )
+    assert result.stdout == "200", result
+    return id
+
+
+def test_a_timer_rings_on_every_device_and_its_buttons_reach_the_app(ann, bob):
+    bob.act("set", languages=["de"])
+    start(ann, "Eggs", 360)
+    # On Bob's device by a silent notification, which woke the app there.
+    (timer, ends), = ann.pending().items()
+    assert near(bob.pending(), {timer: ends})
+    assert (ann.icon["badge"], bob.icon["badge"]) == (1, 1)
+    # It rings without anybody but the device.
+    bob.act("set", clock=600)
+    shown = bob.shows("Eggs: fertig.")
+    assert (shown["title"], shown["apns_id"], bob.icon["badge"]) == ("Die Zeit ist um", None, 0)
+    assert [(action["identifier"], action["title"]) for action in shown["actions"]] == [("MORE", "Noch 5 Minuten"), ("STOP", "Stopp")]
+    bob.act("act", notification=shown["id"], action="MORE")
+    bob.app.says("the user pressed MORE")
+    # Five minutes after it rang, by Bob's clock, and on Ann's device as well.
+    later = bob.pending()[timer]
+    assert later >= ends + 300
+    eventually(lambda: near(ann.pending(), {timer: later}), what="five more minutes on Ann's device")
+    bob.act("set", clock=1200)
+    bob.act("act", notification=bob.shows("Eggs: fertig.")["id"], action="STOP")
+    assert ann.pending(0) == {}
+    eventually(lambda: ann.icon["badge"] == 0, what="an icon without a number")
+
+
+def test_a_push_of_any_provider_has_the_buttons_that_the_app_registered(kitchen, ann, bob):
+    start(bob, "Rice", 3000)
+    (timer,) = bob.pending()
+    bob.act("lock")
+    push(kitchen, bob, {"aps": {"alert": {"title": "Rice", "body": "It smells burnt."}, "category": "TIMER"}, "timer": timer})
+    shown = bob.shows("It smells burnt.")
+    bob.act("act", notification=shown["id"], action="STOP")
+    assert bob.pending(0) == {} and ann.pending(0) == {}
+
+
+def test_a_silent_push_wakes_the_app(kitchen, bob):
+    id = push(kitchen, bob, {"aps": {"content-available": 1}}, push_type="background", priority=5)
+    bob.app.says("woken by a silent notification")
+    # The family has nothing new.
+    record = eventually(lambda: (seen := bob.shown(id))["background"] and seen, what="the outcome")
+    assert (record["background"], record["shown"]) == ("no data", False)
+
+
+def test_the_language_reaches_the_provider(kitchen, ann, bob):
+    eventually(lambda: kitchen.member(bob)["languages"] == ["en"], what="English at the server")
+    assert kitchen.member(bob)["token"] == bob.device_token
+    bob.act("set", languages=["fr", "en"])
+    eventually(lambda: kitchen.member(bob)["languages"] == ["fr", "en"], what="French at the server")
+    assert ann.app.ask("api/dinner", {}) == (200, {"told": 1})
+    assert bob.shows("À table !")["title"] == "Le dîner est prêt"
+    assert ann.device["notifications"] == [], "the cook knows"
+    # In the foreground the app gets it itself.
+    bob.act("clear")
+    bob.act("open", topic=APP)
+    assert ann.app.ask("api/dinner", {}) == (200, {"told": 1})
+    eventually(lambda: bob.app.ask("api/kitchen")[1].get("news") == "Le dîner est prêt", what="the page")
+    assert bob.device["notifications"] == []
+
+
+def test_a_kitchen_without_its_server_goes_on(kitchen, ann, bob):
+    port = kitchen.server.port
+    assert kitchen.server.stop() == 0
+    start(ann, "Bread", 2400)
+    rings = ann.pending()
+    status, answer = ann.app.ask("api/dinner", {})
+    assert (status, "does not answer" in answer["error"]) == (502, True)
+    kitchen.server.start(port)
+    eventually(lambda: near(bob.pending(), rings), what="the timer on Bob's device")
+
+
+def test_a_button_that_was_pressed_while_the_app_was_away_reaches_it(ann, bob):
+    start(bob, "Soup", 60)
+    (timer,) = bob.pending()
+    bob.app.close()
+    bob.act("set", clock=120)
+    bob.act("act", notification=bob.shows("Soup is ready.")["id"], action="MORE")
+    bob.app.start(bob.app.port)
+    bob.app.says("the user pressed MORE")
+    assert list(bob.pending()) == [timer]
+
+
+def test_the_app_has_a_page_on_the_screen(ann, chromium):
+    chromium.open(ann.url)
+    ann.act("open", topic=APP)
+    page = chromium
+    page.driver.switch_to.frame(page.one(".app-frame"))
+    page.one("#name").send_keys("<b>Tea</b>")
+    page.one("#start-words").click()
+    page.one("#timers strong", "<b>Tea</b>")
+    assert len(ann.pending()) == 1
+    page.one("#timers li button:last-child").click()
+    page.gone("#timers li")
+    assert ann.pending(0) == {} and page.complaints() == []
+    page.driver.switch_to.default_content()
+
+
+@pytest.mark.parametrize(
+    "path, body, headers, status, words",
+    [
+        ("api/timers", {"name": "x" * 65, "seconds": 1}, {}, 400, '"name" must be'),
+        ("api/timers", {"name": "a\u0007", "seconds": 1}, {}, 400, '"name" must be'),
+        ("api/timers", {"name": "Tea", "seconds": 0}, {}, 400, '"seconds" must be'),
+        ("api/timers", {"name": "Tea"}, {}, 400, "README.md"),
+        ("api/timers", b"[" * 70000, {}, 413, "longer than 65536 bytes"),
+        ("api/timers", {"name": "Tea", "seconds": 60}, {"content_type": "text/plain"}, 415, "application/json"),
+        ("api/timers", {"name": "Tea", "seconds": 60}, {"Host": "evil.example"}, 421, "localhost"),
+        ("api/timers/nothing/STOP", {}, {}, 400, "no timer nothing"),
+        ("api/timers/nothing/FLY", {}, {}, 404, "no button FLY"),
+    ],
+)
+def test_wrong_requests_are_explained(ann, path, body, headers, status, words):
+    answer, said = ann.app.ask(path, body, **headers)
+    assert (answer, words in said["error"]) == (status, True), said
+
+
+@pytest.mark.parametrize(
+    "body, code, status, words",
+    [
+        ({}, None, 401, "say the family's code"),
+        ({}, "pepper", 401, "say the family's code"),
+        ({}, CODE, 400, "README.md"),
+        ({"device": "d", "token": "x", "languages": [], "timers": []}, CODE, 400, '"token" must be'),
+        ({"device": "", "languages": [], "timers": []}, CODE, 400, '"device" must be'),
+        ({"device": "d", "languages": ["x"] * 21, "timers": []}, CODE, 400, '"languages" must be'),
+    ],
+)
+def test_the_server_explains_wrong_requests(kitchen, body, code, status, words):
+    headers = {"authorization": f"Bearer {code}"} if code else {}
+    answer, said = kitchen.server.ask("api/sync", body, **headers)
+    assert (answer, words in said["error"]) == (status, True), said
+
+
+def test_a_second_app_on_the_device_ends_the_first_one(tmp_path, kitchen, ann):
+    second = Running("app", "--device", ann.folder).start()
+    second.says("connected to the device")
+    assert ann.app.process.wait(timeout=PATIENCE) == 1
+    second.close()
+    ann.app.start(ann.app.port)
+    ann.app.says("got a device token")
+
+
+def test_the_app_passes_the_check(tmp_path):
+    herald("check", "--bundle", BUNDLE, "--strict")
+    payload = tmp_path / "payload.json"
+    payload.write_text(json.dumps({
+        "aps": {"alert": {"title-loc-key": "TIMER_TITLE", "loc-key": "TIMER_ENDED", "loc-args": ["Eggs"]}, "badge": 0, "sound": "default"},
+    }))
+    herald("check", payload, "--bundle", BUNDLE, "--strict")
