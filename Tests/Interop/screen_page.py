@@ -105,7 +105,7 @@ def device(**changes):
         "connection": {"state": "connected", "reason": None, "retry_in": None}, "locked": False, "languages": ["en"],
         "available_languages": ["de", "en", "fr"], "network": True, "saving": False, "muted": False, "focus": False,
         "foreground": None, "apps": [app()], "questions": [], "notifications": [], "banner": None, "activities": [],
-        "sounds": [], "log": [], "lock_alert": None, "display_log_revision": 0, "words": words(), **changes,
+        "sounds": [], "log": [], "lock_alert": None, "clock": 0, "time_zone": "GMT", "display_log_revision": 0, "words": words(), **changes,
     }
 
 

@@ -199,11 +199,15 @@ def test_switches(page, agent, name, before, words, deed):
 
 
 def test_a_language_replaces_the_list_and_the_list_has_an_order(page, agent):
-    agent.show(locked=True, time=1_700_000_000, languages=["de", "ar"])
+    agent.show(locked=True, time=1_699_999_980, languages=["de", "ar"])
     page.one("#language").send_keys("French")
     assert agent.done() == {"do": "set", "languages": ["fr"]}
-    agent.show(languages=["fr"])
+    agent.show(languages=["fr"], time=1_699_999_980)
     page.until(lambda: page.one(".lock-time").get_attribute("lang") == "fr")
+    assert page.one(".lock-time").text.endswith("22:13\nmardi 14 novembre")
+    # The device's own time zone counts, not the browser's.
+    agent.show(time=1_699_999_980, time_zone="Asia/Tokyo")
+    page.until(lambda: page.one(".lock-time").text.endswith("7:13\nmercredi 15 novembre"))
     page.one(".languages summary").click()
     page.one("#other-language").send_keys("pt-BR", Keys.ENTER)
     assert agent.done() == {"do": "set", "languages": ["fr", "pt-BR"]}

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { appIcon } from "./icons.js";
-import { clock, locale, word } from "./words.js";
+import { clock, word } from "./words.js";
 
 const MOST_FACTS = 12;
 const WORDS = { active: "live", stale: "outdated", ended: "ended" };
@@ -44,12 +44,11 @@ function members(dictionary, kind) {
 
 function dates(page, activity) {
   const { device } = page;
-  const tag = locale(device);
   const words = [];
   if (activity.stale_date !== null) {
     const name = activity.stale_date > page.now ? "outdated_from" : "outdated_since";
-    words.push(word(device, name, { time: clock(activity.stale_date, tag) }));
+    words.push(word(device, name, { time: clock(device, activity.stale_date) }));
   }
-  if (activity.dismissal_date !== null) words.push(word(device, "removed_at", { time: clock(activity.dismissal_date, tag) }));
+  if (activity.dismissal_date !== null) words.push(word(device, "removed_at", { time: clock(device, activity.dismissal_date) }));
   return words.length > 0 && h("p", { key: "dates", class: "quiet", lang: device.words.language }, words.join(", "));
 }

@@ -22,7 +22,7 @@ function sounds(page) {
       h("button", { type: "button", class: "small", on: { click: () => page.turnSound(true) } }, icon("note"), "Turn sound on")),
     device.sounds.length === 0 && h("p", { key: "none", class: "quiet" }, "No sounds yet."),
     h("ol", { key: "list", class: "lines" }, device.sounds.slice(-SOUNDS).reverse().map((heard) => h("li", { key: heard.id },
-      time(heard.time),
+      time(device, heard.time),
       h("span", null, h("bdi", null, heard.name === "default" ? "the default sound" : heard.name), " of ", h("bdi", null, name(device, heard.topic)), particulars(heard))))));
 }
 
@@ -31,8 +31,8 @@ function particulars(heard) {
   return words.length > 0 ? `, ${words.join(", ")}` : "";
 }
 
-function time(seconds) {
-  return h("time", { datetime: new Date(seconds * 1000).toISOString() }, moment(seconds));
+function time(device, seconds) {
+  return h("time", { datetime: new Date(seconds * 1000).toISOString() }, moment(device, seconds));
 }
 
 function name(device, topic) {

@@ -11,15 +11,15 @@ const described = new WeakMap();
 
 export function entry(page, { key, record, event, time }) {
   if (event) {
-    return h("li", { key, class: "entry event" }, clock(time), h("span", { dir: "auto" }, event.text));
+    return h("li", { key, class: "entry event" }, clock(page, time), h("span", { dir: "auto" }, event.text));
   }
   const isOpen = page.log.unfolded.has(key);
   const app = page.device.apps.find(({ topic }) => topic === record.topic)?.name ?? record.topic;
-  const copied = page.copied;
+  const { copied, device: { time_zone: zone } } = page;
   const last = described.get(record);
-  if (last && last.isOpen === isOpen && last.app === app && last.copied === copied) return last.item;
+  if (last && last.isOpen === isOpen && last.app === app && last.copied === copied && last.zone === zone) return last.item;
   const item = notification(page, { key, record, time, isOpen, app });
-  described.set(record, { isOpen, app, copied, item });
+  described.set(record, { isOpen, app, copied, zone, item });
   return item;
 }
 
@@ -28,7 +28,7 @@ function notification(page, { key, record, time, isOpen, app }) {
   return h("li", { key, class: "entry" },
     h("details", { on: { toggle: fold } },
       h("summary", null,
-        clock(time),
+        clock(page, time),
         h("span", { class: "entry-words" },
           h("span", { class: "entry-line" },
             h("strong", { dir: "auto" }, app),
@@ -38,8 +38,8 @@ function notification(page, { key, record, time, isOpen, app }) {
       isOpen && particulars(page, key, record)));
 }
 
-function clock(seconds) {
-  return h("time", { datetime: new Date(seconds * 1000).toISOString() }, moment(seconds));
+function clock({ device }, seconds) {
+  return h("time", { datetime: new Date(seconds * 1000).toISOString() }, moment(device, seconds));
 }
 
 function text({ title, subtitle, body }) {

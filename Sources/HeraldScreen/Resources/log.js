@@ -87,7 +87,8 @@ function named(events) {
 function matches(view, { record, event }) {
   const isShown = record?.shown || record?.activity;
   const isOfKind = { all: true, shown: isShown, hidden: record && !isShown, events: Boolean(event) }[view.kind];
-  return isOfKind && JSON.stringify(record ?? event).toLowerCase().includes(view.words.trim().toLowerCase());
+  const words = view.words.trim().toLowerCase();
+  return isOfKind && (words === "" || JSON.stringify(record ?? event).toLowerCase().includes(words));
 }
 
 /** JSON Lines: display records as in `shown.jsonl`, and events as `{"time":…,"text":…}`. */

@@ -10,6 +10,6 @@ export function lost(page) {
   return h("div", { key: "lost", class: "lost", role: "alert" },
     icon("alert"),
     h("p", null,
-      h("strong", null, "The agent does not answer."), ` This is what the device showed at ${moment(page.device.time)}. Trying again`,
+      h("strong", null, "The agent does not answer."), ` This is what the device showed at ${moment(page.device, page.device.time)}. Trying again`,
       h("span", { "aria-hidden": "true" }, ` in ${seconds} s`), "."));
 }

@@ -12,7 +12,7 @@ export function pending(page, app) {
     h("ol", null, scheduled.map(({ id, next, title, body, every }) => h("li", { key: id },
       h("span", { class: "pending-words" },
         h("span", { dir: "auto" }, [title, body].filter(Boolean).join(": ") || id),
-        h("span", { class: "quiet" }, next && instant(next), every && `, every ${every}`)),
+        h("span", { class: "quiet" }, next && instant(page.device, next), every && `, every ${every}`)),
       h("button", { type: "button", class: "small", on: { click: () => cancel(id) } },
         "Cancel", h("span", { class: "unseen" }, ` ${id}`))))));
 }

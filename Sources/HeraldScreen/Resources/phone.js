@@ -58,7 +58,7 @@ function statusBar(page, tag) {
   const { device } = page;
   const count = device.notifications.length;
   return h("div", { key: "status", class: "status-bar" },
-    h("span", { class: "time", lang: tag }, device.locked ? "" : clock(page.now, tag)),
+    h("span", { class: "time", lang: tag }, device.locked ? "" : clock(device, page.now)),
     !device.locked && h("button", {
       key: "pill", class: "pill", type: "button", "aria-expanded": String(page.isCentreOpen), "aria-controls": page.isCentreOpen ? "centre" : null,
       "aria-label": `${word(device, "notifications")}: ${count}`,

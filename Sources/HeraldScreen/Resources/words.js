@@ -40,25 +40,44 @@ export function languageName(tag) {
   }
 }
 
-/** The time of day, without "AM" and "PM", which would not fit. */
-export function clock(seconds, tag) {
-  const parts = new Intl.DateTimeFormat(tag, { hour: "numeric", minute: "2-digit" }).formatToParts(seconds * 1000);
+/** The formats of times that were used before: they are costly to make. */
+const formats = new Map();
+
+/** A format of times, in the device's time zone. */
+function format(tag, { time_zone: timeZone }, options) {
+  const key = JSON.stringify([tag, timeZone, options]);
+  if (!formats.has(key)) formats.set(key, make(tag, timeZone, options));
+  return formats.get(key);
+}
+
+function make(tag, timeZone, options) {
+  try {
+    return new Intl.DateTimeFormat(tag, { ...options, timeZone });
+  } catch {
+    // The browser does not know the zone.
+    return new Intl.DateTimeFormat(tag, options);
+  }
+}
+
+/** The time of day on the device, without "AM" and "PM", which would not fit. */
+export function clock(device, seconds) {
+  const parts = format(locale(device), device, { hour: "numeric", minute: "2-digit" }).formatToParts(seconds * 1000);
   return parts.filter(({ type }) => type !== "dayPeriod").map(({ value }) => value).join("").trim();
 }
 
+/** The day on the device. */
+export function day(device, seconds) {
+  return format(locale(device), device, { weekday: "long", day: "numeric", month: "long" }).format(seconds * 1000);
+}
+
 /** The time of day to the second, for the log. */
-export function moment(seconds) {
-  return new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" }).format(seconds * 1000);
+export function moment(device, seconds) {
+  return format("en-GB", device, { timeStyle: "medium" }).format(seconds * 1000);
 }
 
 /** A day and a time, for what is to come. */
-export function instant(seconds) {
-  return new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" }).format(seconds * 1000);
-}
-
-/** The day. */
-export function day(seconds, tag) {
-  return new Intl.DateTimeFormat(tag, { weekday: "long", day: "numeric", month: "long" }).format(seconds * 1000);
+export function instant(device, seconds) {
+  return format("en-GB", device, { dateStyle: "medium", timeStyle: "medium" }).format(seconds * 1000);
 }
 
 /** How long ago something was. */
