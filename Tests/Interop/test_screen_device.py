@@ -10,6 +10,7 @@ import urllib.request
 import pytest
 from agents import MONOPOLY, Agent, Local
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 from service import PATIENCE, herald
 from sound_files import aiff
 
@@ -214,6 +215,20 @@ def test_the_devices_own_words_follow_the_user(phone, shared, screen):
     status, answer = phone.ask("api/device", {"do": "set", "languages": ["es", "xx-nonsense!"]})
     assert (status, answer["error"]) == (409, '"xx-nonsense!" is no language code: write one like de or pt-BR')
     phone.act(do="set", languages=["en"])
+
+
+def test_the_user_cancels_a_pending_notification_and_chooses_a_style(phone, screen):
+    alert = {"title": "Tea", "body": "is ready"}
+    phone.act(do="schedule", topic=APP, notification="tea", payload={"aps": {"alert": alert}}, after=3600)
+    screen.one(".app-list summary").click()
+    assert screen.one(".pending-words").text.startswith("Tea: is ready\n")
+    screen.one(".pending .small", "Cancel tea").click()
+    screen.gone(".pending")
+    assert phone.ask("api/device")[1]["apps"][0]["pending"] == []
+    Select(screen.one(".style select")).select_by_visible_text("Banner")
+    screen.until(lambda: phone.ask("api/device")[1]["apps"][0]["style"] == "banner")
+    assert phone.ask("api/device")[1]["apps"][0]["permission"] == {"alerts": True, "badges": True, "sounds": True}
+    phone.act(do="permit", topic=APP, allow=["alert", "badge", "sound"], style="alert")
 
 
 def test_the_log_outlives_the_agent(shared, chromium, tmp_path):
