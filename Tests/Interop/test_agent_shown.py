@@ -16,8 +16,8 @@ CASES = [
     for case in json.loads((PAYLOADS / "expectations.json").read_text())
     for view in case["present"]
 ]
-# An app that was opened has a picture of how it was left, which comes before the image of its bundle.
-CASES.sort(key=lambda case: case[1]["state"] == "foreground")
+# An app that was opened has a picture of how it was left, which comes before the image of its bundle. Unlocking opens it too.
+CASES.sort(key=lambda case: ["background", "locked", "foreground"].index(case[1]["state"]))
 APP = "com.example.monopoly"
 
 
