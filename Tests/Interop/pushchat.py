@@ -170,6 +170,8 @@ class Room:
         self.chat = Server(folder, self.queue.path).start()
         self.home = browser.driver.current_window_handle
         self.browser = browser
+        # The page of an earlier test would complain that its agent is gone.
+        browser.driver.get("about:blank")
         self.ann, self.bob = (Person(name, service, folder, self.chat, browser) for name in ("Ann", "Bob"))
         for person in (self.ann, self.bob):
             person.join("open sesame")
