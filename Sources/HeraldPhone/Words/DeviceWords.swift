@@ -2,7 +2,8 @@
 ///
 /// The raw value is its key in the JSON of ``DeviceWords``. In braces stand the parts that a view fills in.
 package enum DeviceWord: String, Hashable, Sendable, CaseIterable {
-    // Buttons.
+    // MARK: - Buttons
+
     case close, view, send, allow, unlock
     case dontAllow = "dont_allow"
     case clearAll = "clear_all"
@@ -10,15 +11,21 @@ package enum DeviceWord: String, Hashable, Sendable, CaseIterable {
     case showLess = "show_less"
     /// `{count}` notifications of `{app}` are folded away.
     case moreFrom = "more_from"
-    // Screens.
+
+    // MARK: - Screens
+
     case home, notifications, locked
     case homeScreen = "home_screen"
     case noNotifications = "no_notifications"
-    // Cards.
+
+    // MARK: - Cards
+
     case updated, critical, passive
     case timeSensitive = "time_sensitive"
     case defaultSound = "default_sound"
-    // Live Activities.
+
+    // MARK: - Live Activities
+
     case live, outdated, ended
     case liveActivities = "live_activities"
     /// It is outdated from or since `{time}`.
@@ -26,11 +33,15 @@ package enum DeviceWord: String, Hashable, Sendable, CaseIterable {
     case outdatedSince = "outdated_since"
     /// It is removed at `{time}`.
     case removedAt = "removed_at"
-    // The permission request of `{app}`.
+
+    // MARK: - The permission request of `{app}`
+
     case asksPermission = "asks_permission"
     case chooseKinds = "choose_kinds"
     case alerts, badges, sounds
-    // Signs of the status bar.
+
+    // MARK: - Signs of the status bar
+
     case muted, focus, saving, connected
     case notConnected = "not_connected"
 }
