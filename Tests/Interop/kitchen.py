@@ -116,9 +116,12 @@ class Cook(Agent):
 
     def pending(self, count=1):
         """Waits until so many timers are to ring, and returns the time of each, by its identifier."""
-        return eventually(
-            lambda: (there := {each["id"]: each["next"] for each in self.icon["pending"]}, len(there) == count), what="rings"
-        )[0]
+
+        def found():
+            pending = self.icon["pending"]
+            return [pending] if len(pending) == count else None
+
+        return {each["id"]: each["next"] for each in eventually(found, what=f"{count} rings on {self.name}'s device")[0]}
 
     def shows(self, body):
         """Waits for a notification with this text."""
@@ -148,9 +151,9 @@ class Kitchen:
         self.ann, self.bob = (Cook(name, service, folder, self.server) for name in ("Ann", "Bob"))
 
     def member(self, cook):
-        """Everything that the server knows of somebody's device."""
+        """Everything that the server knows of somebody's device, at first nothing."""
         record = json.loads(self.file.read_text()) if self.file.exists() else {"members": {}}
-        return record["members"].get(cook.device["device"])
+        return record["members"].get(cook.device["device"], {})
 
     def close(self):
         for cook in (self.ann, self.bob):

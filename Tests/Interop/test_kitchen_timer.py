@@ -112,7 +112,7 @@ def test_a_silent_push_wakes_the_app(kitchen, bob):
 
 
 def test_the_language_reaches_the_provider(kitchen, ann, bob):
-    eventually(lambda: kitchen.member(bob)["languages"] == ["en"], what="English at the server")
+    eventually(lambda: kitchen.member(bob).get("languages") == ["en"], what="English at the server")
     assert kitchen.member(bob)["token"] == bob.device_token
     bob.act("set", languages=["fr", "en"])
     eventually(lambda: kitchen.member(bob)["languages"] == ["fr", "en"], what="French at the server")

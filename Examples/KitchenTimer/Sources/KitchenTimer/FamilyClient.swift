@@ -27,6 +27,7 @@ struct FamilyClient: Sendable {
     let address: String
     /// The family's secret.
     let code: String
+    let client: HTTPClient
 
     /// Reports the device, and returns the family's timers.
     /// - Throws: ``KitchenRefusal``.
@@ -54,7 +55,7 @@ struct FamilyClient: Sendable {
         let status: UInt
         let body: ByteBuffer
         do {
-            let answer = try await HTTPClient.shared.execute(request, timeout: .seconds(KitchenLimits.requestSeconds))
+            let answer = try await client.execute(request, timeout: .seconds(KitchenLimits.requestSeconds))
             status = answer.status.code
             body = try await answer.body.collect(upTo: KitchenLimits.bodyBytes)
         } catch {

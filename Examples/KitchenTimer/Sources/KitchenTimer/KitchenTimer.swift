@@ -1,4 +1,5 @@
 import ArgumentParser
+import AsyncHTTPClient
 import Foundation
 import HeraldModel
 import HeraldProvider
@@ -77,19 +78,25 @@ struct AppCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let family = try server.map { server in
-            FamilyClient(
-                address: server.hasSuffix("/") ? String(server.dropLast()) : server,
-                code: try KitchenTimer.code()
+        var configuration = HTTPClient.Configuration()
+        // The app itself tries again.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        try await HTTPClient.withHTTPClient(configuration: configuration) { client in
+            let family = try server.map { server in
+                FamilyClient(
+                    address: server.hasSuffix("/") ? String(server.dropLast()) : server,
+                    code: try KitchenTimer.code(),
+                    client: client
+                )
+            }
+            let app = try KitchenApp(try KitchenTimer.read(topic: topic), device: device, family: family)
+            try await KitchenHTTP.serve(
+                KitchenPage(app: app).router(),
+                name: "kitchen",
+                port: port,
+                beside: KitchenTask { try await app.run() }
             )
         }
-        let app = try KitchenApp(try KitchenTimer.read(topic: topic), device: device, family: family)
-        try await KitchenHTTP.serve(
-            KitchenPage(app: app).router(),
-            name: "kitchen",
-            port: port,
-            beside: KitchenTask { try await app.run() }
-        )
     }
 }
 
