@@ -34,12 +34,12 @@ class Running:
         )
         self.lines = queue.Queue()
         threading.Thread(target=self._read, args=(self.process, self.lines), daemon=True).start()
-        while True:
-            line = self._next()
-            if " http://" in line:
-                self.url = line.split()[1]
-            if line == "ready":
-                return self
+        # The app may find its device before it listens.
+        self.early = []
+        while "ready" not in self.early:
+            self.early.append(self._next())
+        (self.url,) = [line.split()[1] for line in self.early if " http://" in line]
+        return self
 
     @staticmethod
     def _read(process, lines):
@@ -54,7 +54,7 @@ class Running:
 
     def says(self, words):
         """Waits for a line with these words."""
-        while words not in self._next():
+        while words not in (self.early.pop(0) if self.early else self._next()):
             pass
 
     @property
@@ -150,10 +150,21 @@ class Kitchen:
         ).start()
         self.ann, self.bob = (Cook(name, service, folder, self.server) for name in ("Ann", "Bob"))
 
+    def _record(self):
+        return json.loads(self.file.read_text()) if self.file.exists() else {"members": {}, "book": {"timers": []}}
+
     def member(self, cook):
         """Everything that the server knows of somebody's device, at first nothing."""
-        record = json.loads(self.file.read_text()) if self.file.exists() else {"members": {}}
-        return record["members"].get(cook.device["device"], {})
+        return self._record()["members"].get(cook.device["device"], {})
+
+    def rests(self):
+        """Stops all timers, and says whether everybody knows: none runs on the devices and on the server."""
+        cooks = (self.ann, self.bob)
+        running = [(cook, timer["id"]) for cook in cooks for timer in cook.app.ask("api/kitchen")[1]["timers"]]
+        for cook, timer in running:
+            assert cook.app.ask(f"api/timers/{timer}/STOP", {})[0] == 200
+        known = all(timer["isStopped"] for timer in self._record()["book"]["timers"])
+        return known and not running and not any(cook.icon["pending"] for cook in cooks)
 
     def close(self):
         for cook in (self.ann, self.bob):

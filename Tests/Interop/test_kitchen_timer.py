@@ -24,24 +24,24 @@ def kitchen(tmp_path_factory):
 
 
 @pytest.fixture
-def ann(kitchen):
-    return ready(kitchen.ann)
+def family(kitchen):
+    """Both apps are on their devices, in the background; no timer runs, and nothing is on the screens."""
+    eventually(kitchen.rests, what="a kitchen at rest")
+    for cook in (kitchen.ann, kitchen.bob):
+        cook.act("set", locked=False, clock=0, languages=["en"])
+        cook.act("home")
+        cook.act("clear")
+    return kitchen
 
 
 @pytest.fixture
-def bob(kitchen):
-    return ready(kitchen.bob)
+def ann(family):
+    return family.ann
 
 
-def ready(cook):
-    """The app is on its device, in the background; no timer runs, and nothing is on the screen."""
-    for each in cook.app.ask("api/kitchen")[1]["timers"]:
-        assert cook.app.ask(f"api/timers/{each['id']}/STOP", {})[0] == 200
-    cook.pending(0)
-    cook.act("set", locked=False, clock=0, languages=["en"])
-    cook.act("home")
-    cook.act("clear")
-    return cook
+@pytest.fixture
+def bob(family):
+    return family.bob
 
 
 def start(cook, name, seconds):

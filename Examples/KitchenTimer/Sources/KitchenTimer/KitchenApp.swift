@@ -235,8 +235,9 @@ actor KitchenApp {
                 kept = book
             }
             guard let app else { return }
-            let now = await now()
+            // In this order: one that rings meanwhile is over, and not scheduled again.
             let pending = try await app.pending()
+            let now = await now()
             let payloads = pending.map { ($0.notification.id, $0.notification.payload) }
             let plan = RingPlan(book, pending: Dictionary(payloads) { $1 }, now: now)
             // One that rings meanwhile is not pending any more.
