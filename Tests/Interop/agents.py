@@ -26,11 +26,13 @@ class Agent:
         self.folder = folder
         self.identity = identity
         self.process = None
+        #: The words before the command.
+        self.prefix = ()
 
     def start(self, *options):
         self.process = subprocess.Popen(
             [
-                HERALD, "agent", "run", "--identity", self.identity, "--folder", self.folder, "--json",
+                *self.prefix, HERALD, "agent", "run", "--identity", self.identity, "--folder", self.folder, "--json",
                 "--service", f"127.0.0.1:{self.service.listeners['device']}", "--ca", self.service.ca, *map(str, options),
             ],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,

@@ -2,14 +2,13 @@
 
 import json
 import pathlib
-import subprocess
 
 import pytest
 
-from agents import MONOPOLY, Agent
+from agents import MONOPOLY, Agent, curl
 from commands import one_line
 from parties import new_id
-from service import PATIENCE, herald
+from service import herald
 
 PAYLOADS = pathlib.Path(__file__).parent.parent / "Payloads"
 CASES = [
@@ -17,8 +16,8 @@ CASES = [
     for case in json.loads((PAYLOADS / "expectations.json").read_text())
     for view in case["present"]
 ]
-# An app that was opened has a picture of how it was left, which comes before the image of its bundle.
-CASES.sort(key=lambda case: case[1]["state"] == "foreground")
+# An app that was opened has a picture of how it was left, which comes before the image of its bundle. Unlocking opens it too.
+CASES.sort(key=lambda case: ["background", "locked", "foreground"].index(case[1]["state"]))
 APP = "com.example.monopoly"
 
 
@@ -34,24 +33,6 @@ def device(shared, tmp_path_factory):
     agent.close()
 
 
-def curl(service, token, certificate, path, push_type, *headers):
-    """Sends a file as a provider does; the apns-id that it chose."""
-    id = new_id()
-    priority = "5" if push_type == "background" else "10"
-    result = subprocess.run(
-        [
-            "curl", "--silent", "--show-error", "--http2", "--cacert", service.ca, "--cert", certificate,
-            "--header", f"apns-push-type: {push_type}", "--header", f"apns-id: {id}", "--header", f"apns-topic: {APP}",
-            "--header", f"apns-priority: {priority}", *headers, "--data-binary", f"@{path}", "--write-out", "%{http_code}",
-            "--resolve", f"localhost:{service.listeners['api']}:127.0.0.1",
-            f"https://localhost:{service.listeners['api']}/3/device/{token}",
-        ],
-        capture_output=True, text=True, timeout=PATIENCE,
-    )
-    assert result.stdout == "200", result.stdout + result.stderr
-    return id
-
-
 @pytest.mark.parametrize("case, view", CASES, ids=[f"{c['file']}-{v['language']}-{v['state']}" for c, v in CASES])
 def test_every_payload_is_seen_as_expected(shared, device, case, view):
     agent, token = device
@@ -60,7 +41,9 @@ def test_every_payload_is_seen_as_expected(shared, device, case, view):
         agent.command("set", "--open", APP)
     elif view["state"] == "background":
         agent.command("set", "--home")
-    id = curl(shared, token, agent.certificate, PAYLOADS / "files" / case["file"], case["push_type"])
+    payload = (PAYLOADS / "files" / case["file"]).read_bytes()
+    priority = 5 if case["push_type"] == "background" else 10
+    id = curl(shared, agent.certificate, token, payload, topic=APP, push_type=case["push_type"], priority=priority)
     record = agent.shown(id)
     assert (record["state"] == "foreground") == (view["state"] == "foreground")
     assert record["locked"] == (view["state"] == "locked")
@@ -77,30 +60,27 @@ def test_every_payload_is_seen_as_expected(shared, device, case, view):
         assert record["because"]
 
 
-def test_replacement_is_recorded(shared, device, tmp_path):
+def test_replacement_is_recorded(shared, device):
     agent, token = device
     agent.command("set", "--language", "en", "--locked", "off", "--home")
-    file = tmp_path / "payload.json"
-    file.write_text('{"aps":{"alert":"1:0"}}')
-    collapse = ("--header", "apns-collapse-id: match")
-    first = curl(shared, token, agent.certificate, file, "alert", *collapse)
+    payload = b'{"aps":{"alert":"1:0"}}'
+    first = curl(shared, agent.certificate, token, payload, topic=APP, collapse_id="match")
     agent.shown(first)
-    second = curl(shared, token, agent.certificate, file, "alert", *collapse)
+    second = curl(shared, agent.certificate, token, payload, topic=APP, collapse_id="match")
     assert agent.shown(second)["replaces"] == first
     assert agent.shown(first)["replaced_by"] == second
     lines = agent.command("shown", second).stdout
     assert "shown as a banner: 1:0" in lines
 
 
-def test_a_banner_goes_away_by_itself_and_an_alert_stays(shared, device, tmp_path):
+def test_a_banner_goes_away_by_itself_and_an_alert_stays(shared, device):
     agent, token = device
     agent.command("set", "--language", "en", "--locked", "off", "--home")
-    file = tmp_path / "payload.json"
 
     def shown(style, alert):
         agent.command("allow", APP, "alert,badge,sound", "--style", style)
-        file.write_text(json.dumps({"aps": {"alert": alert}}))
-        return agent.shown(curl(shared, token, agent.certificate, file, "alert"))
+        payload = json.dumps({"aps": {"alert": alert}}).encode()
+        return agent.shown(curl(shared, agent.certificate, token, payload, topic=APP))
 
     def banner():
         snapshot = agent.show()

@@ -87,6 +87,19 @@ def test_the_documents_advice_is_given(tmp_path):
     assert check("-", "--strict", stdin=body).returncode == 0
 
 
+def test_the_check_knows_local_notifications_and_alert_styles():
+    good, silent = b'{"aps":{"alert":"x"}}', b'{"aps":{"alert":"x","content-available":1}}'
+    report = checked("-", stdin=good)
+    assert report["local"] == {"accepted": True, "reason": None}
+    assert "\n  local   accepted\n" in check("-", stdin=good).stdout.decode()
+    reason = 'remove "content-available": only a remote notification can have it'
+    assert checked("-", stdin=silent)["local"] == {"accepted": False, "reason": reason}
+    assert f"\n  local   refused: {reason}\n" in check("-", stdin=silent).stdout.decode()
+    styles = {view["state"]: (view.get("place"), view.get("style")) for view in report["presentations"]}
+    assert styles["background"] == ("banner", "banner") and styles["style alert"] == ("banner", "alert")
+    assert styles["style none"][0] == "list"
+
+
 def test_a_payload_may_come_from_standard_input():
     payload = (PAYLOADS / "files" / "example-1-plain-text-and-custom-array.json").read_bytes()
     report = checked("-", stdin=payload)

@@ -50,6 +50,7 @@ def commands_with(option):
 #: The other arguments that commands need before they read their configuration.
 NEEDED = {
     "agent allow": [TOPIC, "none"], "agent install": ["."], "agent remove": [TOPIC], "agent shown": [new_id()],
+    "agent schedule": ["--app", TOPIC, "--after", "1h", "--alert", "x"], "agent cancel": ["--app", TOPIC, "--all"],
     "agent set": ["--home"], "app claim": [TOPIC, "--team", TEAM], "app forget": [TOPIC], "app release": [TOPIC], "clock advance": ["1h"], "device enroll": ["--out", "x.pem"], "device revoke": ["x"], "drill start": ["drop", "--for", "1m"],
     "drill stop": ["--all"], "journal": ["--topic", TOPIC], "provider certificate": ["--topic", TOPIC, "--out", "x.pem"],
     "provider key": ["--team", TEAM, "--out", "."], "provider revoke": ["x"], "relay purge": ["--older-than", "7d"],

@@ -103,7 +103,7 @@ def test_example_2_a_title_and_a_localized_button(guide):
     opened(guide, example(2), buttons=["Close", "Play"], **wanted)
     guide.home()
     guide.ask("set", languages=["fr"])
-    opened(guide, example(2), buttons=["Close", "Jouer"], **wanted)
+    opened(guide, example(2), buttons=["Fermer", "Jouer"], **wanted)
 
 
 def test_example_3_an_alert_a_badge_and_a_sound(guide):
@@ -126,7 +126,7 @@ def test_example_5_a_category_and_its_action(guide):
     guide.ask("act", notification=guide.visible(id), action=action, **text)
     guide.hears(id, "action", action=action, payload=json.loads(payload))
     response = guide.shown(id)["response"]
-    assert (response["kind"], response["action"]) == ("action", action)
+    assert (response["kind"], response["action"], response.get("text")) == ("acted", action, text.get("text"))
 
 
 def test_listing_7_1_a_background_update_wakes_the_app(guide):

@@ -2,11 +2,13 @@
 
 import json
 import signal
+import time
 
 import pytest
 
 from agents import MONOPOLY, Agent, Local, make_bundle
 from commands import one_line
+from machine_clock import MachineClock
 from service import HERALD, PATIENCE, TOPIC, eventually
 
 GAME = "com.example.monopoly"
@@ -149,6 +151,40 @@ def test_a_killed_agent_shows_it_once(shared, tmp_path):
         assert len([each for each in agent.show()["notifications"] if each["local"] == "later"]) == 1
     finally:
         agent.close()
+
+
+def test_it_follows_the_machines_clock_and_time_zone(shared, tmp_path, monkeypatch):
+    clock = MachineClock(tmp_path)
+    identity, _ = shared.device("agent")
+    agent = Agent(shared, tmp_path / "device", identity)
+    agent.prefix = clock.prefix
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    agent.start("--app", TOPIC, "--allow", "alert")
+    try:
+        agent.token(TOPIC)
+        assert scheduled(agent, "morning", "--every", "day 07:00", "--alert", "Get up", app=TOPIC)[11:16] == "22:00"
+        scheduled(agent, "timer", "--after", "23h", "--alert", "Done", app=TOPIC)
+        clock.move(25 * 3600)
+        assert agent.shown("timer")["shown"] and agent.shown("morning")["shown"]
+        scheduled(agent, "timer", "--after", "23h", "--alert", "Done", app=TOPIC)
+        clock.move(0)
+        eventually(lambda: all(0 < due - time.time() < 86_400 for due in dues(agent).values()), what="the clock that was set back")
+    finally:
+        agent.close()
+    # The machine travels while the agent does not run.
+    monkeypatch.setenv("TZ", "America/Los_Angeles")
+    agent.start()
+    try:
+        agent.next("connected")
+        assert agent.show()["time_zone"] == "America/Los_Angeles"
+        # In winter and in summer.
+        assert dues(agent)["morning"] % 86_400 in (15 * 3600, 14 * 3600)
+    finally:
+        agent.close()
+
+
+def dues(agent):
+    return {each["notification"]: each["next"] for each in json.loads(agent.command("pending", "--json").stdout)}
 
 
 def status(agent):

@@ -31,14 +31,14 @@ def test_each_notification_is_one_entry_in_order(page, agent):
         numbered(1, title="Game Request", badge={"before": 0, "after": 3}, sound="chime.aiff",
                  payload='{"aps":{"alert":"text 1"},"id":12345678901234567890,"id":1.50}'),
         numbered(2, body=None, push_type="background", priority=5, shown=False, place=None, background_launch=True,
-                 because=["it is silent"]),
-        numbered(3, body=None, shown=False, place=None, delivered_to_app=True),
+                 because=["it is silent"], payload='{"aps":{"content-available":1}}'),
+        numbered(3, body=None, shown=False, place=None, delivered_to_app=True, payload='{"aps":{"alert":{"title":"Lena","body":7}}}'),
     )
     page.until(lambda: entries(page) == [
         "PushChat | Banner | Game Request · text 1 | alert · priority 10 · 00000001",
         "locked",
         "PushChat | Silent | background · priority 5 · 00000002",
-        "PushChat | In the open app | alert · priority 10 · 00000003",
+        "PushChat | In the open app | Lena · 7 | alert · priority 10 · 00000003",
     ], entries(page))
     assert page.all(".entry-more") == []
     page.one(".entry summary").click()

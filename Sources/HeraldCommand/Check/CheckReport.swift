@@ -76,7 +76,7 @@ struct CheckReport: Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case file, accepted, size, limit, http2, findings, presentations
+        case file, accepted, size, limit, http2, local, findings, presentations
         case pushType = "push_type"
         case compactSize = "compact_size"
         case binaryStatus = "binary_status"
@@ -84,6 +84,10 @@ struct CheckReport: Encodable {
 
     private enum AnswerKeys: String, CodingKey {
         case status, reason
+    }
+
+    private enum LocalKeys: String, CodingKey {
+        case accepted, reason
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -98,6 +102,9 @@ struct CheckReport: Encodable {
         try answer.encode(check.refusal?.httpStatus ?? 200, forKey: .status)
         try answer.encode(check.refusal?.reason, forKey: .reason)
         try container.encode(check.binaryStatus, forKey: .binaryStatus)
+        var local = container.nestedContainer(keyedBy: LocalKeys.self, forKey: .local)
+        try local.encode(check.localFault == nil, forKey: .accepted)
+        try local.encode(check.localFault, forKey: .reason)
         try container.encode(check.findings, forKey: .findings)
         try container.encode(views, forKey: .presentations)
     }

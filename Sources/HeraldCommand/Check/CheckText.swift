@@ -15,6 +15,9 @@ enum CheckText {
         var lines = ["\(shown(report.name)): \(answer)"]
         lines.append("  size    \(size(check))")
         lines.append("  binary  \(binary(check))")
+        if check.pushType == .alert, check.isAccepted {
+            lines.append("  local   \(check.localFault.map { "refused: \(shown($0))" } ?? "accepted")")
+        }
         for finding in check.findings { lines.append("\(finding.severity.rawValue): \(shown(finding.message))") }
         let groups = groups(report)
         for group in groups {

@@ -4,7 +4,8 @@ import Synchronization
 
 /// A simulated device for tests of a backend or an app.
 ///
-/// It needs no service.
+/// It needs no service. Its clock can be moved (``PhoneSwitches/clock``): local notifications that are due then are shown
+/// before the action returns.
 ///
 /// ```swift
 /// try await withVirtualDevice { device in

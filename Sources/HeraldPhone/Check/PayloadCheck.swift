@@ -23,6 +23,8 @@ public struct PayloadCheck: Sendable {
     public let refusal: RefusalReason?
     /// The status of the binary interface; 0 if it accepts.
     public let binaryStatus: UInt8
+    /// The reason why an app cannot schedule it as a local notification; nil if it can.
+    public let localFault: String?
     /// The findings.
     public let findings: [Finding]
 
@@ -57,6 +59,11 @@ public struct PayloadCheck: Sendable {
         let isLong = payload.count > PayloadCheck.binaryBytes
         let binary: BinaryStatus = isLong ? .invalidPayloadSize : refusal?.binaryStatus ?? .noError
         binaryStatus = binary.rawValue
+        if case .object(let members, _) = outcome {
+            localFault = LocalNotification.fault(of: .object(members), bytes: compact)
+        } else {
+            localFault = "the payload must be a JSON object: {\"aps\":{…}}"
+        }
         switch outcome {
         case nil: break
         case .malformed(let position):

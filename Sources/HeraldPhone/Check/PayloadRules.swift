@@ -287,7 +287,10 @@ struct PayloadRules {
         }
         if let category = aps["category"]?.text {
             if !bundle.categories.isEmpty, bundle.categories[category] == nil {
-                warn("aps.category", "category \(category) is not declared by the app")
+                warn(
+                    "aps.category",
+                    "category \(category) is not declared by the bundle: the app has to register it when it starts"
+                )
             }
             findings += DestructiveActions.findings(of: category, in: bundle, place: "aps.category")
         }

@@ -22,10 +22,9 @@ struct NotificationList: Codable, Hashable, Sendable {
 
     subscript(id: String) -> PhoneState.Shown? { all.first { $0.view.id == id } }
 
-    /// Adds the newest notification, and drops the oldest above `limit`.
-    /// - Parameters:
-    ///   - now: The time, in UNIX seconds.
-    ///   - bannerSeconds: The time after which a banner goes away.
+    /// Adds the newest notification at the time `now` in UNIX seconds, and drops the oldest above `limit`.
+    ///
+    /// A banner goes away after `bannerSeconds`.
     mutating func insert(_ shown: PhoneState.Shown, now: Double, bannerSeconds: Double, limit: Int) {
         all.insert(shown, at: 0)
         if shown.view.place == .lockScreen { lockAlerts.insert(shown.view.id, at: 0) }
@@ -54,7 +53,7 @@ struct NotificationList: Codable, Hashable, Sendable {
         return all
     }
 
-    /// Hides a banner. Alerts stay until they are answered.
+    /// Hides a banner; alerts stay until they are answered.
     mutating func hideBanner() {
         passing = nil
     }

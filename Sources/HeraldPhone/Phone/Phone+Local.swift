@@ -43,18 +43,9 @@ extension Phone {
         if case .after(let time) = notification.trigger, time <= .zero {
             throw DeviceError(.notPossible, "the time after which a local notification is due must be above 0")
         }
-        guard let aps = notification.payload.members?["aps"]?.members else {
-            throw DeviceError(.notPossible, "the payload of a local notification needs the dictionary \"aps\"")
-        }
-        for key in ["content-available", "mutable-content"] where aps[key] != nil {
-            throw DeviceError(.notPossible, "remove \"\(key)\": only a remote notification can have it")
-        }
-        guard ["alert", "badge", "sound"].contains(where: { aps[$0].map { $0 != .null } ?? false }) else {
-            throw DeviceError(.notPossible, "a local notification needs \"alert\", \"badge\" or \"sound\" in \"aps\"")
-        }
-        let count = JSONLine.bytes(notification.payload).count
-        guard count <= limits.payloadBytes else {
-            throw DeviceError(.notPossible, "the payload has \(count) bytes: \(limits.payloadBytes) is the most")
+        let bytes = JSONLine.bytes(notification.payload).count
+        if let fault = LocalNotification.fault(of: notification.payload, bytes: bytes, limits: limits) {
+            throw DeviceError(.notPossible, fault)
         }
     }
 

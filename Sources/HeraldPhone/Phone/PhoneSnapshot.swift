@@ -19,7 +19,7 @@ public struct PhoneSnapshot: Codable, Hashable, Sendable {
     public var locked = false
     /// The user's languages, in order of preference.
     public var languages: [String] = ["en"]
-    /// The languages of the apps' texts, sorted.
+    /// The languages of the apps' texts and of the device's own words, sorted.
     public var availableLanguages: [String] = []
     /// Whether it has a network.
     public var network = true

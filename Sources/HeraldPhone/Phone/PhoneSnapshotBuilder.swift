@@ -14,7 +14,7 @@ struct PhoneSnapshotBuilder {
         snapshot.connection = phone.connection
         snapshot.locked = state.isLocked
         snapshot.languages = state.languages
-        snapshot.availableLanguages = Set(phone.bundles.values.flatMap(\.languages)).sorted()
+        snapshot.availableLanguages = Set(phone.bundles.values.flatMap(\.languages) + DeviceWords.languages).sorted()
         snapshot.network = state.hasNetwork
         snapshot.saving = state.isSaving
         snapshot.muted = state.isMuted

@@ -22,7 +22,7 @@ final class QueuePump: Sendable {
 
     /// How long outcomes gather before they are written.
     private static let gathering = Duration.milliseconds(5)
-    /// Pause for rows that are due and locked.
+    /// Pause for rows that are due and locked, and the shortest one after a failure of the database.
     private static let lockPause = Duration.milliseconds(100)
 
     private let context: RelayContext
@@ -205,7 +205,8 @@ final class QueuePump: Sendable {
     /// Time until the next timer.
     private func pause(_ state: State) -> Duration {
         let now = clock.now()
-        if state.retryStoreAt > now { return state.retryStoreAt - now }
+        // If its time has come since it was last compared, nothing else wakes the pump for the next try.
+        if state.storeFailures > 0 { return max(state.retryStoreAt - now, Self.lockPause) }
         var next = now + .seconds(30)
         if inFlightCount > 0 || !state.unwritten.isEmpty { next = min(next, now + configuration.lease / 3) }
         if let due = state.nextDue, state.hasRoom { next = min(next, due) }

@@ -11,7 +11,9 @@ enum RelaySchema {
     /// The relay itself clears `time_sent` only together with `status`.
     private static let isUnsent = "OLD.time_sent IS NOT NULL AND NEW.time_sent IS NULL AND NEW.status = 'sent'"
 
-    /// The body of that trigger. A row for many tokens is split anew; a part makes its row wait for it again.
+    /// The body of that trigger.
+    ///
+    /// A row for many tokens is split anew; a part makes its row wait for it again.
     private static func sendAgain(_ now: String) -> String {
         """
         DELETE FROM push_queue WHERE parent = NEW.id;

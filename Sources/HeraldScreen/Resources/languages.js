@@ -6,7 +6,7 @@ import { languageName } from "./words.js";
 export function languages(page) {
   const { device } = page;
   const list = device.languages;
-  const offered = [...new Set([list[0], ...device.available_languages, device.words.language, "en"])];
+  const offered = [...new Set([list[0], ...device.available_languages])];
   const choose = (tags) => page.act({ do: "set", languages: tags });
   return [
     h("div", { key: "language", class: "row" },

@@ -25,6 +25,7 @@ export function entry(page, { key, record, event, time }) {
 
 function notification(page, { key, record, time, isOpen, app }) {
   const fold = ({ target }) => page.change(({ log }) => (target.open ? log.unfolded.add(key) : log.unfolded.delete(key)));
+  const words = text(record) || sent(record);
   return h("li", { key, class: "entry" },
     h("details", { on: { toggle: fold } },
       h("summary", null,
@@ -33,7 +34,7 @@ function notification(page, { key, record, time, isOpen, app }) {
           h("span", { class: "entry-line" },
             h("strong", { dir: "auto" }, app),
             h("span", { class: "mark", "data-shown": String(record.shown) }, outcome(record))),
-          text(record) && h("span", { key: "text", class: "entry-text", dir: "auto", lang: record.language ?? "" }, text(record)),
+          words && h("span", { key: "text", class: "entry-text", dir: "auto", lang: record.language ?? "" }, words),
           h("span", { class: "entry-facts" }, facts(record)))),
       isOpen && particulars(page, key, record)));
 }
@@ -42,8 +43,16 @@ function clock({ device }, seconds) {
   return h("time", { datetime: new Date(seconds * 1000).toISOString() }, moment(device, seconds));
 }
 
+/** The texts that were shown. */
 function text({ title, subtitle, body }) {
   return [title, subtitle, body].filter(Boolean).join(" · ");
+}
+
+/** The alert of a payload that was not shown as one. */
+function sent({ payload }) {
+  if (!payload || !isJSON(payload)) return "";
+  const alert = JSON.parse(payload)?.aps?.alert;
+  return typeof alert === "string" ? alert : text({ title: alert?.title, subtitle: alert?.subtitle, body: alert?.body });
 }
 
 function outcome(record) {

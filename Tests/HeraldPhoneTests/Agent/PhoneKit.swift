@@ -14,7 +14,7 @@ struct PhoneKit {
     var now = WallTime(seconds: 1_772_366_400)
     private var serial: UInt64 = 0
 
-    /// - Parameter wakes: Whether the bundle has the background mode `remote-notification`.
+    /// A phone with one app; `wakes` says whether its bundle has the background mode `remote-notification`.
     init(
         allow: Set<NotificationKind>? = Set(NotificationKind.allCases),
         programs: Set<ProgramEvent> = [],

@@ -30,7 +30,7 @@ import Testing
         #expect(kit.newest?.body == english)
         #expect(kit.receive(payload).record?.language == "fr")
         #expect(kit.newest?.body != english && kit.snapshot.notifications.last?.body == english)
-        #expect(kit.snapshot.availableLanguages == ["de", "en", "fr"])
+        #expect(kit.snapshot.availableLanguages == ["de", "en", "es", "fr", "ja", "zh-Hans"])
     }
 
     @Test func aRepeatedOneIsShownOnceAlsoAfterARestart() throws {

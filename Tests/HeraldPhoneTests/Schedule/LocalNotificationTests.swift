@@ -204,6 +204,19 @@ import Testing
         #expect(kit.app?.pending.map(\.next) == [3, 5].map { kit.now.unixSeconds + $0 * 3600 })
     }
 
+    @Test func aTestOfAnAppMovesTheClockOfAVirtualDevice() async throws {
+        try await withVirtualDevice { device in
+            try await device.agent.install(topic: PhoneKit.topic, allow: [.alert])
+            let eggs = LocalNotification(id: "eggs", payload: payload("ready"), trigger: .after(.seconds(600)))
+            try await device.agent.perform(.schedule(PhoneKit.topic, eggs))
+            #expect(await device.agent.displayRecord(named: "eggs") == nil)
+            var switches = PhoneSwitches()
+            switches.clock = 600
+            try await device.agent.perform(.set(switches))
+            #expect(await device.agent.displayRecord(named: "eggs")?.body == "ready")
+        }
+    }
+
     @Test func itsJSONIsTheSameEverywhere() throws {
         for json in [
             #"{"do":"schedule","topic":"a.b","id":"n","payload":{"aps":{"alert":"x"}},"after":1.5}"#,

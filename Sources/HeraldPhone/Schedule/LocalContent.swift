@@ -1,0 +1,15 @@
+extension LocalNotification {
+    /// The reason why a payload of so many bytes cannot be a local notification's, with the remedy; nil if it can.
+    static func fault(of payload: PayloadValue, bytes: Int, limits: PhoneLimits = PhoneLimits()) -> String? {
+        guard let aps = payload.members?["aps"]?.members else {
+            return "the payload of a local notification needs the dictionary \"aps\""
+        }
+        for key in ["content-available", "mutable-content"] where aps[key] != nil {
+            return "remove \"\(key)\": only a remote notification can have it"
+        }
+        guard ["alert", "badge", "sound"].contains(where: { aps[$0].map { $0 != .null } ?? false }) else {
+            return "a local notification needs \"alert\", \"badge\" or \"sound\" in \"aps\""
+        }
+        return bytes <= limits.payloadBytes ? nil : "the payload has \(bytes) bytes: \(limits.payloadBytes) is the most"
+    }
+}
