@@ -80,7 +80,9 @@ extension Phone {
 
     // MARK: - Clock and time zone
 
-    /// Whether ``tick(_:)`` changes something now. Called every second; notices that the clock was set back.
+    /// Whether ``tick(_:)`` changes something now.
+    ///
+    /// Called every second; notices that the clock was set back.
     mutating func hasToTick(_ now: WallTime) -> Bool {
         if let nextTick, nextTick <= now.unixSeconds { return true }
         if state.pending.zone != zoneName, state.pending.next != nil { return true }
