@@ -202,10 +202,9 @@ def test_the_devices_own_words_follow_the_user(phone, shared, screen):
     phone.act(do="lock")
     assert screen.one(".slider-words").text == "スライドでロック解除"
     id = phone.push(shared, "example-1-plain-text-and-custom-array.json")
-    words = screen.one(".slider input", None)
     screen.until(lambda: screen.one(".slider-words").text == "表示")
     assert phone.ask(f"api/shown/{id}")[1]["slider"] == "表示"
-    assert words.get_attribute("lang") == screen.one("#screen").get_attribute("lang") == "ja"
+    assert screen.one(".slider input").get_attribute("lang") == screen.one("#screen").get_attribute("lang") == "ja"
     # They change with the language; an app's own word is in a language of the app.
     phone.act(do="set", languages=["es"])
     screen.until(lambda: screen.one(".slider-words").text == "Ver")
