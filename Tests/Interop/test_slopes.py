@@ -96,6 +96,8 @@ class Churn:
                     for token, app in zip(tokens, apps):
                         assert provider.push(token, topic=app).status == 200
                         link.notification(app)
+                    # The service has read the acknowledgements: nothing is in flight for the next connection.
+                    link.caught_up()
                     newer = device.stay(version)
                     link.until_closed()
                     newer.register(*apps)
