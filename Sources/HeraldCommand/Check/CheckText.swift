@@ -104,7 +104,7 @@ enum CheckText {
         facts["subtitle"] = presentation.alert?.subtitle
         facts["body"] = presentation.alert?.body
         if !presentation.buttons.isEmpty { facts["buttons"] = bracketed(presentation.buttons) }
-        facts["slider"] = presentation.slider.map { "slide to \($0)" }
+        facts["slider"] = presentation.slider.map { "[\($0)]" }
         if !presentation.actions.isEmpty { facts["actions"] = bracketed(presentation.actions.map(\.title)) }
         facts["badge"] = presentation.badge.map { $0 == 0 ? "removed" : String($0) }
         facts["sound"] = presentation.sound.map(sound)
