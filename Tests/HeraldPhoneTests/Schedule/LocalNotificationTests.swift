@@ -219,10 +219,10 @@ import Testing
 
     @Test func itsJSONIsTheSameEverywhere() throws {
         for json in [
-            #"{"do":"schedule","topic":"a.b","id":"n","payload":{"aps":{"alert":"x"}},"after":1.5}"#,
-            #"{"do":"schedule","topic":"a.b","id":"n","payload":{"aps":{"alert":"x"}},"at":"2026-12-24T18:00"}"#,
-            #"{"do":"schedule","topic":"a.b","id":"n","payload":{"aps":{"alert":"x"}},"every":"day 07:00"}"#,
-            #"{"do":"cancel","topic":"a.b","id":"n"}"#, #"{"do":"cancel","topic":"a.b"}"#,
+            #"{"do":"schedule","topic":"a.b","notification":"n","payload":{"aps":{"alert":"x"}},"after":1.5}"#,
+            #"{"do":"schedule","topic":"a.b","notification":"n","payload":{"aps":{"alert":"x"}},"at":"2026-12-24T18:00"}"#,
+            #"{"do":"schedule","topic":"a.b","notification":"n","payload":{"aps":{"alert":"x"}},"every":"day 07:00"}"#,
+            #"{"do":"cancel","topic":"a.b","notification":"n"}"#, #"{"do":"cancel","topic":"a.b"}"#,
         ] {
             let action = try JSONDecoder().decode(PhoneAction.self, from: Data(json.utf8))
             let written = try JSONDecoder().decode(PayloadValue.self, from: JSONEncoder().encode(action))
@@ -235,8 +235,26 @@ import Testing
         for wrong in [
             #""after":0"#, #""after":1e99"#, #""at":"soon""#, #""every":"1s""#, #""after":1,"every":"1h""#, #""x":1"#,
         ] {
-            let json = #"{"do":"schedule","topic":"a.b","id":"n","payload":{"aps":{"alert":"x"}},\#(wrong)}"#
+            let json = #"{"do":"schedule","topic":"a.b","notification":"n","payload":{"aps":{"alert":"x"}},\#(wrong)}"#
+            #expect(throws: DecodingError.self) { try JSONDecoder().decode(PhoneAction.self, from: Data(json.utf8)) }
+        }
+        // On the local socket, `id` is the number of the request, and not a notification.
+        let all = #"{"id":"r7","do":"cancel","topic":"a.b"}"#
+        let action = try JSONDecoder().decode(PhoneAction.self, from: Data(all.utf8))
+        #expect(try action == .cancel(#require(Topic("a.b")), id: nil))
+        for wrong in [
+            #""do":"cancel","notification":5"#, #""do":"cancel","notification":null"#,
+            #""do":"schedule","id":"n","payload":{"aps":{"alert":"x"}},"after":1"#,
+        ] {
+            let json = #"{"topic":"a.b",\#(wrong)}"#
             #expect(throws: DecodingError.self) { try JSONDecoder().decode(PhoneAction.self, from: Data(json.utf8)) }
         }
     }
+}
+
+/// A clock that stands still.
+private struct StandingClock: WallClock {
+    let time: WallTime
+
+    func now() -> WallTime { time }
 }
