@@ -65,6 +65,12 @@ struct ScreenRoutes: Sendable {
             // A page must not read paths of the user's machine.
             throw WebRefusal(400, "apps are installed with `herald agent install`, not from the screen")
         }
+        if case .cancel(_, id: nil) = action,
+            let members = try? JSONDecoder().decode([String: PayloadValue].self, from: Data(body)), members["id"] != nil
+        {
+            // Other actions name a notification by `id`: such a slip must not cancel all.
+            throw WebRefusal(400, "\"cancel\" names the notification with \"notification\", not with \"id\"")
+        }
         do {
             try await view.perform(action)
         } catch let error as DeviceError {

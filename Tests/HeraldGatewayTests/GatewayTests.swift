@@ -29,8 +29,13 @@ final class Served: Sendable {
             clientCertificate: .optional,
             applicationProtocols: ["h2"]
         )
+        var configuration = fixture.configuration
+        // The client is a task: on a busy machine it comes to its turn long after the handshake.
+        configuration.timeouts.preface = .seconds(600)
+        configuration.http2.settingsTimeout = .seconds(600)
+        configuration.http2.replyTimeout = .seconds(600)
         gateway = Gateway(
-            configuration: fixture.configuration,
+            configuration: configuration,
             group: MultiThreadedEventLoopGroup.singleton,
             context: try tls.makeContext(),
             admission: fixture.admission,

@@ -82,6 +82,8 @@ import Testing
         (#"{"do":"tap"}"#, 400, #"needs the text \"id\""#),
         (#"{"do":"set","locked":7}"#, 400, "must be true or false"),
         (#"{"do":"install","path":"/tmp/x.app"}"#, 400, "herald agent install"),
+        (#"{"do":"cancel","topic":"a.b","id":5}"#, 400, #"with \"notification\", not with"#),
+        (#"{"do":"cancel","topic":"a.b","notification":5}"#, 400, #"needs the text \"notification\""#),
         (#"{"do":"tap","id":"n9"}"#, 409, "there is no notification n9"),
         (
             #"{"do":"act","id":"n1","action":"a","text":""# + String(repeating: "x", count: 70_000) + #""}"#, 413,

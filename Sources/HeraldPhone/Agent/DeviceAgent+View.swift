@@ -27,6 +27,9 @@ extension DeviceAgent: DeviceView {
         if case .install(let path) = action {
             try install(bundle: path)
         } else {
+            if case .set(let switches) = action, switches.clock != nil || switches.timeZone != nil {
+                refreshSoundsOfPending()
+            }
             try apply { phone, now in try phone.perform(action, now) }
         }
     }

@@ -193,6 +193,11 @@ public actor DeviceAgent {
         if let (_, bundle) = try? folder.read(app, limits: bundleLimits) { phone.bundles[app] = bundle }
     }
 
+    /// Reads the sounds again that pending local notifications may play.
+    func refreshSoundsOfPending() {
+        for topic in Set(phone.state.pending.all.map(\.topic)) { refreshSounds(of: topic) }
+    }
+
     private func runPrograms() async throws {
         try await withThrowingDiscardingTaskGroup { group in
             for await run in runs {
@@ -228,6 +233,7 @@ public actor DeviceAgent {
             try await Task.sleep(for: .seconds(1))
             phone.machineZone = MachineTimeZone.name()
             guard phone.hasToTick(now) else { continue }
+            refreshSoundsOfPending()
             try apply { phone, now in phone.tick(now) }
         }
     }
@@ -254,6 +260,7 @@ public actor DeviceAgent {
 
     private func keepState() throws {
         guard phone.state != written else { return }
+        phone.state.lastTime = phone.lastTime
         try folder.write(phone.state)
         written = phone.state
     }

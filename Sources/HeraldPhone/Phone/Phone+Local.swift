@@ -16,6 +16,7 @@ extension Phone {
     mutating func schedule(_ notification: LocalNotification, of topic: Topic, _ now: WallTime) throws {
         let index = try app(topic)
         try check(notification)
+        followClock(now)
         try state.pending.schedule(notification, of: topic, now, in: zone, limits: limits)
         note("\(name(index)) scheduled \(notification.id)", now)
     }
@@ -53,9 +54,7 @@ extension Phone {
 
     /// Shows the local notifications that are due by the clock, also after a change of clock or time zone.
     mutating func showDue(_ now: WallTime) -> [PhoneEffect] {
-        let back = (lastTime?.unixSeconds ?? now.unixSeconds) - now.unixSeconds
-        lastTime = now
-        if back > limits.clockCorrectionSeconds { state.pending.clockWentBack(by: back, now, in: zone) }
+        followClock(now)
         // What was due before the time zone changed is due; what is due by the new one only, too.
         var due = state.pending.takeDue(now, in: zone)
         state.pending.move(to: zone, named: zoneName, now)
@@ -80,14 +79,21 @@ extension Phone {
 
     // MARK: - Clock and time zone
 
+    /// Follows the machine's clock: what is pending is adjusted if it was set back since the last look.
+    private mutating func followClock(_ now: WallTime) {
+        let back = (lastTime ?? now.unixSeconds) - now.unixSeconds
+        lastTime = now.unixSeconds
+        if back > limits.clockCorrectionSeconds { state.pending.clockWentBack(by: back, now, in: zone) }
+    }
+
     /// Whether ``tick(_:)`` changes something now.
     ///
     /// Called every second; notices that the clock was set back.
     mutating func hasToTick(_ now: WallTime) -> Bool {
         if let nextTick, nextTick <= now.unixSeconds { return true }
         if state.pending.zone != zoneName, state.pending.next != nil { return true }
-        if let lastTime, now < lastTime { return true }
-        lastTime = now
+        if let lastTime, now.unixSeconds < lastTime { return true }
+        lastTime = now.unixSeconds
         return false
     }
 
@@ -108,13 +114,14 @@ extension Phone {
     /// Moves the clock and sets the time zone; what is due then is shown at once.
     mutating func setTime(_ switches: PhoneSwitches, _ now: WallTime) -> [PhoneEffect] {
         guard switches.clock != nil || switches.timeZone != nil else { return [] }
+        followClock(now)
         var moved = now
         if let clock = switches.clock, clock != state.clockAhead {
             let seconds = clock - state.clockAhead
             moved = now + .milliseconds(Int64(seconds * 1000))
             state.clockAhead = clock
             if seconds < 0 { state.pending.clockWentBack(by: -seconds, moved, in: zone) }
-            lastTime = moved
+            lastTime = moved.unixSeconds
             // The time limits of runs are those of the machine.
             for index in state.runs.indices {
                 state.runs[index].deadline = state.runs[index].deadline.map { $0 + seconds }

@@ -173,7 +173,8 @@ extension Phone {
         if let old = presentation.replaces.flatMap({ state.notifications.remove($0) }) {
             view.replaced = true
             record.replaces = old.arrival.id
-            if let oldID = old.arrival.recordID, let id = arrival.id {
+            // After the clock was set back, the same moment comes again: both have one record.
+            if let oldID = old.arrival.recordID, oldID != arrival.recordID, let id = arrival.id {
                 effects.append(.amend(oldID, .replaced(by: id)))
             }
         }

@@ -28,8 +28,8 @@ struct Phone {
     private(set) var connectedApps: Set<Topic> = []
     /// The name of the machine's time zone.
     var machineZone = "GMT"
-    /// The time of the last look at the clock; nil before the first.
-    var lastTime: WallTime?
+    /// The time of the last look at the clock, in UNIX seconds; nil before the first. ``PhoneState/lastTime`` keeps it.
+    var lastTime: Double?
 
     init(
         device: String,
@@ -43,6 +43,7 @@ struct Phone {
         self.state = state
         self.bundles = bundles
         self.limits = limits
+        lastTime = state.lastTime
     }
 
     func snapshot(_ now: WallTime) -> PhoneSnapshot {

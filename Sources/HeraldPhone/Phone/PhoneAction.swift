@@ -13,7 +13,8 @@ public enum NotificationKind: String, Codable, Hashable, Sendable, CaseIterable 
 /// An action of the user of a simulated device.
 ///
 /// Its JSON, `{"do":"tap","id":"n1"}`, is the same in the screen's API and on the local socket. On the socket, where `id` is
-/// the number of the request, `notification` names the notification.
+/// the number of the request, `notification` names the notification. A local notification that is scheduled or cancelled is
+/// always named by `notification`.
 public enum PhoneAction: Hashable, Sendable {
     /// Locks the screen.
     case lock
@@ -190,14 +191,10 @@ extension PhoneAction: Codable {
                 throw Self.failure("\"schedule\" needs the object \"payload\", like {\"aps\":{…}}", .payload, container)
             }
             let trigger = try LocalNotification.Trigger(from: decoder)
-            let id = try text(container.contains(.id) && !container.contains(.notification) ? .id : .notification)
+            let id = try text(.notification)
             self = .schedule(try topic(), LocalNotification(id: id, payload: payload, trigger: trigger))
         case .cancel:
-            // On the local socket, `id` is the number of the request.
-            let id =
-                container.contains(.notification)
-                ? try text(.notification) : try? container.decode(String.self, forKey: .id)
-            self = .cancel(try topic(), id: id)
+            self = .cancel(try topic(), id: container.contains(.notification) ? try text(.notification) : nil)
         case .install: self = .install(path: try text(.path))
         }
     }
@@ -238,10 +235,13 @@ extension PhoneAction: Codable {
             try write(.categories, topic)
             try container.encode(NotificationCategory.members(categories), forKey: .categories)
         case .schedule(let topic, let notification):
-            try write(.schedule, topic, id: notification.id)
+            try write(.schedule, topic)
+            try container.encode(notification.id, forKey: .notification)
             try container.encode(notification.payload, forKey: .payload)
             try notification.trigger.encode(to: encoder)
-        case .cancel(let topic, let id): try write(.cancel, topic, id: id)
+        case .cancel(let topic, let id):
+            try write(.cancel, topic)
+            try container.encodeIfPresent(id, forKey: .notification)
         case .install(let path):
             try write(.install)
             try container.encode(path, forKey: .path)

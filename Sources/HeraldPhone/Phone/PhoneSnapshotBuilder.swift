@@ -22,7 +22,8 @@ struct PhoneSnapshotBuilder {
         snapshot.clock = state.clockAhead
         snapshot.timeZone = phone.zoneName
         snapshot.foreground = state.foreground
-        snapshot.apps = state.apps.map { view(of: $0) }
+        let pending = Dictionary(grouping: state.pending.list(of: nil), by: \.topic)
+        snapshot.apps = state.apps.map { view(of: $0, pending: pending[$0.topic] ?? []) }
             .sorted { ($0.name.lowercased(), $0.topic.name) < ($1.name.lowercased(), $1.topic.name) }
         snapshot.questions = state.apps.filter { $0.permission == nil }.sorted { $0.number < $1.number }.map(\.topic)
         let words = DeviceWords(for: state.languages)
@@ -46,7 +47,7 @@ struct PhoneSnapshotBuilder {
         return view
     }
 
-    private func view(of app: PhoneState.App) -> PhoneSnapshot.App {
+    private func view(of app: PhoneState.App, pending notifications: [PendingNotification]) -> PhoneSnapshot.App {
         var view = PhoneSnapshot.App(topic: app.topic, name: app.information.name)
         view.icon = app.information.icon != nil
         view.badge = app.badge
@@ -79,7 +80,7 @@ struct PhoneSnapshotBuilder {
         }
         view.launchImage = app.launchImage
         view.launchPicture = app.launchImage.flatMap { picture($0, app.topic) }
-        view.pending = phone.state.pending.list(of: app.topic).map { pending($0) }
+        view.pending = notifications.map { pending($0) }
         return view
     }
 

@@ -100,6 +100,10 @@ struct PhoneState: Codable, Hashable, Sendable {
     var isFocused = false
     /// The seconds by which the device's clock is ahead of the machine's.
     var clockAhead = 0.0
+    /// The last look at the device's clock before this state was written, in UNIX seconds.
+    ///
+    /// A clock that was set back behind it while the device was off is noticed at the next start.
+    var lastTime: Double?
     /// The device's time zone; nil for the machine's.
     var timeZone: String?
     var foreground: Topic?

@@ -176,6 +176,64 @@ import Testing
         #expect(kit.app?.pending == before)
     }
 
+    @Test func aClockThatWasSetBackASecondAgoDoesNotChangeWhatIsScheduledNow() throws {
+        var kit = try PhoneKit()
+        try schedule(&kit, "old", .after(.seconds(600)))
+        #expect(tick(&kit).isEmpty)
+        kit.now = kit.now + .seconds(-3600)
+        try schedule(&kit, "new", .after(.seconds(600)))
+        #expect(tick(&kit).isEmpty && kit.app?.pending.map(\.next) == [600, 600].map { kit.now.unixSeconds + $0 })
+        // The user moves the device's clock before the next look at the machine's.
+        kit.now = kit.now + .seconds(-3600)
+        #expect(try set(&kit, clock: 60).isEmpty)
+        #expect(kit.app?.pending.map(\.next) == [540, 540].map { kit.now.unixSeconds + $0 })
+    }
+
+    @Test func aMomentThatComesAgainHasOneRecordThatDoesNotReplaceItself() throws {
+        var kit = try PhoneKit()
+        try schedule(&kit, "noon", rule("day 12:30"))
+        let first = try #require(tick(&kit, after: .seconds(1800)).first)
+        #expect(tick(&kit, after: .seconds(-3600)).isEmpty)
+        let again = kit.phone.tick(kit.now + .seconds(3600))
+        #expect(records(again).map(\.id) == [first.id] && kit.snapshot.notifications.count == 1)
+        #expect(!again.contains { if case .amend = $0 { true } else { false } })
+    }
+
+    @Test func aClockThatWasSetBackWhileTheDeviceWasOffIsNoticedAndANewSoundIsPlayed() async throws {
+        let folder = try TemporaryFolder()
+        func agent(_ seconds: Int64) throws -> DeviceAgent {
+            try DeviceAgent(
+                connection: DetachedConnection(),
+                device: "d1",
+                service: "localhost:5223",
+                folder: try AgentFolder(folder.path + "/device"),
+                clock: StandingClock(time: WallTime(seconds: 1_772_366_400 + seconds))
+            )
+        }
+        let aps = PayloadValue.object(["alert": .string("ready"), "sound": .string("own.wav")])
+        func eggs(_ id: String) -> PhoneAction {
+            let content = PayloadValue.object(["aps": aps])
+            return .schedule(
+                PhoneKit.topic,
+                LocalNotification(id: id, payload: content, trigger: .after(.seconds(600)))
+            )
+        }
+        do {
+            let before = try agent(0)
+            try await before.install(bundle: ExpectedPayload.folder + "/Monopoly.app", allow: [.alert, .sound])
+            try await before.perform(eggs("one"))
+        }
+        let after = try agent(-3600)
+        try await after.perform(eggs("two"))
+        #expect(try await after.pending(of: nil).map(\.next) == [600, 600].map { 1_772_366_400 - 3600 + $0 })
+        let sounds = "\(folder.path)/device/containers/\(PhoneKit.topic)/Library/Sounds"
+        try Data().write(to: URL(fileURLWithPath: sounds + "/own.wav"))
+        var switches = PhoneSwitches()
+        switches.clock = 600
+        try await after.perform(.set(switches))
+        #expect(await after.displayRecord(named: "two")?.sound == "own.wav")
+    }
+
     @Test func aCorrectedClockDoesNotShowTheSameMomentAgain() throws {
         var kit = try PhoneKit()
         try schedule(&kit, "noon", rule("day 12:30"))
@@ -219,10 +277,10 @@ import Testing
 
     @Test func itsJSONIsTheSameEverywhere() throws {
         for json in [
-            #"{"do":"schedule","topic":"a.b","id":"n","payload":{"aps":{"alert":"x"}},"after":1.5}"#,
-            #"{"do":"schedule","topic":"a.b","id":"n","payload":{"aps":{"alert":"x"}},"at":"2026-12-24T18:00"}"#,
-            #"{"do":"schedule","topic":"a.b","id":"n","payload":{"aps":{"alert":"x"}},"every":"day 07:00"}"#,
-            #"{"do":"cancel","topic":"a.b","id":"n"}"#, #"{"do":"cancel","topic":"a.b"}"#,
+            #"{"do":"schedule","topic":"a.b","notification":"n","payload":{"aps":{"alert":"x"}},"after":1.5}"#,
+            #"{"do":"schedule","topic":"a.b","notification":"n","payload":{"aps":{"alert":"x"}},"at":"2026-12-24T18:00"}"#,
+            #"{"do":"schedule","topic":"a.b","notification":"n","payload":{"aps":{"alert":"x"}},"every":"day 07:00"}"#,
+            #"{"do":"cancel","topic":"a.b","notification":"n"}"#, #"{"do":"cancel","topic":"a.b"}"#,
         ] {
             let action = try JSONDecoder().decode(PhoneAction.self, from: Data(json.utf8))
             let written = try JSONDecoder().decode(PayloadValue.self, from: JSONEncoder().encode(action))
@@ -235,8 +293,26 @@ import Testing
         for wrong in [
             #""after":0"#, #""after":1e99"#, #""at":"soon""#, #""every":"1s""#, #""after":1,"every":"1h""#, #""x":1"#,
         ] {
-            let json = #"{"do":"schedule","topic":"a.b","id":"n","payload":{"aps":{"alert":"x"}},\#(wrong)}"#
+            let json = #"{"do":"schedule","topic":"a.b","notification":"n","payload":{"aps":{"alert":"x"}},\#(wrong)}"#
+            #expect(throws: DecodingError.self) { try JSONDecoder().decode(PhoneAction.self, from: Data(json.utf8)) }
+        }
+        // On the local socket, `id` is the number of the request, and not a notification.
+        let all = #"{"id":"r7","do":"cancel","topic":"a.b"}"#
+        let action = try JSONDecoder().decode(PhoneAction.self, from: Data(all.utf8))
+        #expect(try action == .cancel(#require(Topic("a.b")), id: nil))
+        for wrong in [
+            #""do":"cancel","notification":5"#, #""do":"cancel","notification":null"#,
+            #""do":"schedule","id":"n","payload":{"aps":{"alert":"x"}},"after":1"#,
+        ] {
+            let json = #"{"topic":"a.b",\#(wrong)}"#
             #expect(throws: DecodingError.self) { try JSONDecoder().decode(PhoneAction.self, from: Data(json.utf8)) }
         }
     }
+}
+
+/// A clock that stands still.
+private struct StandingClock: WallClock {
+    let time: WallTime
+
+    func now() -> WallTime { time }
 }
