@@ -115,3 +115,23 @@ def test_the_log_outlives_a_restart_of_the_agent(chromium, agent):
     page.until(lambda: count(page) == 302)
     assert page.run("return document.getElementById('log-list').scrollTop") == 0
     page.complaints()
+
+
+def test_the_log_does_not_ask_an_agent_that_counts_anew_without_a_break(page):
+    asked = page.driver.execute_async_script(
+        """
+        const done = arguments[0];
+        let asked = 0;
+        // The page's own log asks for 200 records.
+        window.fetch = (path) => path.endsWith("limit=400") && (asked += 1) <= 10
+          ? Promise.resolve(new Response(JSON.stringify({ revision: 3, count: 500, records: [] })))
+          : new Promise(() => {});
+        import("/assets/display-log.js").then(({ DisplayLog }) => {
+          const log = new DisplayLog(() => {});
+          log.announced = 500;
+          log.readOlder();
+          setTimeout(() => done(asked), 500);
+        });
+        """
+    )
+    assert asked == 2

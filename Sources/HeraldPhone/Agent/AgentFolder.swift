@@ -14,7 +14,9 @@ import HeraldModel
 ///     run/lock                locked by the agent that uses the folder
 final class AgentFolder: Sendable {
     /// The largest state file, in bytes.
-    private static let maximumStateBytes = 64 << 20
+    ///
+    /// The limits of ``PhoneLimits``, ``BundleLimits`` and ``LocalSocket`` keep the states of ordinary devices far below it.
+    static let maximumStateBytes = 64 << 20
 
     let path: String
     /// Whether the folder outlives the agent.
@@ -80,11 +82,21 @@ final class AgentFolder: Sendable {
         }
     }
 
-    func write(_ state: PhoneState) throws {
+    /// Replaces the state file, unless the state is too large to be read again.
+    ///
+    /// Throws ``DeviceError/Code/notPossible`` if it is too large, else ``DeviceError/Code/badFolder``; the file is unchanged then.
+    func write(_ state: PhoneState, limit: Int = AgentFolder.maximumStateBytes) throws {
         guard isKept else { return }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        try AgentFile.replace(statePath, with: Array(encoder.encode(state)))
+        let bytes = try encoder.encode(state)
+        guard bytes.count <= limit else {
+            throw DeviceError(
+                .notPossible,
+                "\(statePath) would be larger than \(limit) bytes: clear notifications, or remove an app"
+            )
+        }
+        try AgentFile.replace(statePath, with: Array(bytes))
     }
 
     // MARK: - Bundles

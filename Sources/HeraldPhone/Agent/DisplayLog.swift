@@ -3,13 +3,16 @@ import Foundation
 /// The newest display records, in memory and, if the device keeps a folder, in a file.
 ///
 /// Each line is a record; a later line replaces an earlier one of the same notification. The file is compacted when it has
-/// twice as many lines as records may be kept.
+/// twice as many lines as records may be kept, or too many bytes.
 final class DisplayLog {
     /// The most records.
     static let limit = 10_000
+    /// The most bytes in the file; compacted, it has at most half as many, and the oldest records go.
+    static let byteLimit = 256 << 20
 
     private let path: String?
     private let limit: Int
+    private let byteLimit: Int
     private var records: [String: DisplayRecord] = [:]
     /// The revision of each record's last change.
     private var revisions: [String: Int] = [:]
@@ -19,21 +22,24 @@ final class DisplayLog {
     private var order: [String] = []
     private var first = 0
     private var lines = 0
+    private var bytes = 0
     private(set) var descriptor: CInt = -1
 
     /// Reads the file; without a path, records are kept in memory only.
-    init(_ path: String?, limit: Int = DisplayLog.limit) throws {
+    init(_ path: String?, limit: Int = DisplayLog.limit, byteLimit: Int = DisplayLog.byteLimit) throws {
         self.path = path
         self.limit = limit
+        self.byteLimit = byteLimit
         guard let path else { return }
-        let bytes = try AgentFile.read(path, limit: 512 << 20) ?? []
+        let content = try AgentFile.read(path, limit: byteLimit) ?? []
+        bytes = content.count
         let decoder = JSONDecoder()
-        for line in bytes.split(separator: UInt8(ascii: "\n")) {
+        for line in content.split(separator: UInt8(ascii: "\n")) {
             lines += 1
             // A crash leaves an incomplete last line. Its notification was not acknowledged, and comes again.
             if let record = try? decoder.decode(DisplayRecord.self, from: Data(line)) { keep(record) }
         }
-        let isWhole = bytes.isEmpty || bytes.last == UInt8(ascii: "\n")
+        let isWhole = content.isEmpty || content.last == UInt8(ascii: "\n")
         if !isWhole || lines > 2 * limit { try rewrite() } else { try openFile() }
     }
 
@@ -74,10 +80,12 @@ final class DisplayLog {
             }
         }
         guard let path, !changed.isEmpty else { return }
+        let added = try changed.flatMap(Self.line)
         lines += changed.count
-        guard lines <= 2 * limit else { return try rewrite() }
+        bytes += added.count
+        guard lines <= 2 * limit, bytes <= byteLimit else { return try rewrite() }
         do {
-            try AgentFile.write(try changed.flatMap(Self.line), to: descriptor, path)
+            try AgentFile.write(added, to: descriptor, path)
             guard fsync(descriptor) == 0 else { throw AgentFile.failure("cannot write", path) }
         } catch {
             // There may be an incomplete line. The next call rewrites the file.
@@ -91,7 +99,10 @@ final class DisplayLog {
         revisions[record.id] = revision
         guard records.updateValue(record, forKey: record.id) == nil else { return }
         order.append(record.id)
-        guard records.count > limit else { return }
+        if records.count > limit { dropOldest() }
+    }
+
+    private func dropOldest() {
         records[order[first]] = nil
         revisions[order[first]] = nil
         first += 1
@@ -102,9 +113,18 @@ final class DisplayLog {
 
     private func rewrite() throws {
         guard let path else { return }
-        let kept = order[first...].compactMap { records[$0] }
-        try AgentFile.replace(path, with: try kept.flatMap(Self.line))
+        var kept: [[UInt8]] = []
+        var size = 0
+        for record in order[first...].reversed().lazy.compactMap({ self.records[$0] }) {
+            let line = try Self.line(record)
+            guard size + line.count <= byteLimit / 2 else { break }
+            kept.append(line)
+            size += line.count
+        }
+        try AgentFile.replace(path, with: kept.reversed().flatMap { $0 })
+        while records.count > kept.count { dropOldest() }
         lines = kept.count
+        bytes = size
         try openFile()
     }
 

@@ -81,7 +81,7 @@ private struct AppBundleReader {
             case "Info.plist": try readInformation(path)
             case "NotificationCategories.json":
                 let bytes = try BundleFile.read(path, limit: limits.fileBytes)
-                bundle.categories.merge(try NotificationCategory.read(bytes, file: path)) { $1 }
+                bundle.categories.merge(try NotificationCategory.read(bytes, file: path, limits: limits)) { $1 }
             case "Localizable.xcstrings": try readCatalog(path)
             default:
                 if name.hasSuffix(".lproj") {

@@ -57,24 +57,47 @@ public struct NotificationCategory: Hashable, Sendable, Codable {
 
     /// Reads the declarations: `{"INVITATION":{"actions":[{"identifier":"accept","title":"Accept"}]}}`.
     /// - Throws: ``BundleError``.
-    static func read(_ bytes: [UInt8], file: String) throws -> [String: NotificationCategory] {
+    static func read(_ bytes: [UInt8], file: String, limits: BundleLimits) throws -> [String: NotificationCategory] {
         guard case .object(let members, _) = PayloadReader.read(bytes) else {
             throw BundleError(file, "is not a JSON object")
         }
-        return try read(members, file: file)
+        return try read(members, file: file, limits: limits)
     }
 
     /// Reads the members of that object.
     /// - Throws: ``BundleError``.
-    static func read(_ members: [String: PayloadValue], file: String) throws -> [String: NotificationCategory] {
-        try Dictionary(
+    static func read(
+        _ members: [String: PayloadValue],
+        file: String,
+        limits: BundleLimits
+    ) throws -> [String: NotificationCategory] {
+        guard members.count <= limits.categories else {
+            throw BundleError(
+                file,
+                "has \(members.count) categories, and may have \(limits.categories): remove those that no payload names"
+            )
+        }
+        return try Dictionary(
             uniqueKeysWithValues: members.map { name, entry in
+                guard name.utf8.count <= limits.actionTextBytes else {
+                    throw BundleError(
+                        file,
+                        "the name of the category \(name.prefix(32))… is longer than \(limits.actionTextBytes) bytes: shorten it"
+                    )
+                }
                 guard let actions = entry.members?["actions"]?.elements else {
                     throw BundleError(file, "\(name) has no list \"actions\"")
                 }
+                guard actions.count <= limits.actions else {
+                    throw BundleError(
+                        file,
+                        "\(name) has \(actions.count) actions, and may have \(limits.actions): remove the last ones,"
+                            + " a notification shows \(maximumActions)"
+                    )
+                }
                 let category = NotificationCategory(
                     identifier: name,
-                    actions: try actions.map { try action($0, of: name, file: file) }
+                    actions: try actions.map { try action($0, of: name, file: file, limits: limits) }
                 )
                 return (name, category)
             }
@@ -97,10 +120,23 @@ public struct NotificationCategory: Hashable, Sendable, Codable {
         return .object(["actions": .array(actions)])
     }
 
-    private static func action(_ value: PayloadValue, of category: String, file: String) throws -> Action {
+    private static func action(
+        _ value: PayloadValue,
+        of category: String,
+        file: String,
+        limits: BundleLimits
+    ) throws -> Action {
         let members = value.members ?? [:]
         guard let identifier = members["identifier"]?.text, let title = members["title"]?.text else {
             throw BundleError(file, "an action of \(category) has no \"identifier\" or no \"title\"")
+        }
+        for (key, text) in [("identifier", identifier), ("title", title)] {
+            guard text.utf8.count <= limits.actionTextBytes else {
+                throw BundleError(
+                    file,
+                    "\"\(key)\" of an action of \(category) is longer than \(limits.actionTextBytes) bytes: shorten it"
+                )
+            }
         }
         func isSet(_ key: String) throws -> Bool {
             switch members[key] {

@@ -6,8 +6,10 @@ import Synchronization
 
 /// A connection to the agent's local socket: requests with answers, and events.
 package final class LocalClient: Sendable {
-    /// The longest line, in bytes: a device with a hundred long notifications.
-    private static let maximumLineBytes = 4 << 20
+    /// The longest line, in bytes.
+    ///
+    /// The longest is a list of 1,024 pending local notifications with payloads of 4 KiB each (``PhoneLimits``): some 4.4 MB.
+    private static let maximumLineBytes = 16 << 20
     /// The most unread events; a client with more is disconnected, so that no event is dropped silently.
     package static let maximumUnread = 1024
 

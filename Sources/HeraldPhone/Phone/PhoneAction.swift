@@ -180,7 +180,8 @@ extension PhoneAction: Codable {
                 )
             }
             do {
-                let categories = try NotificationCategory.read(members, file: "categories").values
+                let categories = try NotificationCategory.read(members, file: "categories", limits: BundleLimits())
+                    .values
                 self = .categories(try topic(), categories.sorted { $0.identifier < $1.identifier })
             } catch let error as BundleError {
                 throw Self.failure(error.description, .categories, container)

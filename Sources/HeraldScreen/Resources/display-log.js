@@ -65,7 +65,8 @@ export class DisplayLog {
     this.revision = revision;
     this.count = count;
     this.changed();
-    return this.announced > revision ? this.reread() : undefined;
+    // An agent that was started anew counts anew: it may not reach the announced revision before its own snapshot comes.
+    return this.announced > revision && revision > from ? this.reread() : undefined;
   }
 
   reread() {

@@ -331,4 +331,36 @@ import Testing
             "26 is not of the newest five"
         )
     }
+
+    @Test func `the file of records never has more bytes than are read`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/shown.jsonl"
+        let file = try DisplayLog(path, byteLimit: 4_000)
+        for number in 0..<100 {
+            let id = "\(number)"
+            try file.take([
+                .record(DisplayRecord(apnsID: id, topic: PhoneKit.topic, received: "", state: .background, badge: 0))
+            ])
+            let content = try Data(contentsOf: URL(fileURLWithPath: path))
+            #expect(content.count <= 4_000)
+            #expect(file[id] != nil && content.last == UInt8(ascii: "\n"))
+        }
+        #expect(file["0"] == nil, "the oldest go first")
+        let again = try DisplayLog(path, byteLimit: 4_000)
+        let kept = again.changes(after: 0, limit: 1_000).records.map(\.apnsID)
+        #expect(kept == file.changes(after: 0, limit: 1_000).records.map(\.apnsID) && kept.last == "99")
+    }
+
+    @Test func `a state that could not be read again is not written`() throws {
+        let temporary = try TemporaryFolder()
+        let folder = try AgentFolder(temporary.path)
+        var state = PhoneState()
+        try folder.write(state)
+        state.languages = ["de"]
+        let error = #expect(throws: DeviceError.self) { try folder.write(state, limit: 100) }
+        #expect(error?.code == .notPossible && error?.message.contains("clear notifications") == true)
+        #expect(try folder.readState() == PhoneState())
+        try folder.write(state)
+        #expect(try folder.readState() == state)
+    }
 }

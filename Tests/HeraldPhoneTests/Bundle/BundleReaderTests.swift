@@ -110,6 +110,49 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (101, 1, 1, "has 101 categories, and may have 100: remove those that no payload names"),
+        (1, 11, 1, "C0 has 11 actions, and may have 10: remove the last ones, a notification shows 4"),
+        (1, 1, 257, #""title" of an action of C0 is longer than 256 bytes: shorten it"#),
+        (100, 10, 256, nil),
+    ])
+    func `categories have limits, in a file and from a running app`(
+        categories: Int,
+        actions: Int,
+        bytes: Int,
+        fault: String?
+    ) throws {
+        let action = #"{"identifier":"a","title":"\#(String(repeating: "t", count: bytes))"}"#
+        let list = Array(repeating: action, count: actions).joined(separator: ",")
+        let entries = (0..<categories).map { #""C\#($0)":{"actions":[\#(list)]}"# }
+        let content = "{\(entries.joined(separator: ","))}"
+        let request = Data(#"{"do":"categories","topic":"com.example.chat","categories":\#(content)}"#.utf8)
+        try withFolder(["Info.plist": "<plist><dict/></plist>", "NotificationCategories.json": content]) { folder in
+            guard let fault else {
+                #expect(try AppBundle(folder: folder).categories.count == categories)
+                _ = try JSONDecoder().decode(PhoneAction.self, from: request)
+                return
+            }
+            let error = #expect(throws: BundleError.self) { try AppBundle(folder: folder) }
+            #expect(error?.message == fault)
+            let refusal = #expect(throws: DecodingError.self) {
+                try JSONDecoder().decode(PhoneAction.self, from: request)
+            }
+            #expect(refusal.map { String(describing: $0).contains(fault.suffix(20)) } == true)
+        }
+    }
+
+    @Test func `the names of categories and actions have a limit`() throws {
+        let long = String(repeating: "é", count: 129)
+        for content in [#"{"\#(long)":{"actions":[]}}"#, #"{"C":{"actions":[{"identifier":"\#(long)","title":"t"}]}}"#]
+        {
+            try withFolder(["Info.plist": "<plist><dict/></plist>", "NotificationCategories.json": content]) { folder in
+                let error = #expect(throws: BundleError.self) { try AppBundle(folder: folder) }
+                #expect(error?.message.hasSuffix("is longer than 256 bytes: shorten it") == true)
+            }
+        }
+    }
+
     @Test func `limits are enforced`() throws {
         var limits = BundleLimits()
         limits.fileBytes = 10
