@@ -87,7 +87,7 @@ def test_a_timer_rings_on_every_device_and_its_buttons_reach_the_app(ann, bob):
     # On Bob's device by a silent notification, which woke the app there.
     (timer, ends), = ann.pending().items()
     assert near(bob.pending(), {timer: ends})
-    assert (ann.icon["badge"], bob.icon["badge"]) == (1, 1)
+    eventually(lambda: (ann.icon["badge"], bob.icon["badge"]) == (1, 1), what="the number on both icons")
     # It rings without anybody but the device.
     bob.act("set", clock=600)
     shown = bob.shows("Eggs: fertig.")
