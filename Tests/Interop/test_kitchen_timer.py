@@ -2,10 +2,12 @@
 
 import json
 import subprocess
+import time
 
 import pytest
 from kitchen import APP, BUNDLE, CODE, KITCHEN, Kitchen, Running
 from parties import new_id
+from scripted_service import Scripted, accepts
 from service import PATIENCE, Service, eventually, herald
 
 if not KITCHEN.exists():
@@ -53,6 +55,16 @@ def near(rings, others):
     return rings.keys() == others.keys() and all(abs(rings[timer] - others[timer]) < 2 for timer in rings)
 
 
+def timer_of(**members):
+    return {"id": "tea-1", "name": "Tea", "ends": round(time.time()) + 3000, "isStopped": False, "revision": 0, **members}
+
+
+def synchronize(server, body, code=CODE):
+    """Reports a device to the family's server, without an app."""
+    headers = {"authorization": f"Bearer {code}"} if code else {}
+    return server.ask("api/sync", body, **headers)
+
+
 def push(kitchen, cook, payload, push_type="alert", priority=10):
     """Sends with curl, as any other provider would; returns the `apns-id`."""
     id = new_id()
@@ -75,7 +87,7 @@ def test_a_timer_rings_on_every_device_and_its_buttons_reach_the_app(ann, bob):
     # On Bob's device by a silent notification, which woke the app there.
     (timer, ends), = ann.pending().items()
     assert near(bob.pending(), {timer: ends})
-    assert (ann.icon["badge"], bob.icon["badge"]) == (1, 1)
+    eventually(lambda: (ann.icon["badge"], bob.icon["badge"]) == (1, 1), what="the number on both icons")
     # It rings without anybody but the device.
     bob.act("set", clock=600)
     shown = bob.shows("Eggs: fertig.")
@@ -138,6 +150,55 @@ def test_a_kitchen_without_its_server_goes_on(kitchen, ann, bob):
     eventually(lambda: near(bob.pending(), rings), what="the timer on Bob's device")
 
 
+def test_timers_that_cannot_be_kept_ring_and_are_kept_later(ann):
+    start(ann, "Milk", 1200)
+    assert len(ann.pending()) == 1
+    file = ann.folder / "containers" / APP / "timers.json"
+    file.unlink()
+    file.mkdir()
+    try:
+        start(ann, "Pasta", 600)
+        assert len(ann.pending(2)) == 2
+        trouble = eventually(lambda: ann.app.ask("api/kitchen")[1].get("trouble"), what="the trouble on the page")
+        assert "timers.json cannot be written" in trouble
+    finally:
+        file.rmdir()
+    # Without another change.
+    eventually(lambda: file.is_file() and "Pasta" in file.read_text(), what="the timers in the file")
+    eventually(lambda: "trouble" not in ann.app.ask("api/kitchen")[1], what="a page without trouble")
+
+
+def test_a_timer_with_the_most_changes_can_be_changed(kitchen, ann, bob):
+    body = {"device": "carol", "languages": [], "timers": [timer_of(revision=1_000_000)]}
+    assert synchronize(kitchen.server, body)[0] == 200
+    assert list(ann.pending()) == list(bob.pending()) == ["tea-1"]
+    assert ann.app.ask("api/timers/tea-1/STOP", {}) == (200, {})
+    assert ann.pending(0) == bob.pending(0) == {}
+
+
+def test_everybody_is_told_at_once(tmp_path, trust):
+    ca, certificate, client = trust
+
+    def answers_both(connection):
+        for request in [connection.request(), connection.request()]:
+            connection.accept(*request)
+        accepts(connection)
+
+    with Scripted(certificate, [answers_both]) as push_service:
+        server = Running(
+            "server", "--certificate", client, "--service", f"localhost:{push_service.port}", "--ca", ca,
+            "--file", tmp_path / "family.json",
+        ).start()
+        try:
+            for device, token in (("ann", "aa" * 32), ("bob", "bb" * 32)):
+                body = {"device": device, "token": token, "languages": [], "timers": []}
+                assert synchronize(server, body)[0] == 200
+            answer = server.ask("api/dinner", {"device": "carol"}, authorization=f"Bearer {CODE}")
+            assert answer == (200, {"told": 2})
+        finally:
+            server.close()
+
+
 def test_a_button_that_was_pressed_while_the_app_was_away_reaches_it(ann, bob):
     start(bob, "Soup", 60)
     (timer,) = bob.pending()
@@ -193,11 +254,15 @@ def test_wrong_requests_are_explained(ann, path, body, headers, status, words):
         ({"device": "d", "token": "x", "languages": [], "timers": []}, CODE, 400, '"token" must be'),
         ({"device": "", "languages": [], "timers": []}, CODE, 400, '"device" must be'),
         ({"device": "d", "languages": ["x"] * 21, "timers": []}, CODE, 400, '"languages" must be'),
+        ({"device": "d", "languages": [], "timers": [timer_of(revision=2**63 - 1)]}, CODE, 400, '"revision" of a timer must be'),
+        ({"device": "d", "languages": [], "timers": [timer_of(revision=-1)]}, CODE, 400, '"revision" of a timer must be'),
+        ({"device": "d", "languages": [], "timers": [timer_of(id="a\u0007")]}, CODE, 400, '"id" of a timer must be'),
+        ({"device": "d", "languages": [], "timers": [timer_of(id="x" * 65)]}, CODE, 400, '"id" of a timer must be'),
+        ({"device": "d", "languages": [], "timers": [timer_of(name="")]}, CODE, 400, '"name" must be'),
     ],
 )
 def test_the_server_explains_wrong_requests(kitchen, body, code, status, words):
-    headers = {"authorization": f"Bearer {code}"} if code else {}
-    answer, said = kitchen.server.ask("api/sync", body, **headers)
+    answer, said = synchronize(kitchen.server, body, code)
     assert (answer, words in said["error"]) == (status, True), said
 
 

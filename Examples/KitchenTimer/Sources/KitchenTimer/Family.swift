@@ -71,6 +71,7 @@ actor Family {
         guard message.languages.count <= 20, message.languages.allSatisfy({ $0.utf8.count <= 35 }) else {
             throw KitchenRefusal("\"languages\" must be at most 20 codes, like de or pt-BR")
         }
+        for timer in message.timers { try timer.check() }
         guard record.members[message.device] != nil || record.members.count < KitchenLimits.devices else {
             throw KitchenRefusal("there are already \(KitchenLimits.devices) devices in this family", status: .conflict)
         }
@@ -95,26 +96,38 @@ actor Family {
         }
     }
 
-    /// Tells everybody but the cook that dinner is ready, each in the user's language.
+    /// Tells everybody but the cook that dinner is ready, each in the user's language, and all at once: the cook waits.
     /// - Returns: The answer to the cook's device.
     func dinner(_ call: DinnerCall) async -> DinnerAnswer {
-        var told = 0
-        for (device, member) in record.members.sorted(by: { $0.key < $1.key }) where device != call.device {
-            guard let token = member.token.flatMap({ PushToken($0) }) else { continue }
-            let words = FamilyWords.words(in: member.languages)
-            var payload = Payload(alert: Alert(title: .literal(words.title), body: .literal(words.body)))
-            payload.sound = .default
-            payload.threadID = "dinner"
-            payload.interruptionLevel = .timeSensitive
-            do {
-                var request = try PushRequest(token: token, topic: topic, payload: payload)
-                request.collapseID = "dinner"
-                if try await send(request, to: device) { told += 1 }
-            } catch {
-                say("\(device) was not told: \(error)")
+        let others = record.members.filter { $0.key != call.device }
+        let told = await withTaskGroup(of: Bool.self) { group in
+            for (device, member) in others {
+                group.addTask { await self.invite(member, device) }
             }
+            var told = 0
+            for await isTold in group where isTold { told += 1 }
+            return told
         }
         return DinnerAnswer(told: told)
+    }
+
+    /// Tells a member that dinner is ready.
+    /// - Returns: Whether the push service took the notification.
+    private func invite(_ member: Member, _ device: String) async -> Bool {
+        guard let token = member.token.flatMap({ PushToken($0) }) else { return false }
+        let words = FamilyWords.words(in: member.languages)
+        var payload = Payload(alert: Alert(title: .literal(words.title), body: .literal(words.body)))
+        payload.sound = .default
+        payload.threadID = "dinner"
+        payload.interruptionLevel = .timeSensitive
+        do {
+            var request = try PushRequest(token: token, topic: topic, payload: payload)
+            request.collapseID = "dinner"
+            return try await send(request, to: device)
+        } catch {
+            say("\(device) was not told: \(error)")
+            return false
+        }
     }
 
     /// Sends a notification; forgets the token if the app is gone from the device.

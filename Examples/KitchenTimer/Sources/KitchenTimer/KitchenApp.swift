@@ -31,6 +31,8 @@ actor KitchenApp {
     private var news: (title: String, time: Double)?
     /// The reason why there is no device.
     private var away: String?
+    /// The reason why the timers are not kept, or the device does not ring for each.
+    private var ringTrouble: String?
     /// The reason why the timers are not with the family.
     private var trouble: String?
     private var isSynced = false
@@ -188,7 +190,7 @@ actor KitchenApp {
             languages: languages,
             timers: book.timers.filter { !$0.isStopped && $0.ends > since },
             news: news.flatMap { $0.time > since ? $0.title : nil },
-            trouble: away ?? trouble
+            trouble: away ?? ringTrouble ?? trouble
         )
     }
 
@@ -223,38 +225,58 @@ actor KitchenApp {
     private func retry() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: KitchenLimits.retry)
-            if !isSynced { wake.yield() }
+            if !isSynced || ringTrouble != nil { wake.yield() }
         }
     }
 
-    /// Keeps the timers, and has the device ring for each.
+    /// Keeps the timers, and has the device ring for each. A failure holds up nothing else, and ``retry()`` tries again.
     private func ring() async {
+        var failure: String?
         do {
-            if book != kept {
-                try file.write(book)
-                kept = book
-            }
-            guard let app else { return }
-            // In this order: one that rings meanwhile is over, and not scheduled again.
-            let pending = try await app.pending()
-            let now = await now()
-            let payloads = pending.map { ($0.notification.id, $0.notification.payload) }
-            let plan = RingPlan(book, pending: Dictionary(payloads) { $1 }, now: now)
-            // One that rings meanwhile is not pending any more.
-            for id in plan.cancelled { try? await app.cancel(id) }
-            for ring in plan.rings {
-                let notification = LocalNotification(
-                    id: ring.id,
-                    payload: ring.payload,
-                    trigger: .after(.seconds(ring.after))
-                )
-                try await app.schedule(notification)
-            }
-            try await app.setBadge(plan.badge)
+            try keep()
         } catch {
-            trouble = "\(error)"
-            say("the device does not ring: \(error)")
+            failure = "\(error)"
         }
+        do {
+            if let app { try await schedule(on: app) }
+        } catch {
+            failure = failure ?? "the device does not ring: \(error)"
+        }
+        if let failure, failure != ringTrouble { say(failure) }
+        ringTrouble = failure
+    }
+
+    private func keep() throws {
+        guard book != kept else { return }
+        try file.write(book)
+        kept = book
+    }
+
+    /// Brings the device's notifications and the badge up to the state of the timers.
+    /// - Throws: The first failure, after all the rest is done.
+    private func schedule(on app: LocalApp) async throws {
+        // In this order: one that rings meanwhile is over, and not scheduled again.
+        let pending = try await app.pending()
+        let now = await now()
+        let payloads = pending.map { ($0.notification.id, $0.notification.payload) }
+        let plan = RingPlan(book, pending: Dictionary(payloads) { $1 }, now: now)
+        // One that rings meanwhile is not pending any more.
+        for id in plan.cancelled { try? await app.cancel(id) }
+        var failure: (any Error)?
+        for ring in plan.rings {
+            let notification = LocalNotification(
+                id: ring.id,
+                payload: ring.payload,
+                trigger: .after(.seconds(ring.after))
+            )
+            do {
+                try await app.schedule(notification)
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        try await app.setBadge(plan.badge)
+        if let failure { throw failure }
     }
 
     /// Exchanges the timers with the family's server, and tells it the device's token and languages.

@@ -14,9 +14,7 @@ struct TimerBook: Codable, Hashable, Sendable {
     /// - Throws: ``KitchenRefusal`` if the name or the time is not possible, or there are too many timers.
     mutating func start(_ name: String, seconds: Double, id: String, now: Double) throws {
         let name = name.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        guard Self.isName(name) else {
-            throw KitchenRefusal("\"name\" must be a text of at most \(KitchenLimits.nameBytes) bytes, on one line")
-        }
+        try CountdownTimer.check(name: name)
         guard (1...KitchenLimits.seconds).contains(seconds) else {
             throw KitchenRefusal("\"seconds\" must be a number from 1 to \(Int(KitchenLimits.seconds))")
         }
@@ -32,7 +30,7 @@ struct TimerBook: Codable, Hashable, Sendable {
     mutating func stop(_ id: String) throws {
         var timer = try timer(id)
         timer.isStopped = true
-        timer.revision += 1
+        timer.revise()
         put(timer)
     }
 
@@ -42,15 +40,15 @@ struct TimerBook: Codable, Hashable, Sendable {
         var timer = try timer(id)
         timer.ends = (max(timer.ends, now) + KitchenLimits.moreSeconds).rounded()
         timer.isStopped = false
-        timer.revision += 1
+        timer.revise()
         put(timer)
     }
 
-    /// Takes over the timers of another copy where they are newer.
+    /// Takes over the timers of another copy where they are newer; leaves out those that no app makes.
     /// - Returns: Whether a timer has changed.
     mutating func merge(_ others: [CountdownTimer], now: Double) -> Bool {
         let before = timers
-        for other in others where Self.isName(other.name) && (1...64).contains(other.id.utf8.count) {
+        for other in others where (try? other.check()) != nil {
             if let mine = timers.first(where: { $0.id == other.id }), !other.wins(over: mine) { continue }
             put(other)
         }
@@ -75,10 +73,5 @@ struct TimerBook: Codable, Hashable, Sendable {
             throw KitchenRefusal("there is no timer \(id.prefix(64))")
         }
         return timer
-    }
-
-    private static func isName(_ name: String) -> Bool {
-        (1...KitchenLimits.nameBytes).contains(name.utf8.count)
-            && name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
 }

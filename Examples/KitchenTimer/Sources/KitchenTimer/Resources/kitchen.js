@@ -59,9 +59,10 @@ function list(timers, now) {
       name.textContent = timer.name;
       name.dir = "auto";
       const buttons = document.createElement("div");
+      const path = `/api/timers/${encodeURIComponent(timer.id)}`;
       buttons.append(
-        button(words.more, () => ask(`/api/timers/${timer.id}/MORE`, {})),
-        button(words.stop, () => ask(`/api/timers/${timer.id}/STOP`, {})),
+        button(words.more, () => ask(`${path}/MORE`, {})),
+        button(words.stop, () => ask(`${path}/STOP`, {})),
       );
       line.append(name, document.createElement("time"), buttons);
       return line;
