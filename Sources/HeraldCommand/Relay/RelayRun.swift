@@ -51,7 +51,7 @@ struct RelayRun: AsyncParsableCommand {
         let lock = try QueueLock.take(settings.database)
         defer { withExtendedLifetime(lock) {} }
         let store = try SQLRelayStore.open(settings.database)
-        try await store.prepare()
+        if let warning = try await store.prepare() { logger.warning("\(warning)") }
         if lock != nil {
             // The relay that held rows of this file is dead. Whatever it sent has arrived after the settling time.
             let count = try await store.takeOver(at: clock.now() + settings.service.relay.settling)

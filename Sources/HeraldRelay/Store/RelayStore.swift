@@ -5,7 +5,9 @@ package import HeraldModel
 /// Each call is one short transaction and throws only ``RelayStoreError``.
 package protocol RelayStore: Sendable {
     /// Creates missing tables, and checks the existing ones.
-    func prepare() async throws
+    /// - Returns: A warning if the queue lacks a part that the relay can do without.
+    @discardableResult
+    func prepare() async throws -> String?
     /// Claims due rows, oldest first. The claims are durable when it returns.
     func claim(_ request: ClaimRequest) async throws -> [QueueRow]
     /// When the next unclaimed row is due; nil if there is none.

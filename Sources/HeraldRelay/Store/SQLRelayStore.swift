@@ -32,14 +32,33 @@ package struct SQLRelayStore: RelayStore {
         return try await database.read { !(try Self.missingParts($0, dialect).contains("push_queue")) }
     }
 
-    package func prepare() async throws {
+    @discardableResult
+    package func prepare() async throws -> String? {
         let dialect = dialect
         let missing = try await database.read { session in try Self.missingParts(session, dialect) }
+        var warning: String?
         if !missing.isEmpty {
-            try await database.write { session in
-                // Several relays may start at the same time.
-                if dialect == .postgresql { try session.run("SELECT pg_advisory_xact_lock(5223, 2197)") }
-                for statement in RelaySchema.statements(dialect) { _ = try session.runOnce(statement, []) }
+            do {
+                try await database.write { session in
+                    // Several relays may start at the same time.
+                    if dialect == .postgresql { try session.run("SELECT pg_advisory_xact_lock(5223, 2197)") }
+                    for statement in RelaySchema.statements(dialect) { _ = try session.runOnce(statement, []) }
+                }
+            } catch let error as RelayStoreError where error.code == .failed {
+                // Only the owner of a table can give it a trigger, and the relay itself does not need this one.
+                guard missing == [RelaySchema.resend] else {
+                    throw RelayStoreError(
+                        .unusable,
+                        """
+                        the queue lacks \(missing.joined(separator: ", ")), and the relay cannot create what is missing \
+                        (\(error.message)): run the SQL of `herald relay schema` as the owner of the tables
+                        """
+                    )
+                }
+                warning = """
+                    the queue lacks \(RelaySchema.resend): a sent row whose time_sent is set to NULL is not sent again; \
+                    run the SQL of `herald relay schema` as the owner of the table
+                    """
             }
         }
         do {
@@ -68,6 +87,7 @@ package struct SQLRelayStore: RelayStore {
                 "the relay's tables have other columns than expected (\(error.message)): compare with `herald relay schema`"
             )
         }
+        return warning
     }
 
     /// Tables, views and triggers that the database does not have.
