@@ -264,7 +264,7 @@ def test_a_second_agent_is_refused(shared, device):
     second = herald(
         "agent", "run", "--identity", device.identity, "--folder", device.folder, "--ca", shared.ca, check=False
     )
-    assert "another agent uses" in one_line(second)
+    assert "another agent or command uses" in one_line(second)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ struct AgentFolderPath {
     static let defaultPath = DeviceFolder.defaultPath
 
     let path: String
+    var wait = FolderWait()
 
     var device: DeviceFolder { DeviceFolder(path) }
     var socketPath: String { URL(fileURLWithPath: path).standardizedFileURL.path + "/run/agent.sock" }
@@ -42,17 +43,15 @@ struct AgentFolderPath {
     /// - Throws: ``CommandError``.
     @discardableResult
     func ask(_ request: [String: PayloadValue]) async throws -> [String: PayloadValue] {
-        try await translatingDeviceErrors {
-            try await LocalClient.with(socket: socketPath) { try await $0.ask(request) }
-        }
+        try await translatingDeviceErrors { try await answer(to: request) }
     }
 
     /// Performs an action through the running agent, or on the folder if none is running.
     func perform(_ request: [String: PayloadValue], _ action: PhoneAction) async throws {
-        do {
-            try await ask(request)
-        } catch let error as CommandError where error.code == .unreachable {
-            try await translatingDeviceErrors { try await DeviceAgent.stopped(folder: path).perform(action) }
+        try await throughAgent {
+            _ = try await answer(to: request)
+        } orFolder: {
+            try await $0.perform(action)
         }
     }
 
@@ -60,15 +59,32 @@ struct AgentFolderPath {
     func pending(of topic: Topic?) async throws -> [PendingNotification] {
         var request: [String: PayloadValue] = ["do": .string("pending")]
         if let topic { request["topic"] = .string(topic.name) }
-        let answer: [String: PayloadValue]
-        do {
-            answer = try await ask(request)
-        } catch let error as CommandError where error.code == .unreachable {
-            return try await translatingDeviceErrors {
-                try await DeviceAgent.stopped(folder: path).pending(of: topic)
+        return try await throughAgent {
+            try PendingNotification.list(in: try await answer(to: request))
+        } orFolder: {
+            try await $0.pending(of: topic)
+        }
+    }
+
+    private func answer(to request: [String: PayloadValue]) async throws -> [String: PayloadValue] {
+        try await LocalClient.with(socket: socketPath) { try await $0.ask(request) }
+    }
+
+    /// Asks the running agent, or the folder if none is running; both again while another process uses the folder, which
+    /// may be an agent that starts.
+    private func throughAgent<Result>(
+        _ ask: () async throws -> Result,
+        orFolder use: (DeviceAgent) async throws -> Result
+    ) async throws -> Result {
+        try await translatingDeviceErrors {
+            try await wait.untilFree {
+                do {
+                    return try await ask()
+                } catch let error as DeviceError where error.code == .unreachable {
+                    return try await use(DeviceAgent.stopped(folder: path))
+                }
             }
         }
-        return try await translatingDeviceErrors { try PendingNotification.list(in: answer) }
     }
 }
 

@@ -113,12 +113,14 @@ struct AgentRun: AsyncParsableCommand {
             configuration.serverName = try activated.map { try peer.name($0.serverName ?? $0.host) }
             configuration.reconnection = try reconnect.limits(settings)
             let client = try DeviceClient(configuration)
-            let agent = try DeviceAgent(
-                connection: client,
-                device: credential.id.name,
-                service: "\(address)",
-                folder: folder?.path
-            )
+            let agent = try await FolderWait().untilFree {
+                try DeviceAgent(
+                    connection: client,
+                    device: credential.id.name,
+                    service: "\(address)",
+                    folder: folder?.path
+                )
+            }
             if !languages.isEmpty {
                 var switches = PhoneSwitches()
                 switches.languages = languages

@@ -111,7 +111,7 @@ struct AgentSchedule: AsyncParsableCommand {
     }
 
     /// The payload that was named, with the other options in its `aps`.
-    private func content() throws -> PayloadValue {
+    func content() throws -> PayloadValue {
         var members: [String: PayloadValue] = [:]
         if let payload {
             let bytes =
@@ -121,18 +121,34 @@ struct AgentSchedule: AsyncParsableCommand {
             }
             members = read
         }
-        var aps = members["aps"]?.members ?? [:]
-        if let title {
-            aps["alert"] = .object(["title": .string(title)].merging(alert.map { ["body": .string($0)] } ?? [:]) { $1 })
-        } else if let alert {
-            aps["alert"] = .string(alert)
+        guard var aps = (members["aps"] ?? .object([:])).members else {
+            throw ValidationError("The payload's aps is not an object, like {\"alert\":\"Hello\"}.")
         }
+        if alert != nil || title != nil { aps["alert"] = try merged(aps["alert"]) }
         if let badge { aps["badge"] = .number(Double(badge)) }
         for (key, text) in [("sound", sound), ("category", category), ("thread-id", thread)] {
             if let text { aps[key] = .string(text) }
         }
         members["aps"] = .object(aps)
         return .object(members)
+    }
+
+    /// The payload's alert with the title and the text of the options; each also replaces its localization key.
+    private func merged(_ former: PayloadValue?) throws -> PayloadValue {
+        var members: [String: PayloadValue]
+        switch former {
+        case nil: members = [:]
+        case .string(let body)?: members = ["body": .string(body)]
+        case .object(let read)?: members = read
+        default: throw ValidationError("The payload's alert is not a text or an object, like {\"body\":\"Hello\"}.")
+        }
+        for (prefix, key, text) in [("", "body", alert), ("title-", "title", title)] {
+            guard let text else { continue }
+            members["\(prefix)loc-key"] = nil
+            members["\(prefix)loc-args"] = nil
+            members[key] = .string(text)
+        }
+        return members.count == 1 ? members["body"] ?? .object(members) : .object(members)
     }
 }
 

@@ -4,14 +4,14 @@ import HeraldModel
 
 /// The agent's part of a device's folder.
 ///
-/// One agent uses it at a time.
+/// One agent or command uses it at a time.
 ///
 ///     apps/<bundle id>.app/   bundles, copied when they are installed
 ///     containers/<bundle id>/ the apps' data: Library/Sounds, and the files of their programs
 ///     state.json              the device's state (PhoneState)
 ///     shown.jsonl             the display log (DisplayLog)
 ///     run/agent.sock          the local socket
-///     run/lock                locked by the agent that uses the folder
+///     run/lock                locked by the agent or command that uses the folder
 final class AgentFolder: Sendable {
     /// The largest state file, in bytes.
     ///
@@ -33,7 +33,7 @@ final class AgentFolder: Sendable {
 
     /// Opens a device's folder, and creates missing parts.
     ///
-    /// Throws ``DeviceError/Code/badFolder``, and ``DeviceError/Code/folderInUse`` if another agent uses it.
+    /// Throws ``DeviceError/Code/badFolder``, and ``DeviceError/Code/folderInUse`` if another agent or command uses it.
     convenience init(_ path: String) throws {
         try self.init(URL(fileURLWithPath: path).standardizedFileURL.path, isKept: true)
     }
@@ -55,7 +55,7 @@ final class AgentFolder: Sendable {
         guard lock >= 0 else { throw AgentFile.failure("cannot open", file) }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             close(lock)
-            throw DeviceError(.folderInUse, "another agent uses \(path): stop it, or name another folder")
+            throw DeviceError(.folderInUse, "another agent or command uses \(path): stop it, or name another folder")
         }
     }
 

@@ -4,11 +4,13 @@ import HeraldModel
 /// The moment at which a local notification is due once.
 ///
 /// `2026-12-24T18:00` is a time of the device's time zone, whichever that is then. `2026-12-24T18:00Z` and
-/// `2026-12-24T18:00+01:00` name the same moment in every zone. A time may have seconds.
+/// `2026-12-24T18:00+01:00` name the same moment in every zone. A time may have seconds, and they a fraction of one to nine digits
+/// (`2026-12-24T18:00:00.500Z`), of which the milliseconds count.
 public struct CalendarMoment: Hashable, Sendable, LosslessStringConvertible {
     private let time: LocalTime
     /// The seconds ahead of UTC; nil for a time of the device's time zone.
     private let offset: Int64?
+    private let milliseconds: Int64
     /// The moment as ``init(_:)`` reads it.
     public let description: String
 
@@ -25,7 +27,19 @@ public struct CalendarMoment: Hashable, Sendable, LosslessStringConvertible {
         guard WallTime.civil(day) == (year, month, dayOfMonth) else { return nil }
         let timeOfDay = parts[1].prefix { $0.isNumber || $0 == ":" }
         guard let second = LocalTime.second(ofDay: timeOfDay) else { return nil }
-        switch parts[1].dropFirst(timeOfDay.count) {
+        var rest = parts[1].dropFirst(timeOfDay.count)
+        if rest.first == "." {
+            let fraction = rest.dropFirst().prefix { $0.isNumber }
+            // Only seconds have a fraction.
+            guard timeOfDay.count == 8, LocalTime.digits(fraction, 1...9) != nil,
+                let read = Int64((fraction + "00").prefix(3))
+            else { return nil }
+            milliseconds = read
+            rest = rest.dropFirst(1 + fraction.count)
+        } else {
+            milliseconds = 0
+        }
+        switch rest {
         case "": offset = nil
         case "Z": offset = 0
         case let zone:
@@ -43,6 +57,6 @@ public struct CalendarMoment: Hashable, Sendable, LosslessStringConvertible {
 
     /// The moment on a device in a time zone.
     func moment(in zone: TimeZone) -> WallTime {
-        offset.map { WallTime(seconds: time.seconds - $0) } ?? time.moment(in: zone)
+        (offset.map { WallTime(seconds: time.seconds - $0) } ?? time.moment(in: zone)) + .milliseconds(milliseconds)
     }
 }
