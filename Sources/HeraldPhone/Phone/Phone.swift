@@ -28,7 +28,9 @@ struct Phone {
     private(set) var connectedApps: Set<Topic> = []
     /// The name of the machine's time zone.
     var machineZone = "GMT"
-    /// The time of the last look at the clock, in UNIX seconds; nil before the first. ``PhoneState/lastTime`` keeps it.
+    /// The time of the last look at the clock, in UNIX seconds; nil before the first.
+    ///
+    /// ``PhoneState/lastTime`` keeps it.
     var lastTime: Double?
 
     init(

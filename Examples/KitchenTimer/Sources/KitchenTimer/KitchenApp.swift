@@ -229,7 +229,9 @@ actor KitchenApp {
         }
     }
 
-    /// Keeps the timers, and has the device ring for each. A failure holds up nothing else, and ``retry()`` tries again.
+    /// Keeps the timers, and has the device ring for each.
+    ///
+    /// A failure holds up nothing else, and ``retry()`` tries again.
     private func ring() async {
         var failure: String?
         do {
