@@ -55,7 +55,7 @@ extension Phone {
     /// Shows the local notifications that are due by the clock, also after a change of clock or time zone.
     mutating func showDue(_ now: WallTime) -> [PhoneEffect] {
         followClock(now)
-        // What was due before the time zone changed is due; what is due by the new one only, too.
+        // A change of the time zone cancels nothing that was due before it, and may make more due.
         var due = state.pending.takeDue(now, in: zone)
         state.pending.move(to: zone, named: zoneName, now)
         due += state.pending.takeDue(now, in: zone)

@@ -7,7 +7,7 @@ import Darwin
 /// A counting semaphore whose timeouts follow the time that really passes.
 ///
 /// A timeout of `DispatchSemaphore` follows the wall clock on Linux: if that is set back, the wait lasts so much longer.
-// The pointers never change, and `count` is used under `mutex` only.
+// Unchecked: the pointers never change, and `count` is used under `mutex` only.
 final class MonotonicSemaphore: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)

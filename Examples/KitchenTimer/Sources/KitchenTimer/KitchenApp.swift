@@ -262,7 +262,7 @@ actor KitchenApp {
         let now = await now()
         let payloads = pending.map { ($0.notification.id, $0.notification.payload) }
         let plan = RingPlan(book, pending: Dictionary(payloads) { $1 }, now: now)
-        // One that rings meanwhile is not pending any more.
+        // A timer that rings meanwhile is not pending any more.
         for id in plan.cancelled { try? await app.cancel(id) }
         var failure: (any Error)?
         for ring in plan.rings {

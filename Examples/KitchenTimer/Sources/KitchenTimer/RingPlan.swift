@@ -30,7 +30,7 @@ struct RingPlan: Hashable, Sendable {
             guard pending[timer.id] != payload else { continue }
             rings.append(Ring(id: timer.id, after: timer.ends - now, payload: payload))
         }
-        // One that rings at this moment stays.
+        // A timer that rings at this moment stays.
         let kept = Set(book.timers.filter { !$0.isStopped }.map(\.id))
         cancelled = pending.keys.filter { !kept.contains($0) }.sorted()
     }
