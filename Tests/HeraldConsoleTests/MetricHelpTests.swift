@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func `the manual has every description`() throws {
-        let file = root.appendingPathComponent("docs/operations.md")
+        let file = root.appendingPathComponent("docs/metrics.md")
         let rows = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)
         for (name, text) in MetricHelp.texts {
             #expect(rows.contains("| `\(name)` | \(text.dropLast()) |"))

@@ -181,15 +181,24 @@ def test_every_reason_is_in_the_compatibility_document():
     assert [reason for reason in reasons if f"`{reason}`" not in COMPATIBILITY] == []
 
 
-@pytest.mark.parametrize("document", sorted(ROOT.glob("docs/*.md")) + [ROOT / "README.md"], ids=lambda path: path.name)
+def anchors(document):
+    """The anchors of a document's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if path.parent.name != "Payloads"], ids=lambda path: path.stem)
 def test_links_between_documents_have_a_target(document):
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
-        assert (document.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", document.read_text()):
+        file = document.parent / target if target else document
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), f"{target}#{anchor}"
 
 
 def test_installing_names_the_packages_of_every_library_that_the_binary_needs():
     """System libraries only: a Swift runtime outside the binary comes with the toolchain, not with a package."""
-    (line,) = re.findall(r"^apt-get install (.*lib.*)$", (ROOT / "docs" / "operations.md").read_text(), re.M)
+    (line,) = re.findall(r"^apt-get install (.*lib.*)$", (ROOT / "docs" / "operations" / "installing.md").read_text(), re.M)
     needed = re.findall(r"NEEDED.*\[(.+)\]", output("readelf", "--dynamic", HERALD))
     places = dict(re.findall(r"^\s+(\S+) => (/\S+) ", output("ldd", HERALD), re.M))
     packages = set()

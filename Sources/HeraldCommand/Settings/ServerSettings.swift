@@ -11,7 +11,7 @@ import HeraldTrust
 /// The settings of `herald serve`: one row each, in the order of the help and of the example file.
 ///
 /// A new setting is a row here and a property of its part's configuration. `docs/herald.yaml` and the table of live settings
-/// in `docs/operations.md` follow; `ManualTests` compares them.
+/// in `docs/operations/running.md` follow; `ManualTests` compares them.
 enum ServerSettings {
     static let rows: [Setting<ServerConfiguration>] =
         Basics.rows + Listeners.rows + Storage.rows + Limits.rows + Trust.rows + Testing.rows + Logs.rows

@@ -1,4 +1,4 @@
-/// Description of each metric, for `# HELP`; docs/operations.md has the same list.
+/// Description of each metric, for `# HELP`; docs/metrics.md has the same list.
 enum MetricHelp {
     static let texts = [
         "herald_activations_total":
