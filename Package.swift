@@ -73,6 +73,7 @@ let package = Package(
         .library(name: "HeraldProvider", targets: ["HeraldProvider"]),
         .library(name: "HeraldDevice", targets: ["HeraldDevice"]),
         .library(name: "HeraldPhone", targets: ["HeraldPhone"]),
+        .library(name: "HeraldTesting", targets: ["HeraldTesting"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
@@ -168,6 +169,8 @@ let package = Package(
             ]
         ),
         herald("HeraldPhone", ["HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
+        // It starts the service as a process, so that its users do not build the service.
+        herald("HeraldTesting", ["HeraldModel", "HeraldDevice", "HeraldPhone", "CPosix"]),
         herald("HeraldDesktop", ["HeraldModel", "HeraldPhone", nioCore, nioPosix]),
         herald(
             "HeraldScreen",
@@ -262,6 +265,7 @@ let package = Package(
             ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", asn1, x509]
         ),
         tests("HeraldPhoneTests", ["HeraldPhone", "HeraldDevice", "HeraldModel"]),
+        tests("HeraldTestingTests", ["HeraldTesting", "HeraldModel", "HeraldPhone", "HeraldProvider"]),
         tests("HeraldDesktopTests", ["HeraldDesktop", "HeraldPhone", "HeraldModel"]),
         tests(
             "HeraldScreenTests",
