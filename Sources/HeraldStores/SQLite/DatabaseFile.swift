@@ -100,6 +100,14 @@ struct DatabaseFile {
         )
     }
 
+    /// Bytes of the file and its write-ahead log, as far as they are there.
+    var size: Int {
+        [path, path + "-wal"].reduce(0) { sum, path in
+            var status = stat()
+            return stat(path, &status) == 0 ? sum + Int(status.st_size) : sum
+        }
+    }
+
     private var folderPath: String {
         let folder = (path as NSString).deletingLastPathComponent
         return folder.isEmpty ? "." : folder
