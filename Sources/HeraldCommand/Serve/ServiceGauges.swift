@@ -73,6 +73,6 @@ struct ServiceGauges: Sendable {
 /// The metric that says which version runs.
 enum BuildMetric {
     static func record() {
-        Gauge(label: "herald_build_info", dimensions: [("version", Herald.version)]).record(1)
+        Gauge(label: "herald_build_info", dimensions: [("version", Version.number)]).record(1)
     }
 }
