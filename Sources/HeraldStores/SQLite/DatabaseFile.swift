@@ -1,3 +1,4 @@
+import CPosix
 import Foundation
 
 /// The store's file, inspected before SQLite opens it.
@@ -103,8 +104,8 @@ struct DatabaseFile {
     /// Bytes of the file and its write-ahead log, as far as they are there.
     var size: Int {
         [path, path + "-wal"].reduce(0) { sum, path in
-            var status = stat()
-            return stat(path, &status) == 0 ? sum + Int(status.st_size) : sum
+            var status = herald_status()
+            return herald_status(path, 1, &status) == 0 ? sum + Int(status.size) : sum
         }
     }
 
