@@ -39,6 +39,9 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 /// The service has it, and what stands in for it in benchmarks; libraries leave it to their users, and macOS has its own.
 let allocator = Target.Dependency.target(name: "CAllocator", condition: .when(platforms: [.linux]))
 
+/// The commit and its date, which `make` passes (scripts/version); the manifest's own view of git is out of date after a commit.
+let commit = Context.environment["HERALD_COMMIT"] ?? "commit unknown"
+
 /// A target of Herald's own; which target may name which is the import table of docs/architecture.md.
 ///
 /// Resources are compiled in, so that there is nothing beside the binary.
@@ -155,6 +158,7 @@ let package = Package(
         ),
         .target(name: "CPosix"),
         .target(name: "CSignals"),
+        .target(name: "CVersion", cSettings: [.define("HERALD_COMMIT", to: "\"\(commit)\"")]),
         .target(name: "CAllocator", linkerSettings: [.linkedLibrary("jemalloc")]),
         herald(
             "HeraldDevice",
@@ -183,6 +187,7 @@ let package = Package(
                 "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
                 "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "CPosix", "CSignals",
+                "CVersion",
                 argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
                 nioHTTP1,
                 nioPosix, httpClient, allocator,
