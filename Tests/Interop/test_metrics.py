@@ -103,7 +103,7 @@ def expressions():
 
 
 def faults(expression, texts):
-    """What an expression names that no service and no relay has."""
+    """The names in an expression that no service and no relay has."""
     names = re.findall(r"\b(?:herald|process)_\w+", re.sub(r'"[^"]*"', '""', expression))
     for name in names:
         if family(name) not in ROWS:
