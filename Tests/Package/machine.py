@@ -86,3 +86,18 @@ class Herald:
             f"send {token} --topic {self.TOPIC} --certificate /var/lib/herald/provider.pem --collapse-id '{alert}' --alert '{alert}'"
         )
         assert "200" in answer, answer
+
+
+def become_device(herald):
+    """Makes the machine a device of its own service, with a provider's certificate beside it; the device's token."""
+    code = re.search(r"^code\s+(\S+)$", herald.service("device invite --name lamp"), re.M)[1]
+    herald.machine.run(
+        f"""
+        HERALD_CODE={code} runuser -u herald-agent -- herald agent activate \
+            --config /etc/herald/agent.yaml --service https://localhost:2191
+        printf '%s\\n' 'app: [{herald.TOPIC}]' 'allow: alert,badge,sound' >> /etc/herald/agent.yaml
+        systemctl enable --now herald-agent
+        """
+    )
+    herald.service(f"provider certificate --topic {herald.TOPIC} --out /var/lib/herald/provider.pem")
+    return eventually(lambda: re.search(r"^  token (\w{64})$", herald.device("show"), re.M), "a device token")[1]

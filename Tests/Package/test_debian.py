@@ -7,7 +7,7 @@ import time
 import pytest
 
 from conftest import only
-from machine import Herald, eventually
+from machine import Herald, become_device, eventually
 
 
 def test_lintian_finds_no_error(package):
@@ -29,21 +29,6 @@ def test_the_debug_symbols_are_those_of_the_binary(package, tmp_path):
 def install(machine, package):
     (machine.root / "var/cache" / package.name).write_bytes(package.read_bytes())
     return machine.apt(f"install /var/cache/{package.name}")
-
-
-def become_device(herald):
-    """Makes the machine a device of its own service, with a provider's certificate beside it; the device's token."""
-    code = re.search(r"^code\s+(\S+)$", herald.service("device invite --name lamp"), re.M)[1]
-    herald.machine.run(
-        f"""
-        HERALD_CODE={code} runuser -u herald-agent -- herald agent activate \
-            --config /etc/herald/agent.yaml --service https://localhost:2191
-        printf '%s\\n' 'app: [{herald.TOPIC}]' 'allow: alert,badge,sound' >> /etc/herald/agent.yaml
-        systemctl enable --now herald-agent
-        """
-    )
-    herald.service(f"provider certificate --topic {herald.TOPIC} --out /var/lib/herald/provider.pem")
-    return eventually(lambda: re.search(r"^  token (\w{64})$", herald.device("show"), re.M), "a device token")[1]
 
 
 def test_the_first_notification_is_on_a_device_within_a_minute(machine, package):
