@@ -211,7 +211,7 @@ def h2load_alone(server, requests, seconds):
     return Sender(server, command, r"status codes: (\d+) 2xx, 0 3xx, 0 4xx, 0 5xx", seconds).outcome
 
 
-def latencies(server, port, requests, rate, seconds):
+def latencies(server, port, requests, rate=2000, seconds=3):
     """p50 and p99, in milliseconds, from request to answer at so many requests per second."""
     each = rate // CONNECTIONS
     logs = [requests.folder / f"log-{port}-{place}" for place in range(CONNECTIONS)]
@@ -227,7 +227,7 @@ def latencies(server, port, requests, rate, seconds):
             if status != "200":
                 server.fail(f"answered {status} at {rate} a second")
             times.append(int(microseconds) / 1000)
-    return percentile(times, 0.5), percentile(times, 0.99)
+    return {"p50_ms": percentile(times, 0.5), "p99_ms": percentile(times, 0.99)}
 
 
 def send_each(server, requests, port, tokens, name):
@@ -350,7 +350,9 @@ def handshakes(server, port, ca, identities, seconds, resumed, workers=8):
         process.count = process.stdout.readline()
     window.end()
     _outputs(processes, 30)
-    counts = [json.loads(process.count or "{}").get("handshakes") for process in processes]
-    if None in counts:
+    times = [json.loads(process.count or "{}").get("milliseconds") for process in processes]
+    if None in times:
         server.fail("shook no hands after a while")
-    return window.outcome(sum(counts) / window.seconds)
+    times = [each for found in times for each in found]
+    return {**window.outcome(len(times) / window.seconds), "p50_ms": percentile(times, 0.5),
+            "p99_ms": percentile(times, 0.99)}
