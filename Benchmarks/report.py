@@ -4,9 +4,9 @@ import json
 import statistics
 
 import aims
-from machine import ROOT
+import machine
 
-TARGET = ROOT / "Benchmarks" / "results.json"
+TARGET = machine.ROOT / "Benchmarks" / "results.json"
 
 
 class Report:
@@ -17,7 +17,7 @@ class Report:
     """
 
     def __init__(self, adds):
-        self.path = TARGET.relative_to(ROOT)
+        self.path = TARGET.relative_to(machine.ROOT)
         self._figures = json.loads(TARGET.read_text()) if adds and TARGET.exists() else {}
         self._measured = {}
 
@@ -55,6 +55,8 @@ class Report:
 
     def end(self):
         """Prints what this run found short of its aim."""
+        if not machine.latencies_are_undisturbed:
+            print("without the right to real-time priority, what others did on this machine is in the times")
         short = aims.shortfalls(self._measured)
         if short:
             print("short of their aims; docs/performance.md says why:")
@@ -75,5 +77,6 @@ def times(ours, peer=None, peer_name="peer"):
 
 def cost(outcomes):
     """Server CPU for each unit, and how busy server and load were."""
-    return (f"{median(outcomes, 'cpu_us'):.1f} us CPU each, server {median(outcomes, 'busy'):.0%} "
+    waited = f", waiting {median(outcomes, 'waited'):.0%}" if "waited" in outcomes[0] else ""
+    return (f"{median(outcomes, 'cpu_us'):.1f} us CPU each, server {median(outcomes, 'busy'):.0%}{waited} "
             f"and load {median(outcomes, 'load_busy'):.0%} of a core")
