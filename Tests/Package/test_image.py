@@ -44,7 +44,7 @@ def test_the_configuration_is_that_of_a_service(image):
 
 
 class Container:
-    """What an engine does: the image's root, user, folder and environment, in namespaces of its own."""
+    """An engine for containers: the image's root, user, folder and environment, in namespaces of its own."""
 
     def __init__(self, image):
         config, self.root = image
