@@ -7,6 +7,8 @@ import NIOCore
 // Unchecked: one owner at a time. The sender fills it in before ``CallInbox`` has it; then only the event loop uses it.
 final class Call: QueuedCall, @unchecked Sendable {
     let head: HeaderBlock
+    /// The value of `authorization`; nil if the connection's certificate authenticates the provider.
+    let authorization: String?
     let body: [UInt8]
     /// Maximum length of the answer's body, in bytes.
     let answerLimit: Int
@@ -35,8 +37,16 @@ final class Call: QueuedCall, @unchecked Sendable {
     /// Number of its connection.
     var link = 0
 
-    init(head: HeaderBlock, body: [UInt8], answerLimit: Int, deadline: NIODeadline, waitsForService: Bool) {
+    init(
+        head: HeaderBlock,
+        authorization: String? = nil,
+        body: [UInt8],
+        answerLimit: Int,
+        deadline: NIODeadline,
+        waitsForService: Bool
+    ) {
         self.head = head
+        self.authorization = authorization
         self.body = body
         self.answerLimit = answerLimit
         self.deadline = deadline
@@ -55,7 +65,8 @@ final class Call: QueuedCall, @unchecked Sendable {
 
     /// Outcome of an attempt.
     enum Outcome: CallOutcome {
-        case answered(Answer, link: Int)
+        /// The answer is in ``answer``.
+        case answered(link: Int)
         /// The service refused its stream repeatedly.
         case untouched
         case failed(ProviderError)
