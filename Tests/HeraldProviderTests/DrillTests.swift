@@ -1,6 +1,7 @@
 import HeraldGateway
 import HeraldModel
 import NIOCore
+import Synchronization
 import Testing
 
 @testable import HeraldProvider
@@ -17,29 +18,37 @@ struct `a client on a bad day` {
         var failed: [ProviderError] = []
     }
 
-    /// Sends many at once, each to a device of its own.
+    /// Sends many at once, each to a device of its own: half of them in one call, each other one in a task.
     private func send(_ client: ProviderClient, _ service: TestService, count: Int = count) async throws -> Outcome {
-        try await withThrowingTaskGroup(of: Result<PushAnswer, ProviderError>.self) { group in
-            for number in 0..<count {
+        let results = Mutex<[(place: Int, result: Result<PushAnswer, any Error>)]>([])
+        await withDiscardingTaskGroup { group in
+            let batch = (0..<count / 2).map { service.request($0) }
+            group.addTask {
+                await client.send(batch) { place, result in results.withLock { $0.append((place, result)) } }
+                #expect(Set(results.withLock { $0.map(\.place) }).isSuperset(of: batch.indices))
+            }
+            for number in batch.count..<count {
                 let request = service.request(number)
                 group.addTask {
                     do {
-                        return .success(try await client.send(request))
-                    } catch let error as ProviderError {
-                        return .failure(error)
+                        let answer = try await client.send(request)
+                        results.withLock { $0.append((number, .success(answer))) }
+                    } catch {
+                        results.withLock { $0.append((number, .failure(error))) }
                     }
                 }
             }
-            var outcome = Outcome()
-            for try await result in group {
-                switch result {
-                case .success(.accepted(let receipt)): outcome.accepted += [try #require(NotificationID(receipt.id))]
-                case .success(.refused(let refusal)): outcome.refused.append(refusal)
-                case .failure(let error): outcome.failed.append(error)
-                }
-            }
-            return outcome
         }
+        var outcome = Outcome()
+        for (_, result) in results.withLock({ $0 }) {
+            switch result {
+            case .success(.accepted(let receipt)): outcome.accepted += [try #require(NotificationID(receipt.id))]
+            case .success(.refused(let refusal)): outcome.refused.append(refusal)
+            case .failure(let error): outcome.failed.append(try #require(error as? ProviderError))
+            }
+        }
+        #expect(outcome.accepted.count + outcome.refused.count + outcome.failed.count == count)
+        return outcome
     }
 
     /// Every one was accepted, and the service has it once.

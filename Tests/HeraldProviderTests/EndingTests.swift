@@ -90,6 +90,34 @@ struct `a send without an answer` {
         }
     }
 
+    @Test func `is reported for each notification of a batch whose task is cancelled`() async throws {
+        try await TestService.run { service in
+            service.start(.silence(isAccepted: true))
+            let client = try ProviderClient(service.configuration)
+            let requests =
+                (0..<20).map { service.request($0) } + [
+                    PushRequest(token: service.request(0).token, topic: nil, payload: [])
+                ]
+            let outcomes = Mutex<[Int: Result<PushAnswer, any Error>]>([:])
+            await withDiscardingTaskGroup { group in
+                group.addTask {
+                    await client.send(requests) { place, outcome in outcomes.withLock { $0[place] = outcome } }
+                }
+                while service.ledger.accepted.count < 20 { await Task.yield() }
+                group.cancelAll()
+            }
+            let ends = outcomes.withLock { $0 }
+            #expect(ends.count == 21)
+            for (place, outcome) in ends {
+                #expect(throws: (any Error).self) { try outcome.get() }
+                if case .failure(let error) = outcome {
+                    #expect(place == 20 ? error is ProviderError : error is CancellationError)
+                }
+            }
+            await client.shutdown()
+        }
+    }
+
     @Test func `does not wait for a silent address at shutdown`() async throws {
         // One whose queue of connections is full does not answer the next.
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)

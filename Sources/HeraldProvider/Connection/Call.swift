@@ -17,21 +17,22 @@ final class Call: QueuedCall, @unchecked Sendable {
     /// Whether it waits while the service is unreachable.
     let waitsForService: Bool
 
-    var stage = CallStage.new
-    var isCancelled = false
-    var settle: ((Outcome) -> Void)?
+    // Every access to these would be checked otherwise, several times for each frame.
+    @exclusivity(unchecked) var stage = CallStage.new
+    @exclusivity(unchecked) var isCancelled = false
+    @exclusivity(unchecked) var settle: ((Outcome) -> Void)?
 
     /// Number of streams that an open connection refused.
     var refusals = 0
 
     // MARK: - Progress on the stream
-    var stream: Int32 = 0
-    var bodyOffset = 0
+    @exclusivity(unchecked) var stream: Int32 = 0
+    @exclusivity(unchecked) var bodyOffset = 0
     /// Whether the socket has the whole request; before that, the service cannot act on it.
-    var isWhollySent = false
+    @exclusivity(unchecked) var isWhollySent = false
     /// Whether the answer is complete.
-    var isAnswered = false
-    var answer = Answer()
+    @exclusivity(unchecked) var isAnswered = false
+    @exclusivity(unchecked) var answer = Answer()
     /// Time limit for the answer.
     var overdue = NIODeadline.distantFuture
     /// Number of its connection.

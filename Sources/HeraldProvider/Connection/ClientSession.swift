@@ -39,16 +39,16 @@ final class ClientSession {
     private let fields: UnsafeMutablePointer<nghttp2_nv>
     private static let fieldCapacity = 16
 
-    // State of the callbacks.
-    var calls: [Int32: Call] = [:]
-    var ended: [(call: Call, end: StreamEnd)] = []
+    // State of the callbacks. Every access would be checked otherwise, several times for each frame.
+    @exclusivity(unchecked) var calls: [Int32: Call] = [:]
+    @exclusivity(unchecked) var ended: [(call: Call, end: StreamEnd)] = []
     var receivedGoAway: GoAway?
     /// Whether the service's first SETTINGS have come.
     var hasSettings = false
     var end: End?
     /// The call whose answer's header block is being read.
-    var block: Call?
-    var blockBytes = 0
+    @exclusivity(unchecked) var block: Call?
+    @exclusivity(unchecked) var blockBytes = 0
 
     /// - Throws: ``ProviderError`` if there is no memory for it.
     init() throws {
