@@ -55,7 +55,7 @@ extension ProviderClient {
     /// The error is a ``ProviderError`` or a `CancellationError`.
     typealias Reply = Result<PushAnswer, any Error>
 
-    /// What follows an attempt.
+    /// Consequence of an attempt.
     enum Step: Sendable {
         case end(Reply)
         /// Another attempt.

@@ -114,27 +114,27 @@ package struct DeadTokenBreaker: Sendable {
         at now: WallTime
     ) -> (mayMark: Bool, trip: Trip?) {
         guard records.count < DeadTokenBreaker.maximumApps || records[app] != nil else { return (true, nil) }
-        return Self.note(&records[app, default: Record()], app, answers, deadTokens, limits, at: now)
+        let answers = (all: answers, dead: deadTokens)
+        return Self.note(answers, in: &records[app, default: Record()], of: app, limits, at: now)
     }
 
     private static func note(
-        _ record: inout Record,
-        _ app: String,
-        _ answers: Int,
-        _ deadTokens: Int,
+        _ answers: (all: Int, dead: Int),
+        in record: inout Record,
+        of app: String,
         _ limits: Limits,
         at now: WallTime
     ) -> (mayMark: Bool, trip: Trip?) {
         age(&record, limits.window, at: now)
         let slice = limits.window / 10
         if let last = record.slices.last, now < last.start + slice, now >= last.start {
-            record.slices[record.slices.count - 1].answers += answers
-            record.slices[record.slices.count - 1].deadTokens += deadTokens
+            record.slices[record.slices.count - 1].answers += answers.all
+            record.slices[record.slices.count - 1].deadTokens += answers.dead
         } else {
-            record.slices.append((now, answers, deadTokens))
+            record.slices.append((now, answers.all, answers.dead))
         }
         if record.trip != nil { return (false, nil) }
-        guard deadTokens > 0 else { return (true, nil) }
+        guard answers.dead > 0 else { return (true, nil) }
         let total = record.slices.reduce((0, 0)) { ($0.0 + $1.answers, $0.1 + $1.deadTokens) }
         // Few answers say nothing about the usual share.
         let usual = record.usualAnswers >= 100 ? record.usualDeadTokens / record.usualAnswers : 0

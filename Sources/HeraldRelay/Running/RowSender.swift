@@ -3,7 +3,7 @@ import HeraldModel
 import HeraldProvider
 import Logging
 
-/// Processes one claimed row: looks it up, plans it, sends it, and returns its outcome.
+/// Processes claimed rows: looks them up, plans them, sends them, and reports their outcomes.
 struct RowSender: Sendable {
     /// Result of a journal lookup for a row that may have been sent.
     enum LookupResult {
@@ -27,7 +27,7 @@ struct RowSender: Sendable {
         let app: String
     }
 
-    /// What the first look at a row shows.
+    /// Result of the first look at a row.
     private enum Beginning {
         /// The outcome to write; nil if it is already written, or if the claim is to expire.
         case ended(RowOutcome?)
