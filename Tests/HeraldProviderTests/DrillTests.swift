@@ -11,6 +11,15 @@ import Testing
 struct `a client on a bad day` {
     private static let count = 500
 
+    /// Outcomes by place, as they come.
+    private final class Results: Sendable {
+        private let list = Mutex<[(place: Int, result: Result<PushAnswer, any Error>)]>([])
+
+        var all: [(place: Int, result: Result<PushAnswer, any Error>)] { list.withLock { $0 } }
+
+        func add(_ place: Int, _ result: Result<PushAnswer, any Error>) { list.withLock { $0.append((place, result)) } }
+    }
+
     /// Outcome of every notification.
     private struct Outcome {
         var accepted: [NotificationID] = []
@@ -20,27 +29,28 @@ struct `a client on a bad day` {
 
     /// Sends many at once, each to a device of its own: half of them in one call, each other one in a task.
     private func send(_ client: ProviderClient, _ service: TestService, count: Int = count) async throws -> Outcome {
-        let results = Mutex<[(place: Int, result: Result<PushAnswer, any Error>)]>([])
+        let results = Results()
         await withDiscardingTaskGroup { group in
             let batch = (0..<count / 2).map { service.request($0) }
             group.addTask {
-                await client.send(batch) { place, result in results.withLock { $0.append((place, result)) } }
-                #expect(Set(results.withLock { $0.map(\.place) }).isSuperset(of: batch.indices))
+                await client.send(batch) { results.add($0, $1) }
+                let places = Set(results.all.map(\.place))
+                #expect(places.isSuperset(of: batch.indices))
             }
             for number in batch.count..<count {
                 let request = service.request(number)
                 group.addTask {
                     do {
                         let answer = try await client.send(request)
-                        results.withLock { $0.append((number, .success(answer))) }
+                        results.add(number, .success(answer))
                     } catch {
-                        results.withLock { $0.append((number, .failure(error))) }
+                        results.add(number, .failure(error))
                     }
                 }
             }
         }
         var outcome = Outcome()
-        for (_, result) in results.withLock({ $0 }) {
+        for (_, result) in results.all {
             switch result {
             case .success(.accepted(let receipt)): outcome.accepted += [try #require(NotificationID(receipt.id))]
             case .success(.refused(let refusal)): outcome.refused.append(refusal)

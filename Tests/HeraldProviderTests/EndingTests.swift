@@ -98,15 +98,15 @@ struct `a send without an answer` {
                 (0..<20).map { service.request($0) } + [
                     PushRequest(token: service.request(0).token, topic: nil, payload: [])
                 ]
-            let outcomes = Mutex<[Int: Result<PushAnswer, any Error>]>([:])
+            let outcomes = AsyncStream.makeStream(of: (place: Int, outcome: Result<PushAnswer, any Error>).self)
             await withDiscardingTaskGroup { group in
-                group.addTask {
-                    await client.send(requests) { place, outcome in outcomes.withLock { $0[place] = outcome } }
-                }
+                group.addTask { await client.send(requests) { outcomes.continuation.yield(($0, $1)) } }
                 while service.ledger.accepted.count < 20 { await Task.yield() }
                 group.cancelAll()
             }
-            let ends = outcomes.withLock { $0 }
+            outcomes.continuation.finish()
+            var ends: [Int: Result<PushAnswer, any Error>] = [:]
+            for await (place, outcome) in outcomes.stream { ends[place] = outcome }
             #expect(ends.count == 21)
             for (place, outcome) in ends {
                 #expect(throws: (any Error).self) { try outcome.get() }
