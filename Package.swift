@@ -180,8 +180,8 @@ let package = Package(
                 "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
                 "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "CPosix", "CSignals",
-                argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
-                nioHTTP1,
+                argumentParser, configuration, crypto, yams, lifecycle, unixSignals, logging, metrics, coreMetrics,
+                nioCore, nioHTTP1,
                 nioPosix, httpClient, allocator,
             ],
             swiftSettings: settings

@@ -38,6 +38,7 @@ package enum MetricName {
     package static let broadcastDeliveries = "herald_broadcast_deliveries_total"
     package static let channels = "herald_channels"
     package static let channelSubscriptions = "herald_channel_subscriptions"
+    package static let logLinesDropped = "herald_log_lines_dropped_total"
 }
 
 /// The metrics of the post office.
