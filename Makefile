@@ -2,8 +2,6 @@
 
 CONFIGURATION ?= debug
 BUILD = .build/$(CONFIGURATION)
-# What is optimized has the Swift runtime in it: it runs where there is no toolchain, and takes a thirtieth less of the CPU.
-FLAGS = --configuration $(CONFIGURATION) $(if $(filter release,$(CONFIGURATION)),--static-swift-stdlib)
 PYTHON = .build/venv/bin/python
 # What `make bench` measures; nothing: all.
 FIGURES ?=
@@ -32,7 +30,7 @@ RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 pyt
 .PHONY: build install run demo examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest clean
 
 build: libraries
-	swift build $(FLAGS) --product herald
+	scripts/build $(CONFIGURATION) --product herald
 
 install:
 	$(MAKE) build CONFIGURATION=release
@@ -47,12 +45,12 @@ demo: build examples
 
 # The examples as targets of this package: their dependencies are compiled once. Their users build each as a package of its own.
 examples: libraries
-	HERALD_DEVELOPMENT=1 swift build $(FLAGS) --product PushChat
-	HERALD_DEVELOPMENT=1 swift build $(FLAGS) --product KitchenTimer
+	HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product PushChat
+	HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product KitchenTimer
 
 # All targets, compiled once for lint and tests.
 everything: libraries
-	HERALD_DEVELOPMENT=1 swift build --build-tests --explicit-target-dependency-import-check error
+	HERALD_DEVELOPMENT=1 scripts/build debug --build-tests --explicit-target-dependency-import-check error
 
 test: everything peers $(PYTHON)
 	scripts/test $(WORKERS)

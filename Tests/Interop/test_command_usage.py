@@ -6,11 +6,12 @@ import re
 import subprocess
 
 import pytest
+import yaml
 
 from commands import one_line
 from parties import assert_accepted, new_id
 from provider import HELLO, Provider, away_device, listening_device
-from service import HERALD, PATIENCE, TEAM, TOPIC, eventually, herald
+from service import HERALD, PATIENCE, ROOT, TEAM, TOPIC, eventually, herald
 
 COMMANDS = [
     ["serve"], ["status"], ["init"], ["provider"], ["provider", "certificate"], ["provider", "key"], ["provider", "list"],
@@ -27,8 +28,19 @@ def test_every_command_explains_itself_with_an_example(command):
     assert "xample" in result.stdout
 
 
+def version():
+    return subprocess.run([ROOT / "scripts" / "version"], check=True, capture_output=True, text=True).stdout.strip()
+
+
 def test_the_binary_prints_its_version():
-    assert re.fullmatch(r"\d+\.\d+\.\d+\S*\n", herald("--version").stdout)
+    built = re.fullmatch(r"herald (\S+) \((?:[0-9a-f]{12}\+?, \d{4}-\d\d-\d\d|commit unknown)\)\n", herald("--version").stdout)
+    assert built and built[1] == version()
+
+
+def test_every_file_with_the_version_says_the_same():
+    for name in ("HeraldConsole", "HeraldRelay"):
+        description = yaml.safe_load((ROOT / "Sources" / name / "Resources" / "openapi.yaml").read_text())
+        assert description["info"]["version"] == version(), name
 
 
 def commands_with(option):

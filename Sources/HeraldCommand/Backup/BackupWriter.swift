@@ -76,7 +76,7 @@ struct BackupWriter {
         }
         let content = try BackupCheck.check(copy)
         let manifest = try BackupManifest(
-            herald: Herald.version,
+            herald: Version.number,
             created: now.rfc3339,
             waiting: content?.waiting ?? 0,
             devices: content?.devices ?? 0,

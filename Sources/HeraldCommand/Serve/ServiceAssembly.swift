@@ -196,11 +196,16 @@ extension ServiceAssembly {
 
     /// Refuses a public address for a service under Apple's names.
     private static func refusePublicAddress(_ configuration: ServerConfiguration, _ trust: TrustFolder) throws {
-        guard ListenScope.isPublic(configuration.host), try trust.serverCertificate().namesApple else { return }
+        guard try trust.serverCertificate().namesApple,
+            let address = ListenScope.publicAddress(
+                on: configuration.host,
+                machine: ListenScope.machineAddresses()
+            )
+        else { return }
         throw CommandError(
             .configuration,
             "the server certificate has Apple's names (`herald init --as-apple`), so the service does not listen on "
-                + "\(configuration.host): choose a private address with --host, or another folder with --data"
+                + "\(address), which is public: choose a private address with --host, or another folder with --data"
         )
     }
 }
