@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldDevice
 import HeraldModel
 import HeraldPhone
 import HeraldScreen
@@ -54,7 +55,7 @@ struct AgentService: Service {
         }
     }
 
-    /// What the device does, for the service manager; nil if an event does not change it.
+    /// The device's state for the service manager; nil if an event does not change it.
     private static func status(_ event: AgentEvent) -> String? {
         guard case .connection(let event) = event else { return nil }
         return switch event {

@@ -39,7 +39,9 @@ enum FileCopy {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { throw SafeFile.failure("cannot open", path) }
         defer { close(descriptor) }
-        guard fchmod(descriptor, mode) == 0, fsync(descriptor) == 0 else { throw SafeFile.failure("cannot write", path) }
+        guard fchmod(descriptor, mode) == 0, fsync(descriptor) == 0 else {
+            throw SafeFile.failure("cannot write", path)
+        }
     }
 
     private static func read(_ path: String, _ body: ([UInt8]) throws -> Void) throws -> Content {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldMailbox
 import HeraldModel
 
 /// `herald backup`: copies a data folder, also while its service runs.
@@ -68,7 +69,7 @@ struct Restore: ParsableCommand {
     }
 }
 
-/// What a restore means, for people.
+/// The meaning of a restore, for people.
 enum RestoreReport {
     static let lines = [
         "",

@@ -60,14 +60,14 @@ struct LogLine {
 
     /// The name of a fact's field: `HERALD_PEER`.
     private static func field(_ key: String) -> String {
-        let letters = key.uppercased().utf8.prefix(LogText.longestKey - 7).map { byte -> Character in
+        let name = key.uppercased().utf8.prefix(LogText.longestKey - 7).map { byte -> Character in
             switch byte {
             case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"):
                 Character(Unicode.Scalar(byte))
             default: "_"
             }
         }
-        return "HERALD_" + String(letters)
+        return "HERALD_" + String(name)
     }
 
     /// The priority of syslog.

@@ -52,7 +52,9 @@ enum RelayServiceSettings: SettingGroup {
         .time("unhealthy-after", \.relay.unhealthyAge, in: .seconds(1) ... .seconds(7 * 86_400)) {
             "Age of the oldest sendable row from which /health answers 503."
         },
-        .choice("log-format", \.logFormat, valueName: "format") { "The form of log lines on standard error." },
+        .choice("log-format", \.logFormat, valueName: "format") {
+            "The form of the log. Text becomes entries with fields where systemd's journal reads standard error."
+        },
         .choice("log-level", \.logLevel, valueName: "level") { "The least severe level that is logged." },
     ]
 }

@@ -147,7 +147,7 @@ struct ServiceRun {
         try await group.run()
     }
 
-    /// What the service does, for the service manager.
+    /// The service's state for the service manager.
     private static func status(_ assembly: ServiceAssembly) -> String {
         "serving: devices \(assembly.postOffice.connectedCount) connected, notifications \(assembly.store.count) waiting"
     }

@@ -2,7 +2,7 @@
 ///
 /// In each round all parts are asked. The next round begins when all have answered.
 struct WatchdogRounds {
-    /// What is to be done now.
+    /// The next action.
     enum Action: Hashable {
         /// All parts have answered: give a sign of life, and ask all of them again.
         case ask(round: Int)

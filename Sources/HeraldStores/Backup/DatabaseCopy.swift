@@ -62,7 +62,7 @@ package struct DatabaseCopy: Sendable {
     @discardableResult
     package func check() throws -> StoreContent? {
         do {
-            if kind == .store, try !DatabaseFile(path: path).inspect(newestFormat: Schema.current.format) {
+            if kind == .store, try DatabaseFile(path: path).inspect(newestFormat: Schema.current.format) == nil {
                 throw StoreError(.damaged, "\(path) is empty or missing")
             }
             let copy = try open(path, isReadOnly: true)
@@ -118,7 +118,10 @@ package struct DatabaseCopy: Sendable {
                     "another process has locked \(path) for \(Int(Self.lockTimeout)) seconds: try again"
                 )
             case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_AUTH:
-                return StoreError(.cannotOpen, "cannot open \(path) (\(reason)): run the command as the owner, or as root")
+                return StoreError(
+                    .cannotOpen,
+                    "cannot open \(path) (\(reason)): run the command as the owner, or as root"
+                )
             default:
                 return StoreError(.cannotRead, "cannot copy \(path) to \(target): \(reason)")
             }

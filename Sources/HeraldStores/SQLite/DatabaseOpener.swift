@@ -21,7 +21,7 @@ struct DatabaseOpener {
     /// Opens the one connection that writes: creates a missing store, checks one that was not closed cleanly, and
     /// migrates one of an older format.
     func writer() throws -> DatabaseQueue {
-        let exists = try file.inspect(newestFormat: schema.format)
+        let exists = try file.inspect(newestFormat: schema.format) != nil
         if !exists { try file.create() }
         do {
             let queue = try DatabaseQueue(path: file.path, configuration: settings(isReader: false))
