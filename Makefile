@@ -22,7 +22,7 @@ SOURCES = Package.swift Sources Tests $(wildcard Examples/*/Package.swift Exampl
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
 LIBRARIES = libjemalloc-dev libnghttp2-dev libpq-dev libsqlite3-dev pkg-config
 PEERS = binutils chromium chromium-driver curl dbus-daemon haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql socat sqlite3 strace systemd \
-	python3 python3-dbusmock python3-venv xxd
+	prometheus python3 python3-dbusmock python3-venv xxd
 # What the virtual machine of `make soak` needs beside a kernel.
 GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86
 RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux

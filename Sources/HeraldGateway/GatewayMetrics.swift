@@ -1,6 +1,7 @@
 import CoreMetrics
 import HeraldMailbox
 import HeraldModel
+import NIOCore
 
 /// The provider API's counters.
 struct GatewayMetrics: Sendable {
@@ -8,14 +9,15 @@ struct GatewayMetrics: Sendable {
     private let accepted = Counter(label: MetricName.providerRequests, dimensions: [("status", "200")])
     private let created = Counter(label: MetricName.providerRequests, dimensions: [("status", "201")])
     private let noContent = Counter(label: MetricName.providerRequests, dimensions: [("status", "204")])
-    private let refused: [Int: Counter]
+    private let refused: [RefusalReason: Counter]
     private let ended: [String: Counter]
+    private let duration = Timer(label: MetricName.providerRequestDuration)
 
     init() {
-        let statuses = Set(RefusalReason.allCases.map(\.httpStatus))
         refused = Dictionary(
-            uniqueKeysWithValues: statuses.map { status in
-                (status, Counter(label: MetricName.providerRequests, dimensions: [("status", "\(status)")]))
+            uniqueKeysWithValues: RefusalReason.allCases.map { reason in
+                let dimensions = [("status", "\(reason.httpStatus)"), ("reason", reason.rawValue)]
+                return (reason, Counter(label: MetricName.providerRequests, dimensions: dimensions))
             }
         )
         let reasons = ["protocol", "header_block", "control_flood", "reset_flood", "token_flood", "slow"]
@@ -26,8 +28,9 @@ struct GatewayMetrics: Sendable {
         )
     }
 
-    /// Counts an accepted request.
-    func count(_ status: ReplyStatus) {
+    /// Counts an accepted request, and the time that it took.
+    func count(_ status: ReplyStatus, after duration: TimeAmount) {
+        self.duration.recordNanoseconds(duration.nanoseconds)
         switch status {
         case .created: created.increment()
         case .noContent: noContent.increment()
@@ -37,7 +40,7 @@ struct GatewayMetrics: Sendable {
 
     /// Counts a refused request.
     func count(_ refusalReason: RefusalReason) {
-        refused[refusalReason.httpStatus]?.increment()
+        refused[refusalReason]?.increment()
     }
 
     /// Counts a connection that Herald cut off.

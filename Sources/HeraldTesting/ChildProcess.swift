@@ -22,10 +22,20 @@ struct ChildProcess: Sendable {
             ended.finish()
         }
         do {
-            try process.run()
+            try ChildProcess.withoutBlockedSignals { try process.run() }
         } catch {
             throw HeraldTestError("cannot start \(path): \(error)")
         }
+    }
+
+    /// A child inherits the signals that its parent's thread has blocked, and threads of a test block SIGTERM.
+    private static func withoutBlockedSignals(_ body: () throws -> Void) rethrows {
+        var none = sigset_t()
+        var former = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &former)
+        defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
+        try body()
     }
 
     /// Waits until it ends.

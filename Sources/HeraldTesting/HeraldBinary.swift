@@ -3,7 +3,7 @@ import Foundation
 /// The `herald` binary of the machine.
 struct HeraldBinary: Hashable, Sendable {
     /// The oldest version that this library can start.
-    static let oldest = [0, 1, 0]
+    static let oldest = [0, 9, 0]
 
     let path: String
 

@@ -94,8 +94,8 @@ public final class HeraldService: Sendable {
 
     /// A folder with a short path: the path of a Unix socket has 103 bytes at most.
     private static func makeFolder() throws -> String {
-        let temporary = NSTemporaryDirectory()
-        var template = Array("\(temporary.utf8.count < 60 ? temporary : "/tmp/")/herald-XXXXXX".utf8CString)
+        let temporary = URL(fileURLWithPath: NSTemporaryDirectory()).path
+        var template = Array("\(temporary.utf8.count < 60 ? temporary : "/tmp")/herald-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
             throw HeraldTestError("cannot make a folder in \(temporary): \(String(cString: strerror(errno)))")
         }

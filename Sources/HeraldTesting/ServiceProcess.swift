@@ -18,8 +18,8 @@ final class ServiceProcess: Sendable {
         """
 
     private let shell: ChildProcess
-    /// The writing end of the guardian's standard input; nil once the service was told to stop.
-    private let lifeline: Mutex<Descriptor?>
+    /// The writing end of the guardian's standard input.
+    private let lifeline: Lifeline
 
     /// Starts a service, and waits until it is ready.
     /// - Parameters:
@@ -28,13 +28,12 @@ final class ServiceProcess: Sendable {
     ///   - folder: A folder of its own, which goes with it. The data folder is `data` in it.
     /// - Throws: ``HeraldTestError`` with what the service has said.
     init(_ binary: HeraldBinary, options: [String], folder: String) async throws {
-        let input = try Descriptor.pipe()
-        lifeline = Mutex(input.writer)
         let log = folder + "/serve.log"
         let ports = ["api", "binary", "feedback", "device", "activation", "console"].flatMap { ["--\($0)-port", "0"] }
         let command = [binary.path, "serve", "--data", folder + "/data"] + ports + options
-        let output: Descriptor
-        (shell, output) = try ServiceProcess.start(command, input: input.reader, log: log, folder: folder)
+        let (shell, output, input) = try ServiceProcess.start(command, log: log, folder: folder)
+        self.shell = shell
+        lifeline = input
         guard await ServiceProcess.isReady(output) else {
             let words = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
             await stop()
@@ -44,27 +43,25 @@ final class ServiceProcess: Sendable {
 
     /// Stops the service, and waits until its folder is gone.
     func stop() async {
-        // Released, it is closed, and the guardian's input ends.
-        let wasRunning = lifeline.withLock { $0.take() } != nil
-        if wasRunning { _ = await shell.end() }
+        if lifeline.cut() { _ = await shell.end() }
     }
 
     /// The ends that belong to the service are closed here when this returns.
     private static func start(
         _ command: [String],
-        input: Descriptor,
         log: String,
         folder: String
-    ) throws -> (shell: ChildProcess, output: Descriptor) {
+    ) throws -> (shell: ChildProcess, output: Descriptor, input: Lifeline) {
+        let input = try Descriptor.pipe()
         let output = try Descriptor.pipe()
         let shell = try ChildProcess(
             "/bin/sh",
             ["-c", guardian, "herald-guardian", folder] + command,
-            input: input,
+            input: input.reader,
             output: output.writer,
             errors: Descriptor(opening: log, O_WRONLY | O_CREAT | O_APPEND)
         )
-        return (shell, output.reader)
+        return (shell, output.reader, Lifeline(input.writer))
     }
 
     /// Whether the service says that it is ready, before its output ends. A thread reads on until then.
@@ -82,5 +79,21 @@ final class ServiceProcess: Sendable {
                 if !isReady { continuation.resume(returning: false) }
             }
         }
+    }
+}
+
+/// An end of a pipe that is closed once.
+private final class Lifeline: Sendable {
+    private let end: Mutex<Descriptor?>
+
+    init(_ end: Descriptor) {
+        self.end = Mutex(end)
+    }
+
+    /// Closes it.
+    /// - Returns: Whether it was open.
+    func cut() -> Bool {
+        // Released, it is closed.
+        end.withLock { $0.take() } != nil
     }
 }

@@ -422,6 +422,18 @@ class TestStatus:
         lines = herald("status", "--data", service.data).stdout.splitlines()
         assert f"provider API   https://127.0.0.1:{service.listeners['api']}" in lines and lines[-1] == "health         ready"
 
+    def test_status_tells_the_addresses_to_a_shell(self, fresh, tmp_path):
+        """Also if the path of the data folder has a space in it."""
+        service = fresh(data=tmp_path / "in a test")
+        absent = herald("status", "--data", service.data, "--env", check=False)
+        assert absent.returncode == 1 and not absent.stdout and "there is no data folder" in absent.stderr
+        service.start()
+        script = 'eval "$("$0" status --data "$1" --env)"; curl --silent --cacert "$APNS_CA_FILE" --http2 '
+        script += '"https://$APNS_HOST:$APNS_PORT/" --output /dev/null --write-out "%{http_code} $HERALD_DATA $MQTT_PORT $CONSOLE_URL"'
+        result = subprocess.run(["sh", "-c", script, HERALD, service.data], capture_output=True, text=True, timeout=PATIENCE)
+        ports = service.listeners
+        assert result.stdout == f"405 {service.data} {ports['device']} http://localhost:{ports['console']}", result.stderr
+
     def test_status_without_a_service_exits_1(self, fresh, tmp_path):
         service = fresh().start()
         service.stop()

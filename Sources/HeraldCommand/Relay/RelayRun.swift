@@ -74,6 +74,7 @@ struct RelayRun: AsyncParsableCommand {
             logger: logger,
             readToken: RelayAppValues.token
         )
+        BuildMetric.record()
         let listener = RelayAPI(
             RelayAPIConfiguration(
                 host: settings.service.host,

@@ -63,15 +63,18 @@ struct ServiceRun {
         )
         consoleConfiguration.hostnames = configuration.hostnames
         consoleConfiguration.maximumConnections = configuration.consoleConnections
+        let administration = ServiceAdministration(
+            assembly: assembly,
+            watch: watch,
+            clockWatch: clockWatch,
+            started: started
+        )
+        let gauges = ServiceGauges(assembly, administration)
         let console = Console(
             configuration: consoleConfiguration,
-            administration: ServiceAdministration(
-                assembly: assembly,
-                watch: watch,
-                clockWatch: clockWatch,
-                started: started
-            ),
+            administration: administration,
             metrics: metrics,
+            readGauges: { gauges.read() },
             control: [
                 TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).route,
                 TokenKeyRoute(seal: assembly.trust.seal, started: started).route,

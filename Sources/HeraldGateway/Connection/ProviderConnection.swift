@@ -159,8 +159,8 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
 
     // MARK: - Completions
 
-    func settled(_ number: UInt64, _ outcome: CompletionOutcome) {
-        requests.settled(number, outcome)
+    func settled(_ number: UInt64, _ outcome: CompletionOutcome, now: NIODeadline) {
+        requests.settled(number, outcome, now: now)
     }
 
     func noteTouched() -> Bool {

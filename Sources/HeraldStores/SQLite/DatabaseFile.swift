@@ -1,3 +1,4 @@
+import CPosix
 import Foundation
 
 /// The store's file, inspected before SQLite opens it.
@@ -95,6 +96,14 @@ struct DatabaseFile {
         return Int(
             clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue
         )
+    }
+
+    /// Bytes of the file and its write-ahead log, as far as they are there.
+    var size: Int {
+        [path, path + "-wal"].reduce(0) { sum, path in
+            var status = herald_status()
+            return herald_status(path, 1, &status) == 0 ? sum + Int(status.size) : sum
+        }
     }
 
     private var folderPath: String {

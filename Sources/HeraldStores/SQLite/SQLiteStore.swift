@@ -75,6 +75,15 @@ package final class SQLiteStore: Sendable {
     /// Counts of the store's work since it was opened.
     package var statistics: StoreStatistics { counters.current }
 
+    /// Writes that wait for the disk.
+    package var pendingWrites: Int { queue.pendingRequests }
+
+    /// Bytes of the database and its write-ahead log.
+    package var sizeOnDisk: Int { file.size }
+
+    /// Free bytes on its disk for this user; nil if the system does not say.
+    package var freeSpace: Int? { file.freeSpace() }
+
     /// Damaged rows that were left out since the start; a row counts each time it is read.
     package var damagedRows: Int { damage.total }
 
