@@ -27,7 +27,7 @@ import Testing
             let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
             return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.help.dropLast()) |"
         }
-        #expect(rows.filter { $0.contains(/^\| `(herald|process)_/) } == expected)
+        #expect(rows.filter { $0.contains(/^\| `\w+` \| (counter|gauge|histogram) \|/) } == expected)
     }
 
     @Test func `names follow the conventions of Prometheus`() {
