@@ -32,7 +32,7 @@ class Machine:
         self.config.write_text("".join(f"{name}: {value}\n" for name, value in keys.items()))
 
     def doctor(self, prefix=()):
-        """What it found, and whether it says that all is well."""
+        """The report as JSON."""
         command = [*prefix, HERALD, "doctor", "--config", self.config, "--json"]
         result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
         report = json.loads(result.stdout)
@@ -127,6 +127,8 @@ def test_few_descriptors(made):
 def test_a_store_of_a_newer_herald(made):
     service = Service(made.data).start()
     service.stop()
-    with sqlite3.connect(made.data / "store" / "herald.db") as store:
-        store.execute("PRAGMA user_version = 99")
+    store = sqlite3.connect(made.data / "store" / "herald.db")
+    store.execute("PRAGMA user_version = 99")
+    # Copies the log into the file, whose header is read.
+    store.close()
     assert "newer Herald" in made.failures("store")[0]["text"]
