@@ -26,15 +26,4 @@ struct herald_status {
 int herald_status(const char *path, int follows_links, struct herald_status *status);
 int herald_status_of_descriptor(int descriptor, struct herald_status *status);
 
-/// Whether the kernel says that a time service keeps the clock: 1 or 0, or -1 if it does not say.
-int herald_clock_is_synchronized(void);
-
-/// Makes a socket that sends datagrams to other sockets of this machine, and waits for a receiver for some seconds at most.
-/// Returns a descriptor, or -1 and sets errno.
-int herald_datagram_socket(int longest_wait);
-
-/// Sends a datagram to the socket at a path, or with an abstract name if the address begins with `@`.
-/// Returns 0, or an errno.
-int herald_send_datagram(int descriptor, const char *address, const void *bytes, size_t count);
-
 #endif

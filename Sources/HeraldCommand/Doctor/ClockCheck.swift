@@ -7,7 +7,7 @@ struct ClockCheck {
     var built: WallTime?
     /// The begin of the newest certificate of the service; nil if there is none.
     var certified: WallTime?
-    /// Whether the kernel says that a time service keeps the clock; nil if it does not say.
+    /// Whether systemd's time service has set the clock; nil if another one may keep it.
     var isSynchronized: Bool?
 
     /// A certificate may be dated ahead by a clock that was right enough.
@@ -26,7 +26,7 @@ struct ClockCheck {
             return .fail("clock", "it is \(now.rfc3339), before the service's certificate was made", remedy)
         }
         if isSynchronized == false {
-            return .warn("clock", "it is \(now.rfc3339), and no time service keeps the clock", remedy)
+            return .warn("clock", "it is \(now.rfc3339), and the time service has not set the clock yet", remedy)
         }
         return .ok("clock", "it is \(now.rfc3339)" + (isSynchronized == true ? ", kept by a time service" : ""))
     }

@@ -122,10 +122,10 @@ enum DoctorProbes {
 
     // MARK: - Clock
 
-    /// Whether the kernel says that a time service keeps the clock; nil if it does not say.
+    /// Whether systemd's time service has set the clock; nil if it does not run.
     static func isClockSynchronized() -> Bool? {
-        let state = herald_clock_is_synchronized()
-        return state < 0 ? nil : state == 1
+        guard access("/run/systemd/timesync", F_OK) == 0 else { return nil }
+        return access("/run/systemd/timesync/synchronized", F_OK) == 0
     }
 
     // MARK: - Files

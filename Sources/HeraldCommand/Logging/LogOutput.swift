@@ -5,12 +5,12 @@ import Foundation
 enum LogOutput: Sendable {
     /// A file, pipe or terminal, which gets lines.
     case stream(CInt)
-    /// The socket of systemd's journal, which gets a datagram for each entry: the sending descriptor, and the path.
-    case journal(CInt, String)
+    /// The socket of systemd's journal, which gets a datagram for each entry: the sending socket, and the path.
+    case journal(DatagramSocket, String)
 
     static let journalPath = "/run/systemd/journal/socket"
     /// The longest wait for the journal's socket, in seconds; then the entry is tried again.
-    private static let longestWait: CInt = 5
+    private static let longestWait = 5
 
     /// The output of this process for a format, and the format itself.
     ///
@@ -24,8 +24,9 @@ enum LogOutput: Sendable {
         guard format == .journald || (format == .text && isJournal(STDERR_FILENO, environment)) else {
             return (.stream(STDERR_FILENO), format)
         }
-        let descriptor = access(journalPath, W_OK) == 0 ? herald_datagram_socket(longestWait) : -1
-        if descriptor >= 0 { return (.journal(descriptor, journalPath), .journald) }
+        if access(journalPath, W_OK) == 0, let socket = DatagramSocket(longestWait: longestWait) {
+            return (.journal(socket, journalPath), .journald)
+        }
         guard format == .journald else { return (.stream(STDERR_FILENO), format) }
         throw CommandError(
             .configuration,
@@ -47,16 +48,9 @@ enum LogOutput: Sendable {
     func write(_ lines: [[UInt8]]) {
         switch self {
         case .stream(let descriptor): LogOutput.write(lines.flatMap(\.self), to: descriptor)
-        case .journal(let descriptor, let path):
-            for line in lines {
-                var failure: CInt
-                repeat {
-                    failure = line.withUnsafeBytes {
-                        herald_send_datagram(descriptor, path, $0.baseAddress, $0.count)
-                    }
-                } while failure == EAGAIN
-                // A journal that was stopped must not stop the service.
-            }
+        case .journal(let socket, let path):
+            // Any other error is the journal's end, which must not stop the service.
+            for line in lines { while socket.send(line, to: path) == EAGAIN {} }
         }
     }
 

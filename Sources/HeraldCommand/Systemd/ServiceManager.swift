@@ -1,4 +1,3 @@
-import CPosix
 import Dispatch
 import Foundation
 import HeraldModel
@@ -10,7 +9,7 @@ import Synchronization
 /// Without the variable `NOTIFY_SOCKET` there is none, and nothing is sent.
 final class ServiceManager: Sendable {
     /// The longest wait for the manager's socket, in seconds.
-    private static let longestWait: CInt = 1
+    private static let longestWait = 1
     /// How often a start asks for more time, and for how much, in seconds.
     private static let extensionPause = 5
     private static let extensionTime = 30
@@ -21,7 +20,7 @@ final class ServiceManager: Sendable {
     let watchdog: Duration?
 
     private struct Target {
-        let descriptor: CInt
+        let socket: DatagramSocket
         let address: String
     }
 
@@ -38,12 +37,11 @@ final class ServiceManager: Sendable {
             target = nil
             return
         }
-        let descriptor = herald_datagram_socket(Self.longestWait)
-        target = descriptor >= 0 ? Target(descriptor: descriptor, address: address) : nil
+        target = DatagramSocket(longestWait: Self.longestWait).map { Target(socket: $0, address: address) }
     }
 
     deinit {
-        if let target { close(target.descriptor) }
+        target?.socket.close()
     }
 
     /// Whether there is a manager.
@@ -111,10 +109,6 @@ final class ServiceManager: Sendable {
     @discardableResult
     private func send(_ lines: [String]) -> Bool {
         guard let target else { return true }
-        let bytes = Array(lines.joined(separator: "\n").utf8)
-        let failure = bytes.withUnsafeBytes {
-            herald_send_datagram(target.descriptor, target.address, $0.baseAddress, $0.count)
-        }
-        return failure == 0
+        return target.socket.send(Array(lines.joined(separator: "\n").utf8), to: target.address) == 0
     }
 }
