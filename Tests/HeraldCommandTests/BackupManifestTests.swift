@@ -30,7 +30,7 @@ import Testing
                 }
             }
         }
-        #expect(throws: CommandError(.folder, "")) { try BackupManifest(reading: bytes.dropLast(), at: "m") }
+        #expect(throws: CommandError(.folder, "")) { try BackupManifest(reading: Array(bytes.dropLast()), at: "m") }
         #expect(throws: CommandError(.folder, "")) { try BackupManifest(reading: bytes + [10], at: "m") }
     }
 
