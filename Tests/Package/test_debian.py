@@ -67,7 +67,7 @@ def relabelled(package, folder, version):
 
 
 @pytest.mark.timeout(900)
-def test_upgrade_removal_and_purge_lose_nothing(machine, package, tmp_path):
+def test_upgrade_removal_purge_and_restore_lose_nothing(machine, package, tmp_path):
     herald, expected = Herald(machine), ["It works"]
     install(machine, relabelled(package, tmp_path, "0.1"))
     herald.follow_the_manual()
@@ -109,5 +109,17 @@ def test_upgrade_removal_and_purge_lose_nothing(machine, package, tmp_path):
     assert "herald: /var/lib/herald-agent stays" in said and "herald-relay stays" not in said
     assert not (machine.root / "etc/herald").exists()
     install(machine, package)
+    (machine.root / "etc/herald/agent.yaml").write_text(settings)
+    come_back()
+
+    # A backup brings back what somebody deleted after a purge.
+    wait_on_the_service("Before the loss")
+    machine.run("herald backup --data /var/lib/herald /var/backups/monday")
+    machine.apt("purge herald")
+    machine.run("rm -r /var/lib/herald")
+    install(machine, package)
+    assert herald.waiting() == 0
+    machine.run("systemctl stop herald; mv /var/lib/herald /var/lib/herald.old")
+    machine.run("herald restore /var/backups/monday --data /var/lib/herald; systemctl start herald")
     (machine.root / "etc/herald/agent.yaml").write_text(settings)
     come_back()
