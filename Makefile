@@ -20,24 +20,29 @@ export PYTHONPYCACHEPREFIX = $(CURDIR)/.build/pycache
 SOURCES = Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Benchmarks)
 
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
-LIBRARIES = libjemalloc-dev libnghttp2-dev libpq-dev libsqlite3-dev pkg-config
+LIBRARIES = libjemalloc-dev libnghttp2-dev libpq-dev libsqlite3-dev pkg-config $(if $(filter release,$(CONFIGURATION)),python3)
 PEERS = binutils chromium chromium-driver curl dbus-daemon haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql socat sqlite3 strace systemd \
 	prometheus python3 python3-dbusmock python3-venv xxd
 # What the virtual machine of `make soak` needs beside a kernel.
 GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86
 RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
-.PHONY: build install run demo examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest clean
+.PHONY: build install release run demo examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest clean
 
 build: libraries
-	scripts/build $(CONFIGURATION) --product herald
+	@scripts/build $(CONFIGURATION) --product herald
 
 install:
 	$(MAKE) build CONFIGURATION=release
 	install -D -s -m 755 .build/release/herald $(DESTDIR)$(PREFIX)/bin/herald
 
+# What a release has beside the packages: bill of materials, resolved dependencies, checksums; in .build/package.
+release: package
+	scripts/release .build/release/herald
+
 run: build
-	$(BUILD)/herald serve --demo
+	@echo "Herald: starting the service and a demo device. Ctrl-C stops them."
+	@$(BUILD)/herald serve --demo
 
 # The examples on two devices: the chat PushChat, and the family's kitchen timer.
 demo: build examples
@@ -45,12 +50,12 @@ demo: build examples
 
 # The examples as targets of this package: their dependencies are compiled once. Their users build each as a package of its own.
 examples: libraries
-	HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product PushChat
-	HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product KitchenTimer
+	@HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product PushChat
+	@HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product KitchenTimer
 
 # All targets, compiled once for lint and tests.
 everything: libraries
-	HERALD_DEVELOPMENT=1 scripts/build debug --build-tests --explicit-target-dependency-import-check error
+	@HERALD_DEVELOPMENT=1 scripts/build debug --build-tests --explicit-target-dependency-import-check error
 
 test: everything peers $(PYTHON)
 	scripts/test $(WORKERS)
