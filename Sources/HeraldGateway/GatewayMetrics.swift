@@ -3,6 +3,17 @@ import HeraldMailbox
 import HeraldModel
 import NIOCore
 
+/// Why Herald cuts a provider's connection off: the label `reason`, which docs/metrics.md explains.
+enum CutOffReason: String, CaseIterable {
+    case `protocol`
+    case headerBlock = "header_block"
+    case controlFlood = "control_flood"
+    case resetFlood = "reset_flood"
+    case settingsTimeout = "settings_timeout"
+    case tokenFlood = "token_flood"
+    case slow
+}
+
 /// The provider API's counters.
 struct GatewayMetrics: Sendable {
     let connections = Counter(label: MetricName.providerConnections)
@@ -10,7 +21,7 @@ struct GatewayMetrics: Sendable {
     private let created = Counter(label: MetricName.providerRequests, dimensions: [("status", "201")])
     private let noContent = Counter(label: MetricName.providerRequests, dimensions: [("status", "204")])
     private let refused: [RefusalReason: Counter]
-    private let ended: [String: Counter]
+    private let ended: [CutOffReason: Counter]
     private let duration = Timer(label: MetricName.providerRequestDuration)
 
     init() {
@@ -20,10 +31,10 @@ struct GatewayMetrics: Sendable {
                 return (reason, Counter(label: MetricName.providerRequests, dimensions: dimensions))
             }
         )
-        let reasons = ["protocol", "header_block", "control_flood", "reset_flood", "token_flood", "slow"]
         ended = Dictionary(
-            uniqueKeysWithValues: reasons.map { reason in
-                (reason, Counter(label: MetricName.providerConnectionsCutOff, dimensions: [("reason", reason)]))
+            uniqueKeysWithValues: CutOffReason.allCases.map { reason in
+                let dimensions = [("reason", reason.rawValue)]
+                return (reason, Counter(label: MetricName.providerConnectionsCutOff, dimensions: dimensions))
             }
         )
     }
@@ -44,7 +55,7 @@ struct GatewayMetrics: Sendable {
     }
 
     /// Counts a connection that Herald cut off.
-    func countCutOff(_ reason: String) {
+    func countCutOff(_ reason: CutOffReason) {
         ended[reason]?.increment()
     }
 }

@@ -236,7 +236,7 @@ def texts_of_the_sources():
 
 
 def quoted(page):
-    """What a page says that Herald prints: the code in the first column of tables with `you see`, and after `the log says`."""
+    """The texts that a page says Herald prints: the code in the first column of tables with `you see`, and after `the log says`."""
     text = page.read_text()
     for table in re.findall(r"^\| you see \|.*\n\|(?:---\|)+\n((?:\|.*\n)+)", text, re.M):
         for row in table.splitlines():

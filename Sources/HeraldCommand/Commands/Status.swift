@@ -15,7 +15,7 @@ struct Status: AsyncParsableCommand {
             Example:
               herald status
               herald status --wait 10 --json
-              eval "$(herald status --wait 10 --env)"
+              set -a; eval "$(herald status --wait 10 --env)"; set +a
             """
     )
 

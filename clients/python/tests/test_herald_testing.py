@@ -1,7 +1,6 @@
 """The package with the real binary."""
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -108,10 +107,3 @@ def test_all_ends_with_a_killed_process():
     while pathlib.Path(f"/proc/{service}").exists():
         assert time.monotonic() < end, "the service goes on"
         time.sleep(0.02)
-
-
-def test_each_worker_has_a_service_of_its_own(herald):
-    """Two tests of a run with -n 2 write down where their service is; test_python_package.py compares."""
-    folder = os.environ.get("HERALD_TESTING_PLACES")
-    if folder:
-        (pathlib.Path(folder) / os.environ.get("PYTEST_XDIST_WORKER", "one")).write_text(str(herald.api_port))
