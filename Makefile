@@ -11,9 +11,12 @@ WORKERS ?= 6
 # FOR is the time of each (empty: each has its own).
 PART ?=
 FOR ?=
-# Where `make install` puts the binary: below DESTDIR, if something is to be packed.
+# Where `make install` puts binary, manual, completions and units: below DESTDIR, if something is to be packed.
 PREFIX ?= /usr/local
 DESTDIR ?=
+# The binary that `make install` and `make package` take; nothing: they build it.
+BINARY ?=
+RELEASE = $(or $(BINARY),.build/release/herald)
 # Python keeps the compiled tests outside the source tree, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE =
 export PYTHONPYCACHEPREFIX = $(CURDIR)/.build/pycache
@@ -21,24 +24,36 @@ SOURCES = Package.swift Sources Tests $(wildcard Examples/*/Package.swift Exampl
 
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
 LIBRARIES = libjemalloc-dev libnghttp2-dev libpq-dev libsqlite3-dev pkg-config $(if $(filter release,$(CONFIGURATION)),python3)
-PEERS = binutils chromium chromium-driver curl dbus-daemon haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql socat sqlite3 strace systemd \
-	prometheus python3 python3-dbusmock python3-venv xxd
+PEERS = binutils chromium chromium-driver curl dbus-daemon fish groff-base haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql socat sqlite3 strace systemd \
+	prometheus python3 python3-dbusmock python3-venv xxd zsh
 # What the virtual machine of `make soak` needs beside a kernel.
 GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86
+# What packs Herald, and boots the roots that the packages are tested in.
+PACKAGERS = binutils buildah debhelper lintian mmdebstrap python3 python3-venv systemd-container util-linux
 RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
-.PHONY: build install release run demo examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest clean
+.PHONY: build install package test-package release run demo examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest packagers clean
 
 build: libraries
 	@scripts/build $(CONFIGURATION) --product herald
 
 install:
-	$(MAKE) build CONFIGURATION=release
-	install -D -s -m 755 .build/release/herald $(DESTDIR)$(PREFIX)/bin/herald
+	$(if $(BINARY),,$(MAKE) build CONFIGURATION=release)
+	scripts/stage $(RELEASE) $(DESTDIR)$(PREFIX) $(PREFIX)
+	strip $(DESTDIR)$(PREFIX)/bin/herald
+
+# Debian packages, tarball and OCI image, in .build/package; as root.
+package: packagers
+	$(if $(BINARY),,$(MAKE) build CONFIGURATION=release)
+	scripts/package $(RELEASE)
+
+# Installs what `make package` made into fresh roots; as root.
+test-package: packagers $(PYTHON)
+	$(PYTHON) -m pytest Tests/Package
 
 # What a release has beside the packages: bill of materials, resolved dependencies, checksums; in .build/package.
 release: package
-	scripts/release .build/release/herald
+	scripts/release $(RELEASE)
 
 run: build
 	@echo "Herald: starting the service and a demo device. Ctrl-C stops them."
@@ -100,6 +115,9 @@ libraries:
 
 peers:
 	@scripts/install $(PEERS)
+
+packagers:
+	@scripts/install $(PACKAGERS)
 
 rivals:
 	@scripts/install $(RIVALS)

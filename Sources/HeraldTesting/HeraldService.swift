@@ -38,7 +38,9 @@ public final class HeraldService: Sendable {
     private let folder: String
     private let process: ServiceProcess
 
-    /// A service that all tests of this process share. The first call starts it; it ends with the process.
+    /// A service that all tests of this process share.
+    ///
+    /// The first call starts it; it ends with the process.
     ///
     /// Tests that run at the same time do not disturb each other if each has devices of its own. A test that moves the clock or
     /// starts a drill uses ``withHerald(options:_:)``.
@@ -49,6 +51,7 @@ public final class HeraldService: Sendable {
 
     /// Starts a service.
     /// - Parameter options: Options of `herald serve`, like `["--clock", "adjustable"]`.
+    /// - Returns: The service, which is ready.
     /// - Throws: ``HeraldTestError`` without a binary, for an old one, and if the service does not start.
     public static func start(options: [String] = []) async throws -> HeraldService {
         let binary = try HeraldBinary.find()
@@ -148,6 +151,7 @@ public final class HeraldService: Sendable {
     /// - Parameters:
     ///   - topics: The apps to which it may send; all of the team's by default.
     ///   - team: The team's identifier.
+    /// - Returns: The key.
     /// - Throws: ``HeraldTestError``.
     public func providerKey(topics: String..., team: String = "TEAM000001") async throws -> ProviderKey {
         let path = folder + "/" + UUID().uuidString

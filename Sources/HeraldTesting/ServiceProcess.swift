@@ -3,8 +3,9 @@ import Synchronization
 
 /// A running `herald serve`, which ends with the process that started it, however that ends.
 final class ServiceProcess: Sendable {
-    /// The shell script that guards the service: its standard input ends with the test's process. Then it stops the service,
-    /// and deletes its folder.
+    /// The shell script that guards the service.
+    ///
+    /// Its standard input ends with the test's process. Then it stops the service, and deletes its folder.
     private static let guardian = """
         folder=$1
         shift
@@ -64,7 +65,9 @@ final class ServiceProcess: Sendable {
         return (shell, output.reader, Lifeline(input.writer))
     }
 
-    /// Whether the service says that it is ready, before its output ends. A thread reads on until then.
+    /// Whether the service says that it is ready, before its output ends.
+    ///
+    /// A thread reads on until then.
     private static func isReady(_ output: Descriptor) async -> Bool {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread {

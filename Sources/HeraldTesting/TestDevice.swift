@@ -15,7 +15,9 @@ public struct TestDevice: Sendable {
         self.agent = agent
     }
 
-    /// Stays connected until the task is cancelled. A permanent refusal fails everything that waits.
+    /// Stays connected until the task is cancelled.
+    ///
+    /// A permanent refusal fails everything that waits.
     func run() async {
         do {
             try await agent.run { arrivals.take($0) }

@@ -17,7 +17,7 @@ import yaml
 from service import HERALD, PATIENCE, ROOT, eventually
 
 COMPOSE = ROOT / "Examples" / "Compose" / "compose.yaml"
-#: What the Herald image says of itself (scripts/image).
+#: The user, environment and entrypoint of the Herald image (scripts/image).
 USER, ENVIRONMENT, ENTRYPOINT = 2191, {"HERALD_DATA": "/var/lib/herald", "HERALD_HOST": "0.0.0.0"}, ["herald"]
 SERVICE_KEYS = {
     "image", "init", "user", "entrypoint", "command", "volumes", "depends_on", "sysctls", "healthcheck", "networks", "ports", "profiles",

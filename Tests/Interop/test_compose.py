@@ -9,6 +9,9 @@ import yaml
 from containers import COMPOSE, Composition
 from service import ROOT
 
+#: The version in the name of an image or a package.
+IMAGE = re.compile(r"\bherald(?:_testing-|_|:)(\d+\.\d+\.\d+)")
+
 
 @pytest.fixture
 def containers(tmp_path):
@@ -35,5 +38,7 @@ def test_it_uses_the_image_of_this_version():
     composition = yaml.safe_load(COMPOSE.read_text())
     images = {service["image"] for service in composition["services"].values() if "image" in service}
     assert f"${{HERALD_IMAGE:-herald:{version}}}" in images
+    named = [found for page in ("containers", "testing") for found in re.findall(IMAGE, (ROOT / "docs" / f"{page}.md").read_text())]
+    assert set(named) == {version}
     (published,) = composition["services"]["phone"]["ports"]
     assert re.match(r"127\.0\.0\.1:", published), "a screen controls its device"

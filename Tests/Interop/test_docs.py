@@ -46,10 +46,10 @@ class SwiftTests:
 
 
 class PythonTests:
-    """The tests of `Tests/Interop`: pairs of class (or None) and function of each file."""
+    """The tests of `Tests/Interop` and `Tests/Package`: pairs of class (or None) and function of each file."""
 
-    def __init__(self, folder):
-        self.files = {file.name: set(self.tests(file)) for file in folder.glob("test_*.py")}
+    def __init__(self, *folders):
+        self.files = {file.name: set(self.tests(file)) for folder in folders for file in folder.glob("test_*.py")}
 
     @staticmethod
     def tests(file):
@@ -69,7 +69,7 @@ class PythonTests:
         return None if wanted in some else f"{file} has no {names}"
 
 
-SWIFT, PYTHON = SwiftTests(ROOT / "Tests"), PythonTests(HERE)
+SWIFT, PYTHON = SwiftTests(ROOT / "Tests"), PythonTests(HERE, ROOT / "Tests" / "Package")
 
 
 def named_tests(text):
@@ -81,7 +81,7 @@ def named_tests(text):
     for line in text.splitlines():
         file = None
         for words in CODE.findall(line):
-            if match := re.fullmatch(r"(?:Tests/Interop/)?(test_\w+\.py)(?:::(.+))?", words):
+            if match := re.fullmatch(r"(?:Tests/(?:Interop|Package)/)?(test_\w+\.py)(?:::(.+))?", words):
                 file = match[1]
                 yield words, PYTHON.fault(file, match[2])
             elif re.fullmatch(r"test_\w+|Test[A-Z]\w*(::test_\w+)?", words):

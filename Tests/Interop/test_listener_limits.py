@@ -203,7 +203,7 @@ def test_a_device_that_sends_no_connect_is_not_known(fresh, enroll):
         assert link.read().kind == mqtt.Kind.PINGRESP
 
 
-@pytest.mark.parametrize("listener", ["api", "binary", "device", "activation"])
+@pytest.mark.parametrize("listener", ["api", "device", "activation"])
 def test_a_client_whose_first_key_does_not_fit_is_asked_again_and_served(shared, listener):
     """HelloRetryRequest: the second ClientHello waits for a turn as the first one does."""
     # A key for P-521, which BoringSSL does not take, and X25519 in reserve.

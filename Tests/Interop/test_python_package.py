@@ -55,5 +55,10 @@ def test_its_tests_and_the_example_of_its_readme_pass_side_by_side(python, tmp_p
     assert len({place.read_text() for place in places.iterdir()}) == 2
 
 
+def test_it_has_the_version_of_herald():
+    version = run(ROOT / "scripts" / "version").strip()
+    assert f'\nversion = "{version}"\n' in (PACKAGE / "pyproject.toml").read_text()
+
+
 def test_its_types_are_complete(tmp_path):
     run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, "--python-version", "3.10", PACKAGE / "herald_testing")

@@ -67,6 +67,7 @@ class Device:
         self._held: dict[str, dict[str, Any]] = {}
         self._tokens: dict[str, str] = {}
         self._refusals: dict[str, str] = {}
+        self._removed: set[str] = set()
         self._is_connected = False
         self._has_ended = False
         self._process = Guarded(command, log, self._take)
@@ -106,6 +107,8 @@ class Device:
             self._tokens[topic] = event["token"]
         elif kind == "refused":
             self._refusals[topic] = event["reason"]
+        elif kind == "removed":
+            self._removed.add(topic)
         elif kind == "notification" and not event.get("shown_before"):
             if event.get("presentation") is None:
                 # The app's service program may still change it.
@@ -166,10 +169,12 @@ class Device:
         return self._wait(f"device token for {topic}", timeout, token)
 
     def remove(self, topic: str) -> None:
-        """Removes an app: its device token is dead, and providers get 410 soon."""
-        self.perform("remove", topic=topic)
+        """Removes an app, and waits until the service knows: its device token is dead, and providers get 410."""
         with self._changed:
             self._tokens.pop(topic, None)
+            self._removed.discard(topic)
+        self.perform("remove", topic=topic)
+        self._wait(f"removal of {topic}", PATIENCE, lambda: topic in self._removed or None)
 
     # ---- Notifications ----
 
