@@ -1,4 +1,4 @@
-"""What a release is made of: version, bill of materials, the subset of ICU's data, and the workflows that build it."""
+"""The parts of a release: version, bill of materials, the subset of ICU's data, and the workflows that build it."""
 
 import json
 import pathlib
