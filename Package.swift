@@ -188,8 +188,8 @@ let package = Package(
                 "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
                 "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "CPosix", "CSignals",
                 "CVersion",
-                argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
-                nioHTTP1,
+                argumentParser, configuration, crypto, yams, lifecycle, unixSignals, logging, metrics, coreMetrics,
+                nioCore, nioHTTP1,
                 nioPosix, httpClient, allocator,
             ],
             swiftSettings: settings

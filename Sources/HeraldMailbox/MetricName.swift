@@ -38,6 +38,7 @@ package enum MetricName {
     package static let broadcastDeliveries = "herald_broadcast_deliveries_total"
     package static let channels = "herald_channels"
     package static let channelSubscriptions = "herald_channel_subscriptions"
+    package static let logLinesDropped = "herald_log_lines_dropped_total"
     package static let providerRequestDuration = "herald_provider_request_duration_seconds"
     package static let deliveryDuration = "herald_delivery_duration_seconds"
     package static let storeCommitDuration = "herald_store_commit_duration_seconds"

@@ -16,7 +16,7 @@ from service import HERALD, PATIENCE, ROOT, TEAM, TOPIC, eventually, herald
 COMMANDS = [
     ["serve"], ["status"], ["init"], ["provider"], ["provider", "certificate"], ["provider", "key"], ["provider", "list"],
     ["provider", "revoke"], ["app"], ["app", "forget"], ["app", "list"], ["app", "claim"], ["app", "release"], ["device"], ["device", "enroll"], ["device", "list"], ["device", "revoke"], ["agent", "run"],
-    ["send"], ["check"], ["journal"], ["token", "inspect"], ["token", "keys"], ["token", "rotate"], ["token", "retire"],
+    ["send"], ["check"], ["journal"], ["backup"], ["restore"], ["doctor"], ["token", "inspect"], ["token", "keys"], ["token", "rotate"], ["token", "retire"],
 ]
 DAY = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
 
@@ -63,7 +63,7 @@ def commands_with(option):
 NEEDED = {
     "agent allow": [TOPIC, "none"], "agent install": ["."], "agent remove": [TOPIC], "agent shown": [new_id()],
     "agent schedule": ["--app", TOPIC, "--after", "1h", "--alert", "x"], "agent cancel": ["--app", TOPIC, "--all"],
-    "agent set": ["--home"], "app claim": [TOPIC, "--team", TEAM], "app forget": [TOPIC], "app release": [TOPIC], "clock advance": ["1h"], "device enroll": ["--out", "x.pem"], "device revoke": ["x"], "drill start": ["drop", "--for", "1m"],
+    "agent set": ["--home"], "backup": ["out"], "restore": ["out"], "app claim": [TOPIC, "--team", TEAM], "app forget": [TOPIC], "app release": [TOPIC], "clock advance": ["1h"], "device enroll": ["--out", "x.pem"], "device revoke": ["x"], "drill start": ["drop", "--for", "1m"],
     "drill stop": ["--all"], "journal": ["--topic", TOPIC], "provider certificate": ["--topic", TOPIC, "--out", "x.pem"],
     "provider key": ["--team", TEAM, "--out", "."], "provider revoke": ["x"], "relay purge": ["--older-than", "7d"],
     "relay retry": ["--reason", "NoCredential"], "relay revive": ["--all"], "send": ["00" * 32],

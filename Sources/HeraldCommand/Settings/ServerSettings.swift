@@ -326,7 +326,9 @@ enum ServerSettings {
     enum Logs: SettingGroup {
         static let title = "Log"
         static let rows: [Setting<ServerConfiguration>] = [
-            .choice("log-format", \.logFormat, valueName: "format") { "The form of log lines on standard error." },
+            .choice("log-format", \.logFormat, valueName: "format") {
+                "The form of the log. Text becomes entries with fields where systemd's journal reads standard error."
+            },
             .choice("log-level", \.logLevel, valueName: "level", isLive: true) {
                 "The least severe level that is logged. No level logs payloads, tokens or keys."
             },

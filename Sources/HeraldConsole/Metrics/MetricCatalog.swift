@@ -154,6 +154,11 @@ enum MetricCatalog {
             .gauge,
             "Faults with which the service goes on; /health names them."
         ),
+        MetricDescription(
+            "herald_log_lines_dropped_total",
+            .counter,
+            "Log lines dropped, because nobody read the log."
+        ),
         MetricDescription("herald_notification_memory_bytes", .gauge, "Memory of notifications in flight, in bytes."),
         MetricDescription(
             "herald_notification_memory_limit_bytes",
@@ -230,6 +235,7 @@ enum MetricCatalog {
             "Rows that may have been sent and were found in a journal."
         ),
         MetricDescription("herald_relay_retries_total", .counter, "Rows put off for another attempt."),
+        MetricDescription("herald_relay_rows_deleted_total", .counter, "Final rows deleted by age."),
         MetricDescription("herald_relay_rows_in_flight", .gauge, "Rows in flight in this relay."),
         MetricDescription("herald_relay_rows_queued", .gauge, "Queued rows, with those that are not due yet."),
         MetricDescription("herald_relay_rows_scheduled", .gauge, "Queued rows that are not due yet."),

@@ -9,6 +9,7 @@ struct RelayMetrics: Sendable {
     let deadTokens = Counter(label: "herald_relay_dead_tokens_total")
     let heldTokens = Counter(label: "herald_relay_held_tokens_total")
     let storeFailures = Counter(label: "herald_relay_store_failures_total")
+    let deleted = Counter(label: "herald_relay_rows_deleted_total")
     let sending = Timer(label: "herald_relay_send_duration_seconds")
     let inFlight = Gauge(label: "herald_relay_rows_in_flight")
     let breakers = Gauge(label: "herald_relay_breakers_open")
