@@ -146,6 +146,7 @@ class Sender:
         done = re.search(pattern, output)
         if process.returncode or not done:
             raise RuntimeError(f"{command[0]} said: {output.strip()[-300:]}")
+        self.found = done
         self.outcome = window.outcome(int(done[1]) / seconds)
 
 
@@ -157,7 +158,8 @@ def client(server, requests, key, team, seconds, keep=0):
                "--tokens", tokens, "--key", key, "--team", team, "--topic", requests.headers["apns-topic"],
                "--payload", requests.body, "--seconds", seconds, "--connections", Sender.CONNECTIONS,
                "--at-once", Sender.CONNECTIONS * Sender.STREAMS, "--keep", keep]
-    return Sender(server, command, r"answered (\d+)", seconds).outcome
+    sender = Sender(server, command, r"answered (\d+) p50 (\S+) p99 (\S+)", seconds)
+    return {**sender.outcome, "p50_ms": float(sender.found[2]), "p99_ms": float(sender.found[3])}
 
 
 def relay(server, requests, key, team, rows):
@@ -191,14 +193,34 @@ def relay(server, requests, key, team, rows):
                 counts = re.findall(r'^herald_relay_rows_total{status="(\w+)"} (\d+)$', answer.read().decode(), re.M)
             done = sum(int(count) for _, count in counts)
         window.end()
+        times = _one_by_one(queue, 100)
     finally:
         process.terminate()
         process.wait(timeout=60)
     with contextlib.closing(sqlite3.connect(queue)) as connection:
         (sent,) = connection.execute("SELECT count(*) FROM push_queue WHERE status = 'sent'").fetchone()
-    if sent != rows:
+    if sent != rows + len(times):
         raise RuntimeError(f"the relay sent {sent:,} of {rows:,} rows: {requests.folder / 'relay.log'}")
-    return window.outcome(rows / window.seconds)
+    return {**window.outcome(rows / window.seconds), "p50_ms": percentile(times, 0.5), "p99_ms": percentile(times, 0.99)}
+
+
+def _one_by_one(queue, count):
+    """Milliseconds from the commit of a row until another program reads that it was sent, each row after the one before."""
+    times = []
+    with contextlib.closing(sqlite3.connect(queue, timeout=10, isolation_level=None)) as connection:
+        for _ in range(count):
+            row = connection.execute(
+                "INSERT INTO push_queue (device_token, topic, payload, expiration)"
+                " SELECT device_token, topic, payload, expiration FROM push_queue WHERE id = 1").lastrowid
+            began = time.monotonic()
+            while connection.execute("SELECT status FROM push_queue WHERE id = ?", (row,)).fetchone()[0] != "sent":
+                if time.monotonic() - began > 30:
+                    raise RuntimeError(f"the relay did not send row {row} in 30 s")
+                time.sleep(0.001)
+            times.append((time.monotonic() - began) * 1000)
+            # The device's next notification finds the one before stored.
+            time.sleep(0.005)
+    return times
 
 
 def h2load_alone(server, requests, seconds):

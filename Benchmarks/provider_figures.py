@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import statistics
 import time
 
 import loads
@@ -128,6 +129,12 @@ def client(settings, report):
             ours.append(loads.client(accepting, requests, key, TEAM_OF_GATEWAY_BENCH, settings.seconds))
             peer.append(loads.h2load_alone(accepting, requests, settings.seconds))
     report.rates("client", ours, peer, "notifications/s", "h2load", "here the CPU is the sender's, and the load is the server")
+    _say_latency(report, "from send to answer, 1,000 in flight", ours)
+
+
+def _say_latency(report, what, outcomes):
+    p50, p99 = (statistics.median(outcome[key] for outcome in outcomes) for key in ("p50_ms", "p99_ms"))
+    report.say(f"{what}: p50 {p50:.1f}, p99 {p99:.1f} ms")
 
 
 def relay(settings, report):
@@ -143,3 +150,4 @@ def relay(settings, report):
             peer.append(loads.client(herald, requests, key, TEAM, settings.seconds, DAY))
     report.rates("relay", ours, peer, UNIT, "client", f"{settings.relay_rows:,} rows of a SQLite queue, devices away; here "
                  "the CPU is the sender's, and the load is the service")
+    _say_latency(report, "one row at a time, from its commit until it reads `sent`", ours)

@@ -9,7 +9,7 @@ package struct RelayConfiguration: Sendable, Hashable {
     /// Maximum number of rows in flight.
     package var window = 2000
     /// Maximum number of rows in one claim.
-    package var batch = 500
+    package var batch = 1000
     /// Time limit for an answer.
     package var timeout: Duration = .seconds(30)
     /// Pause after a crash before the journal is used: requests in flight have arrived by then.

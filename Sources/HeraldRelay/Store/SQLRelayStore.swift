@@ -63,7 +63,7 @@ package struct SQLRelayStore: RelayStore {
         }
         do {
             try await database.read { session in
-                let columns = QueueColumn.allCases.map(\.rawValue).joined(separator: ", ")
+                let columns = QueueColumn.allCases.map(\.name).joined(separator: ", ")
                 _ = try session.runOnce(
                     """
                     SELECT id, \(columns), status, reason, apns_id, attempts, time_sent, due_at, owner, uncertain, parent, parts
@@ -105,9 +105,17 @@ package struct SQLRelayStore: RelayStore {
         }
     }
 
-    package func claim(_ request: ClaimRequest) async throws -> [QueueRow] {
+    package func turn(
+        finishing outcomes: [RowOutcome],
+        owner: String,
+        claiming request: ClaimRequest?
+    ) async throws -> StoreTurn {
         let dialect = dialect
-        return try await database.write { try ClaimQueries(session: $0, dialect: dialect).claim(request) }
+        return try await database.write { session in
+            let finished = try OutcomeQueries(session: session, dialect: dialect).finish(outcomes, owner: owner)
+            let claimed = try request.map { try ClaimQueries(session: session, dialect: dialect).claim($0) }
+            return StoreTurn(finished: finished, claimed: claimed ?? [])
+        }
     }
 
     package func nextDue() async throws -> WallTime? {
@@ -139,13 +147,6 @@ package struct SQLRelayStore: RelayStore {
         let dialect = dialect
         try await database.write {
             try ClaimQueries(session: $0, dialect: dialect).fanOut(row, to: tokens, owner: owner)
-        }
-    }
-
-    package func finish(_ outcomes: [RowOutcome], owner: String) async throws -> [FinishedRow] {
-        let dialect = dialect
-        return try await database.write {
-            try OutcomeQueries(session: $0, dialect: dialect).finish(outcomes, owner: owner)
         }
     }
 
