@@ -1,6 +1,7 @@
 """A machine of its own, which systemd has booted from a fresh root: Debian without a toolchain, and without a network."""
 
 import json
+import os
 import pathlib
 import re
 import signal
@@ -37,14 +38,10 @@ class Machine:
         eventually(lambda: self.run("systemctl is-system-running", check=False).strip() in ("running", "degraded"), "a system")
 
     def stop(self):
-        # systemd's signal for an orderly end; nspawn passes it on.
-        self._nspawn.send_signal(signal.SIGTERM)
-        try:
-            self._nspawn.wait(timeout=PATIENCE)
-        finally:
-            self._nspawn.kill()
-            self._nspawn.wait()
-            self._log.close()
+        # All processes of the machine end with its first. The root ends, too: an orderly shutdown would save nothing.
+        os.kill(int(self._leader), signal.SIGKILL)
+        self._nspawn.wait(timeout=PATIENCE)
+        self._log.close()
 
     def run(self, script, check=True, patience=PATIENCE):
         """The output of a shell script, which must succeed unless `check` is false."""
@@ -102,10 +99,7 @@ class Herald:
         return [payload["aps"]["alert"] for payload in payloads]
 
     def send(self, alert):
-        answer = self.service(
-            f"send {self.token} --topic {self.TOPIC} --certificate /var/lib/herald/provider.pem --alert '{alert}'"
-        )
-        assert "200" in answer, answer
+        self.service(f"send {self.token} --topic {self.TOPIC} --certificate /var/lib/herald/provider.pem --alert '{alert}'")
 
 
 def manual(title):
