@@ -8,11 +8,8 @@ enum SQLDialect: Sendable {
     /// A random UUID of version 4, as text.
     var randomUUID: String {
         switch self {
-        case .sqlite:
-            """
-            lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-' \
-            || substr('89AB', 1 + (abs(random()) % 4), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))
-            """
+        // A function of this connection: built from SQLite's own, it would cost an eighth of a row.
+        case .sqlite: "\(SQLiteDatabase.newIdentifier)()"
         case .postgresql: "gen_random_uuid()::text"
         }
     }
