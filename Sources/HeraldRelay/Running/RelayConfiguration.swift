@@ -22,6 +22,10 @@ package struct RelayConfiguration: Sendable, Hashable {
     package var progressPause: Duration = .seconds(5)
     /// Decides about a row that may have been sent, if no journal knows.
     package var inDoubt = InDoubtChoice.repeat
+    /// How long sent rows are kept; zero keeps them for ever.
+    package var keepSent: Duration = .zero
+    /// The same for refused, expired and failed rows.
+    package var keepUnsent: Duration = .zero
     package var rules = RetryRules()
     package var deadTokenLimits = DeadTokenBreaker.Limits()
 

@@ -58,6 +58,15 @@ package protocol RelayStore: Sendable {
     func retry(_ selection: RowSelection) async throws -> Int
     /// Deletes final rows.
     func purge(_ selection: RowSelection) async throws -> Int
+    /// Deletes final rows of these statuses that ended before a time. One call checks a limited number of rows.
+    ///
+    /// The time of a row is its `time_sent`, else its `send_after`, else its `time_queued`.
+    /// - Returns: The number of deleted rows, and the row to go on after; nil at the end.
+    func deleteOld(
+        _ statuses: [FinalStatus],
+        endedBefore: WallTime,
+        after last: Int64
+    ) async throws -> (deleted: Int, last: Int64?)
 
     /// Reports that other programs may have written.
     func changes() -> AsyncStream<Void>

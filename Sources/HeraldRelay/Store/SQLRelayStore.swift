@@ -211,6 +211,23 @@ package struct SQLRelayStore: RelayStore {
         try await change(selection, and: "parent IS NULL") { try $0.delete($1) }
     }
 
+    package func deleteOld(
+        _ statuses: [FinalStatus],
+        endedBefore end: WallTime,
+        after last: Int64
+    ) async throws -> (deleted: Int, last: Int64?) {
+        let dialect = dialect
+        // Read apart, because a transaction that writes keeps other programs from writing.
+        let page = try await database.read {
+            try RetentionQueries(session: $0, dialect: dialect).page(statuses, endedBefore: end, after: last)
+        }
+        guard !page.old.isEmpty else { return (0, page.last) }
+        let deleted = try await database.write {
+            try RetentionQueries(session: $0, dialect: dialect).delete(page.old, statuses)
+        }
+        return (deleted, page.last)
+    }
+
     /// Changes the rows of a selection, one page in each transaction.
     private func change(
         _ selection: RowSelection,
