@@ -62,12 +62,17 @@ enum StoredMoment {
         return .text(text.prefix(10) + " " + text.dropFirst(11).prefix(12))
     }
 
-    /// Parses a time in its bytes; the default form without a detour through text.
-    static func read(_ bytes: [UInt8]) -> WallTime? {
-        if bytes.count == 19, bytes[10] == UInt8(ascii: " "), let moment = WallTime(dateAndTime: bytes) {
-            return moment
+    /// Parses a time in a column; a number or the default form without a detour through text.
+    static func read(_ value: SQLValue) -> WallTime? {
+        switch value {
+        case .null: return nil
+        case .int(let seconds): return WallTime(seconds: seconds)
+        case .bytes(let bytes):
+            if bytes.count == 19, bytes[10] == UInt8(ascii: " "), let moment = WallTime(dateAndTime: bytes) {
+                return moment
+            }
+            return value.text.flatMap { read($0) }
         }
-        return String(validating: bytes, as: UTF8.self).flatMap { read($0) }
     }
 
     /// Parses a time: seconds since 1970 with or without a fraction, RFC 3339, or the form of a database.
