@@ -49,7 +49,7 @@ package: packagers
 
 # Installs what `make package` made into fresh roots; as root.
 test-package: packagers $(PYTHON)
-	$(PYTHON) -m pytest Tests/Package
+	$(PYTHON) -m pytest Tests/Package --basetemp .build/package-test
 
 # What a release has beside the packages: bill of materials, resolved dependencies, checksums; in .build/package.
 release: package
