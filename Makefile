@@ -23,7 +23,7 @@ export PYTHONPYCACHEPREFIX = $(CURDIR)/.build/pycache
 SOURCES = Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Benchmarks)
 
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
-LIBRARIES = libjemalloc-dev libnghttp2-dev libpq-dev libsqlite3-dev pkg-config
+LIBRARIES = libjemalloc-dev libnghttp2-dev libpq-dev libsqlite3-dev pkg-config $(if $(filter release,$(CONFIGURATION)),python3)
 PEERS = binutils chromium chromium-driver curl dbus-daemon fish groff-base haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql socat sqlite3 strace systemd \
 	prometheus python3 python3-dbusmock python3-venv xxd zsh
 # What the virtual machine of `make soak` needs beside a kernel.
@@ -32,10 +32,10 @@ GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86
 PACKAGERS = binutils buildah debhelper lintian mmdebstrap python3 python3-venv systemd-container util-linux
 RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
-.PHONY: build install package test-package run demo examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest packagers clean
+.PHONY: build install package test-package release run demo examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest packagers clean
 
 build: libraries
-	scripts/build $(CONFIGURATION) --product herald
+	@scripts/build $(CONFIGURATION) --product herald
 
 install:
 	$(if $(BINARY),,$(MAKE) build CONFIGURATION=release)
@@ -49,10 +49,15 @@ package: packagers
 
 # Installs what `make package` made into fresh roots; as root.
 test-package: packagers $(PYTHON)
-	$(PYTHON) -m pytest Tests/Package
+	$(PYTHON) -m pytest Tests/Package --basetemp .build/package-test
+
+# What a release has beside the packages: bill of materials, resolved dependencies, checksums; in .build/package.
+release: package
+	scripts/release $(RELEASE)
 
 run: build
-	$(BUILD)/herald serve --demo
+	@echo "Herald: starting the service and a demo device. Ctrl-C stops them."
+	@$(BUILD)/herald serve --demo
 
 # The examples on two devices: the chat PushChat, and the family's kitchen timer.
 demo: build examples
@@ -60,12 +65,12 @@ demo: build examples
 
 # The examples as targets of this package: their dependencies are compiled once. Their users build each as a package of its own.
 examples: libraries
-	HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product PushChat
-	HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product KitchenTimer
+	@HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product PushChat
+	@HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product KitchenTimer
 
 # All targets, compiled once for lint and tests.
 everything: libraries
-	HERALD_DEVELOPMENT=1 scripts/build debug --build-tests --explicit-target-dependency-import-check error
+	@HERALD_DEVELOPMENT=1 scripts/build debug --build-tests --explicit-target-dependency-import-check error
 
 test: everything peers $(PYTHON)
 	scripts/test $(WORKERS)

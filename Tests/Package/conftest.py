@@ -7,9 +7,8 @@ import subprocess
 
 import pytest
 
-from machine import Machine
+from machine import ROOT, Machine
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / ".build" / "package"
 CACHE = ROOT / ".build" / "package-root"
 

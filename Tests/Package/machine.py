@@ -1,12 +1,13 @@
 """A machine of its own, which systemd has booted from a fresh root: Debian without a toolchain, and without a network."""
 
-import os
+import json
 import pathlib
 import re
 import signal
 import subprocess
 import time
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 #: Seconds in which everything answers, on a busy machine too.
 PATIENCE = 120
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": "/root"}
@@ -54,6 +55,11 @@ class Machine:
         assert result.returncode == 0 or not check, f"{script}\n{result.stdout}"
         return result.stdout
 
+    def listening(self):
+        """The addresses that something listens on, as the kernel writes them."""
+        lines = [line.split() for kind in ("tcp", "tcp6") for line in pathlib.Path(f"/proc/{self._leader}/net/{kind}").open()]
+        return {line[1].split(":")[0] for line in lines if line[3] == "0A"}
+
     def apt(self, words):
         return self.run(f"DEBIAN_FRONTEND=noninteractive apt-get --yes --no-install-recommends {words}")
 
@@ -65,12 +71,25 @@ class Herald:
 
     def __init__(self, machine):
         self.machine = machine
+        self.token = None
 
     def service(self, words):
-        return self.machine.run(f"runuser -u herald -- herald {words} --config /etc/herald/herald.yaml")
+        return self.machine.run(f"runuser -u herald -- herald {words} --data /var/lib/herald")
 
-    def device(self, words):
-        return self.machine.run(f"runuser -u herald-agent -- herald agent {words} --folder /var/lib/herald-agent")
+    def follow_the_manual(self):
+        """Does what the manual's section has after the installation, up to the first notification on the device."""
+        code, *others = [command for block in manual("The Debian package")[1:] for command in block]
+        words = {"CODE": re.search(r"^code\s+(\S+)$", self.machine.run(code), re.M)[1]}
+        for command in others:
+            command = re.sub(r"\b(CODE|TOKEN)\b(?!=)", lambda word: words[word[0]], command)
+            if "agent show" in command:
+                found = eventually(lambda: re.search(r"^  token (\w{64})$", self.machine.run(command), re.M), "a device token")
+                words["TOKEN"] = self.token = found[1]
+            elif command.startswith("journalctl"):
+                eventually(lambda: "It works" in self.machine.run(command), "a notification in the device's log")
+            else:
+                self.machine.run(command)
+        assert self.shown() == ["It works"]
 
     def waiting(self):
         """The number of notifications that wait on the service."""
@@ -78,26 +97,19 @@ class Herald:
 
     def shown(self):
         """The alerts that the device has shown, in order."""
-        log = self.machine.root / "var/lib/herald-agent/shown.jsonl"
-        return re.findall(r'"alert\W+([\w ]+)', log.read_text()) if log.exists() else []
+        lines = (self.machine.root / "var/lib/herald-agent/shown.jsonl").read_text().splitlines()
+        return [json.loads(line)["payload"]["aps"]["alert"] for line in lines]
 
-    def send(self, token, alert):
+    def send(self, alert):
         answer = self.service(
-            f"send {token} --topic {self.TOPIC} --certificate /var/lib/herald/provider.pem --collapse-id '{alert}' --alert '{alert}'"
+            f"send {self.token} --topic {self.TOPIC} --certificate /var/lib/herald/provider.pem --alert '{alert}'"
         )
         assert "200" in answer, answer
 
 
-def become_device(herald):
-    """Makes the machine a device of its own service, with a provider's certificate beside it; the device's token."""
-    code = re.search(r"^code\s+(\S+)$", herald.service("device invite --name lamp"), re.M)[1]
-    herald.machine.run(
-        f"""
-        HERALD_CODE={code} runuser -u herald-agent -- herald agent activate \
-            --config /etc/herald/agent.yaml --service https://localhost:2191
-        printf '%s\\n' 'app: [{herald.TOPIC}]' 'allow: alert,badge,sound' >> /etc/herald/agent.yaml
-        systemctl enable --now herald-agent
-        """
-    )
-    herald.service(f"provider certificate --topic {herald.TOPIC} --out /var/lib/herald/provider.pem")
-    return eventually(lambda: re.search(r"^  token (\w{64})$", herald.device("show"), re.M), "a device token")[1]
+def manual(title):
+    """The commands of each `sh` block in a section of the manual of installation, without comments."""
+    text = (ROOT / "docs" / "operations" / "installing.md").read_text()
+    section = re.search(rf"^## {title}\n(.*?)(?=^##)", text, re.M | re.S)[1]
+    blocks = re.findall(r"^```sh\n(.*?)^```", section, re.M | re.S)
+    return [[line.split("    #")[0].strip() for line in block.splitlines()] for block in blocks]

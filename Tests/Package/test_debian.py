@@ -7,7 +7,7 @@ import time
 import pytest
 
 from conftest import only
-from machine import Herald, become_device, eventually
+from machine import Herald, eventually, manual
 
 
 def test_lintian_finds_no_error(package):
@@ -31,13 +31,16 @@ def install(machine, package):
     return machine.apt(f"install /var/cache/{package.name}")
 
 
+def test_the_manual_begins_with_the_command_that_the_tests_use():
+    assert manual("The Debian package")[0] == ["apt install ./herald_*.deb"]
+
+
 def test_the_first_notification_is_on_a_device_within_a_minute(machine, package):
     herald = Herald(machine)
     assert "no toolchain" in machine.run("command -v swift || echo no toolchain")
     install(machine, package)
     start = time.monotonic()
-    herald.send(become_device(herald), "The first")
-    eventually(lambda: herald.shown() == ["The first"], "a notification on the device")
+    herald.follow_the_manual()
     seconds = time.monotonic() - start
     print(f"\nthe first notification: {seconds:.1f} s after apt install")
     assert seconds < 60
@@ -47,7 +50,7 @@ def test_the_first_notification_is_on_a_device_within_a_minute(machine, package)
     assert machine.run("systemctl is-enabled herald-relay || true").split() == ["disabled"]
     assert machine.run("systemctl show --property Type,WatchdogUSec herald").split() == ["Type=notify", "WatchdogUSec=1min"]
     assert machine.run("stat -c '%U %a' /var/lib/herald /var/lib/herald-agent").split() == ["herald", "700", "herald-agent", "700"]
-    assert set(re.findall(r"(\S+):\d+ ", machine.run("ss -Hltn 2>/dev/null || cat /proc/net/tcp"))) <= {"127.0.0.1"}
+    assert machine.listening() == {"0100007F"}
     machine.run("systemctl reload herald")
     assert "ready" in herald.service("status")
 
@@ -64,15 +67,15 @@ def relabelled(package, folder, version):
 
 
 @pytest.mark.timeout(900)
-def test_upgrade_removal_and_purge_lose_nothing(machine, package, tmp_path):
-    herald, expected = Herald(machine), []
+def test_upgrade_removal_purge_and_restore_lose_nothing(machine, package, tmp_path):
+    herald, expected = Herald(machine), ["It works"]
     install(machine, relabelled(package, tmp_path, "0.1"))
-    token = become_device(herald)
+    herald.follow_the_manual()
 
     def wait_on_the_service(alert):
         """Sends a notification that the device, which is away, gets later."""
         machine.run("systemctl stop herald-agent")
-        herald.send(token, alert)
+        herald.send(alert)
         expected.append(alert)
         assert herald.waiting() == 1
 
@@ -106,5 +109,17 @@ def test_upgrade_removal_and_purge_lose_nothing(machine, package, tmp_path):
     assert "herald: /var/lib/herald-agent stays" in said and "herald-relay stays" not in said
     assert not (machine.root / "etc/herald").exists()
     install(machine, package)
+    (machine.root / "etc/herald/agent.yaml").write_text(settings)
+    come_back()
+
+    # A backup brings back what somebody deleted after a purge.
+    wait_on_the_service("Before the loss")
+    machine.run("herald backup --data /var/lib/herald /var/backups/monday")
+    machine.apt("purge herald")
+    machine.run("rm -r /var/lib/herald")
+    install(machine, package)
+    assert herald.waiting() == 0
+    machine.run("systemctl stop herald; mv /var/lib/herald /var/lib/herald.old")
+    machine.run("herald restore /var/backups/monday --data /var/lib/herald; systemctl start herald")
     (machine.root / "etc/herald/agent.yaml").write_text(settings)
     come_back()

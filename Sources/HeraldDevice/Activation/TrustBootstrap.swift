@@ -74,6 +74,8 @@ enum TrustBootstrap {
 }
 
 /// Ends the wait with the connection, or after a timeout.
+///
+/// A name with several addresses has a channel for each that is tried. One that never connected ends nothing.
 private final class BootstrapTimeout: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -88,19 +90,21 @@ private final class BootstrapTimeout: ChannelInboundHandler {
         self.timeout = timeout
     }
 
-    func handlerAdded(context: ChannelHandlerContext) {
+    func channelActive(context: ChannelHandlerContext) {
         let seen = seen
         timer = context.eventLoop.scheduleTask(in: timeout) { seen.fail(NoCertificates()) }
+        context.fireChannelActive()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        timer?.cancel()
+        guard let timer else { return }
+        timer.cancel()
         // Has no effect if certificates were received.
         seen.fail(NoCertificates())
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        seen.fail(error)
+        if timer != nil { seen.fail(error) }
         context.close(promise: nil)
     }
 }

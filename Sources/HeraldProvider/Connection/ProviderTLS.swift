@@ -26,7 +26,8 @@ enum ProviderTLS {
             return try NIOSSLContext(configuration: tls)
         } catch {
             // Without authorities in the configuration, the system's count.
-            if configuration.authorities == nil, (try? NIOSSLContext(configuration: .makeClientConfiguration())) == nil {
+            if configuration.authorities == nil, (try? NIOSSLContext(configuration: .makeClientConfiguration())) == nil
+            {
                 throw ProviderError(
                     .badAuthority,
                     "this machine has no authorities to trust: install ca-certificates, or name the service's own (ca)"
