@@ -106,14 +106,23 @@ def cpu_seconds(pid):
     return own + sum(cpu_seconds(int(child)) for child in children)
 
 
+def exact_cpu_seconds(pid):
+    """The same of the threads that there are now, to the nanosecond."""
+    return _schedstat(pid, 0)
+
+
 def core_wait_seconds(pid):
     """Time that the threads of a process and its children were ready and had no core, in seconds."""
+    return _schedstat(pid, 1)
+
+
+def _schedstat(pid, field):
     total = 0
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            total += int((task / "schedstat").read_text().split()[1])
+            total += int((task / "schedstat").read_text().split()[field])
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return total / 1e9 + sum(core_wait_seconds(int(child)) for child in children)
+    return total / 1e9 + sum(_schedstat(int(child), field) for child in children)
 
 
 #: Whether this process may give real-time priority.
