@@ -94,6 +94,19 @@ def test_an_unknown_command_lists_the_commands():
     assert "'add' is not a command of 'herald device': its commands are enroll, invite, list, revoke." in result.stderr
 
 
+def test_a_path_of_one_character_is_a_path(tmp_path):
+    """Foundation traps on it, where it asks for the folder of a path."""
+    herald("init", "--data", "d", cwd=tmp_path)
+    herald("device", "enroll", "--out", "x", "--data", "d", cwd=tmp_path)
+    herald("backup", "--data", "d", "b", cwd=tmp_path)
+    herald("restore", "b", "--data", "e", cwd=tmp_path)
+    assert herald("doctor", "--data", "n", cwd=tmp_path, check=False).stdout
+    code = herald("device", "invite", "--data", "d", cwd=tmp_path).stdout
+    code = re.search(r"^code +(\S+)$", code, re.M)[1]
+    said = one_line(herald("agent", "activate", "--code", code, "--folder", "f", "--service", "https://localhost:1", cwd=tmp_path, check=False))
+    assert "localhost:1" in said
+
+
 def test_a_mistyped_command_suggests_the_right_one():
     result = herald("sevre", "--demo", check=False)
     assert result.returncode == 64

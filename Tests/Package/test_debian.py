@@ -91,6 +91,8 @@ def test_upgrade_removal_purge_and_restore_lose_nothing(machine, package, tmp_pa
     install(machine, package)
     assert machine.run("systemctl show --property MainPID herald") != before
     assert "log-level: notice" in (machine.root / "etc/herald/herald.yaml").read_text()
+    monitoring = machine.root / "usr/share/herald/monitoring"
+    assert {path.name for path in monitoring.iterdir()} == {"herald.json", "herald.rules.yml"}
     come_back()
 
     # A removal keeps configuration and data.

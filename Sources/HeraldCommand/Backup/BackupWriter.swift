@@ -35,7 +35,7 @@ struct BackupWriter {
                 }
                 throw exists
             }
-            try SafeFile.syncFolder(at: (target as NSString).deletingLastPathComponent.nonEmpty)
+            try SafeFile.syncFolder(at: SafeFile.folder(of: target))
             return report
         } catch {
             draft.remove()
@@ -48,7 +48,7 @@ struct BackupWriter {
     }
 
     private func checkTarget() throws {
-        try OutputFile.checkFolder((target as NSString).deletingLastPathComponent, for: target)
+        try OutputFile.checkFolder(SafeFile.folder(of: target), for: target)
         var status = herald_status()
         guard herald_status(target, 0, &status) == 0 else { return }
         let names = try? FileManager.default.contentsOfDirectory(atPath: target)
@@ -120,9 +120,4 @@ struct BackupWriter {
             return BackupManifest.File(path: path, size: content.size, sha256: content.sha256)
         }
     }
-}
-
-extension String {
-    /// The text, or `.` for the present folder if it is empty.
-    fileprivate var nonEmpty: String { isEmpty ? "." : self }
 }

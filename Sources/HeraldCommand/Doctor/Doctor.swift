@@ -128,8 +128,7 @@ struct DoctorRun {
         do {
             _ = try DataFolder.existing(folder.path)
         } catch {
-            let parent = (folder.path as NSString).deletingLastPathComponent
-            let place = access(folder.path, F_OK) == 0 ? folder.path : parent.isEmpty ? "." : parent
+            let place = access(folder.path, F_OK) == 0 ? folder.path : SafeFile.folder(of: folder.path)
             let missing: DoctorFinding =
                 access("\(folder.path)/format", F_OK) == 0
                 ? .fail("data", "\(error)", "see docs/operations.md")

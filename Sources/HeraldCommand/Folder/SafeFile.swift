@@ -100,8 +100,15 @@ enum SafeFile {
 
     /// A rename is durable only when the folder that holds the name is.
     private static func syncFolder(of path: String) throws {
-        let folder = (path as NSString).deletingLastPathComponent
-        try syncFolder(at: folder.isEmpty ? "." : folder, for: path)
+        try syncFolder(at: folder(of: path), for: path)
+    }
+
+    /// The folder of a path.
+    ///
+    /// Foundation's `deletingLastPathComponent` traps on a path of one character.
+    static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
     /// Makes the names in a folder durable.

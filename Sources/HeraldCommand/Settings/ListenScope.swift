@@ -3,12 +3,13 @@ import NIOCore
 
 /// The reach of an address to listen on.
 enum ListenScope {
-    /// An address that hosts beyond the machine's own network may reach if a listener is on `host`; nil if there is none.
+    /// The public address of a listener on `host`.
     ///
     /// `0.0.0.0` stands for the machine's addresses of version 4, `::` for all of them.
     /// - Parameters:
     ///   - host: The address to listen on.
     ///   - machine: The addresses of the machine's interfaces; nil if they are unknown.
+    /// - Returns: An address that hosts beyond the machine's own network may reach; nil if there is none.
     static func publicAddress(on host: String, machine: [String]?) -> String? {
         guard host == "0.0.0.0" || host == "::", let machine else { return isPublic(host) ? host : nil }
         return machine.first { (host == "::" || !$0.contains(":")) && isPublic($0) }
