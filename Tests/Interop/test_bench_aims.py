@@ -14,9 +14,10 @@ _specification.loader.exec_module(aims)
 def documented():
     """The aim of each figure in the table of docs/performance.md, and what stands in the last column of its row."""
     section = (ROOT / "docs" / "performance.md").read_text().split("\n## Aims\n")[1].split("\n## ")[0]
+    table = section.split("|---|\n")[1].split("\n\n")[0]
     found = {}
-    for row in re.findall(r"^\| (`.*?) \|$", section, re.M):
-        names, values, *_, last = row.split(" | ")
+    for row in table.splitlines():
+        names, values, *_, last = [column.strip() for column in row.strip("|").split("|")]
         names, values = re.findall(r"`(\w+)`", names), [float(value) for value in values.split(", ")]
         for place, name in enumerate(names):
             found[name] = values[place if len(values) == len(names) else 0], last
