@@ -9,7 +9,7 @@ import Testing
     private var descriptor: CInt { pipe.fileHandleForWriting.fileDescriptor }
 
     private func writer() -> LogWriter {
-        LogWriter(descriptor) { Array("dropped \($0)\n".utf8) }
+        LogWriter(.stream(descriptor)) { Array("dropped \($0)\n".utf8) }
     }
 
     private func line(_ number: Int) -> [UInt8] {

@@ -31,7 +31,7 @@ struct `a client's metrics and spans` {
             #expect(try count("refused") == 1)
             #expect(try count("unsent") == 0)
             #expect(try metrics.expectCounter("herald_client_connections_total").totalValue == 1)
-            #expect(try metrics.expectTimer("herald_client_send_seconds").values.count == 2)
+            #expect(try metrics.expectTimer("herald_client_send_duration_seconds").values.count == 2)
 
             let spans = tracer.finishedSpans
             #expect(spans.map(\.operationName) == ["apns send", "apns send"])

@@ -318,6 +318,31 @@ import Testing
         }
     }
 
+    @Test(arguments: Engine.all) func finalRowsAreDeletedByAge(_ engine: Engine) async throws {
+        try await engine.with { store in
+            var ended: [FinalStatus: Int64] = [:]
+            for status in FinalStatus.allCases {
+                ended[status] = try await store.queue()
+                let row = try #require(try await store.claim().first)
+                _ = try await store.finish(row, .final(status, reason: status == .sent ? nil : "Because"))
+            }
+            let waiting = try await store.queue()
+            let later = WallTime(seconds: Words.now.seconds + 1_000_000_000)
+            let past = Words.now - .seconds(1_000_000_000)
+            func delete(_ statuses: [FinalStatus], _ end: WallTime) async throws -> Int {
+                let result = try await store.deleteOld(statuses, endedBefore: end, after: .min)
+                #expect(result.last == nil)
+                return result.deleted
+            }
+            #expect(try await delete(FinalStatus.allCases, past) == 0)
+            #expect(try await delete([.sent], later) == 1)
+            #expect(try await store.push(try #require(ended[.sent])) == nil)
+            #expect(try await store.push(try #require(ended[.refused])) != nil)
+            #expect(try await delete([.refused, .expired, .failed], later) == 3)
+            #expect(try await store.push(waiting) != nil, "a queued row is never deleted")
+        }
+    }
+
     @Test(arguments: Engine.all) func rowsInDoubtAreCountedAndRetried(_ engine: Engine) async throws {
         try await engine.with { store in
             let ends: [RowOutcome.Change] = [

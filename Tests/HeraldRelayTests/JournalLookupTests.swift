@@ -15,7 +15,9 @@ import Testing
     }
 
     private struct Nobody: RelaySender {
-        func send(_ request: PushRequest) async -> SendResult { .notSent("Unreachable") }
+        func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async {
+            for place in requests.indices { report(place, .notSent("Unreachable")) }
+        }
         func shutdown() async {}
     }
 

@@ -86,7 +86,7 @@ enum SafeFile {
         CommandError(.file, "\(failure) \(path): \(String(cString: strerror(errno)))")
     }
 
-    private static func writeAll(_ bytes: [UInt8], to descriptor: CInt, _ path: String) throws {
+    static func writeAll(_ bytes: [UInt8], to descriptor: CInt, _ path: String) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
@@ -101,7 +101,14 @@ enum SafeFile {
     /// A rename is durable only when the folder that holds the name is.
     private static func syncFolder(of path: String) throws {
         let folder = (path as NSString).deletingLastPathComponent
-        let descriptor = open(folder.isEmpty ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        try syncFolder(at: folder.isEmpty ? "." : folder, for: path)
+    }
+
+    /// Makes the names in a folder durable.
+    /// - Throws: ``CommandError/Code/file``, with the path of `file` if there is one.
+    static func syncFolder(at folder: String, for file: String? = nil) throws {
+        let path = file ?? folder
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("cannot write", path) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw failure("cannot write", path) }

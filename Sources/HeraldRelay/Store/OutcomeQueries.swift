@@ -5,8 +5,13 @@ struct OutcomeQueries {
     /// Outcomes that one statement writes.
     private struct Update: Hashable {
         let change: RowOutcome.Change
-        /// The time to write; NULL unless the row was sent.
-        let time: SQLValue
+        /// The second to write; nil unless the row was sent.
+        let sent: Int64?
+
+        init(_ outcome: RowOutcome) {
+            change = outcome.change
+            if case .final(.sent, _) = outcome.change { sent = outcome.time.seconds } else { sent = nil }
+        }
     }
 
     /// Maximum number of rows for many tokens in one check, which reads all their parts at worst.
@@ -21,15 +26,10 @@ struct OutcomeQueries {
         // Two relays that each finish one of the last two parts of a row must see each other's write.
         try lock(parents)
         // Most outcomes of a second are equal, and share a statement.
-        for (update, group) in Dictionary(grouping: outcomes, by: Self.update) {
+        for (update, group) in Dictionary(grouping: outcomes, by: Update.init) {
             finished += try write(update, to: group.map(\.row).sorted(), owner: owner)
         }
         return try finished + close(parents)
-    }
-
-    private static func update(_ outcome: RowOutcome) -> Update {
-        guard case .final(.sent, _) = outcome.change else { return Update(change: outcome.change, time: .null) }
-        return Update(change: outcome.change, time: StoredMoment.text(outcome.time))
     }
 
     /// Locks rows until the end of the transaction, in order of their identifiers.
@@ -47,7 +47,8 @@ struct OutcomeQueries {
             let result = try run(
                 "status = ?1, reason = ?2, time_sent = ?3, attempts = attempts + ?4, owner = NULL, uncertain = 0",
                 [
-                    .text(status.rawValue), .text(reason), update.time,
+                    .text(status.rawValue), .text(reason),
+                    update.sent.map { StoredMoment.text(WallTime(seconds: $0)) } ?? .null,
                     .int(status == .sent || status == .refused ? 1 : 0),
                 ],
                 on: rows,

@@ -65,6 +65,14 @@ enum StoredMoment {
         return .text(text.prefix(10) + " " + text.dropFirst(11).prefix(12))
     }
 
+    /// Parses a time in its bytes; the default form without a detour through text.
+    static func read(_ bytes: [UInt8]) -> WallTime? {
+        if bytes.count == 19, bytes[10] == UInt8(ascii: " "), let moment = WallTime(dateAndTime: bytes) {
+            return moment
+        }
+        return String(validating: bytes, as: UTF8.self).flatMap { read($0) }
+    }
+
     /// Parses a time: seconds since 1970 with or without a fraction, RFC 3339, or the form of a database.
     static func read(_ text: String) -> WallTime? {
         let text = text.trimmingPrefix { $0 == " " }

@@ -63,7 +63,7 @@ package struct SQLRelayStore: RelayStore {
         }
         do {
             try await database.read { session in
-                let columns = QueueColumn.allCases.map(\.rawValue).joined(separator: ", ")
+                let columns = QueueColumn.allCases.map(\.name).joined(separator: ", ")
                 _ = try session.runOnce(
                     """
                     SELECT id, \(columns), status, reason, apns_id, attempts, time_sent, due_at, owner, uncertain, parent, parts
@@ -105,9 +105,17 @@ package struct SQLRelayStore: RelayStore {
         }
     }
 
-    package func claim(_ request: ClaimRequest) async throws -> [QueueRow] {
+    package func turn(
+        finishing outcomes: [RowOutcome],
+        owner: String,
+        claiming request: ClaimRequest?
+    ) async throws -> StoreTurn {
         let dialect = dialect
-        return try await database.write { try ClaimQueries(session: $0, dialect: dialect).claim(request) }
+        return try await database.write { session in
+            let finished = try OutcomeQueries(session: session, dialect: dialect).finish(outcomes, owner: owner)
+            let claimed = try request.map { try ClaimQueries(session: session, dialect: dialect).claim($0) }
+            return StoreTurn(finished: finished, claimed: claimed ?? [])
+        }
     }
 
     package func nextDue() async throws -> WallTime? {
@@ -139,13 +147,6 @@ package struct SQLRelayStore: RelayStore {
         let dialect = dialect
         try await database.write {
             try ClaimQueries(session: $0, dialect: dialect).fanOut(row, to: tokens, owner: owner)
-        }
-    }
-
-    package func finish(_ outcomes: [RowOutcome], owner: String) async throws -> [FinishedRow] {
-        let dialect = dialect
-        return try await database.write {
-            try OutcomeQueries(session: $0, dialect: dialect).finish(outcomes, owner: owner)
         }
     }
 
@@ -208,6 +209,23 @@ package struct SQLRelayStore: RelayStore {
     package func purge(_ selection: RowSelection) async throws -> Int {
         // Parts are deleted with their row.
         try await change(selection, and: "parent IS NULL") { try $0.delete($1) }
+    }
+
+    package func deleteOld(
+        _ statuses: [FinalStatus],
+        endedBefore end: WallTime,
+        after last: Int64
+    ) async throws -> (deleted: Int, last: Int64?) {
+        let dialect = dialect
+        // Read apart, because a transaction that writes keeps other programs from writing.
+        let page = try await database.read {
+            try RetentionQueries(session: $0, dialect: dialect).page(statuses, endedBefore: end, after: last)
+        }
+        guard !page.old.isEmpty else { return (0, page.last) }
+        let deleted = try await database.write {
+            try RetentionQueries(session: $0, dialect: dialect).delete(page.old, statuses)
+        }
+        return (deleted, page.last)
     }
 
     /// Changes the rows of a selection, one page in each transaction.

@@ -10,6 +10,10 @@ import HeraldModel
 final class SQLiteDatabase: SQLDatabase {
     /// Time limit for the lock of another program's transaction.
     static let lockTimeout = Duration.seconds(10)
+    /// Memory for pages, in KiB: those of a claim and of the outcomes that one transaction writes.
+    private static let cacheSize = 8192
+    /// Length to which the file of the rollback journal is cut after a transaction, in bytes.
+    private static let journalSize = 4 << 20
 
     let dialect = SQLDialect.sqlite
     private let path: String
@@ -26,11 +30,16 @@ final class SQLiteDatabase: SQLDatabase {
         settings.foreignKeysEnabled = false
 
         settings.prepareDatabase { database in
-            try database.execute(sql: "PRAGMA mmap_size = 0; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY")
+            try database.execute(
+                sql: """
+                    PRAGMA mmap_size = 0; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;
+                    PRAGMA cache_size = -\(SQLiteDatabase.cacheSize); PRAGMA journal_size_limit = \(SQLiteDatabase.journalSize)
+                    """
+            )
         }
         do {
             queue = try DatabaseQueue(path: path, configuration: settings)
-            try queue.writeWithoutTransaction { try SQLiteDatabase.leaveWriteAheadLog($0, path) }
+            try queue.writeWithoutTransaction { try SQLiteDatabase.keepJournal($0, path) }
         } catch let error as RelayStoreError {
             throw error
         } catch {
@@ -43,7 +52,7 @@ final class SQLiteDatabase: SQLDatabase {
         do {
             return try await queue.writeWithoutTransaction { database in
                 // Another program may have changed the journal mode. The check needs no I/O.
-                try SQLiteDatabase.leaveWriteAheadLog(database, path)
+                try SQLiteDatabase.keepJournal(database, path)
                 var result: Value?
                 try database.inTransaction(.immediate) {
                     result = try body(SQLiteSession(database: database))
@@ -74,10 +83,14 @@ final class SQLiteDatabase: SQLDatabase {
         try? queue.close()
     }
 
-    private static func leaveWriteAheadLog(_ database: Database, _ path: String) throws {
-        guard try String.fetchOne(database, sql: "PRAGMA journal_mode")?.lowercased() == "wal" else { return }
-        let mode = try? String.fetchOne(database, sql: "PRAGMA journal_mode = DELETE")
-        guard mode?.lowercased() == "delete" else {
+    /// Chooses a rollback journal whose file stays: making and deleting it would cost more than writing it.
+    ///
+    /// The mode is this connection's own, but for the write-ahead log, which the file remembers.
+    private static func keepJournal(_ database: Database, _ path: String) throws {
+        let found = try String.fetchOne(database, sql: "PRAGMA journal_mode")?.lowercased()
+        guard found != "persist" else { return }
+        let mode = try? String.fetchOne(database, sql: "PRAGMA journal_mode = PERSIST")
+        guard mode?.lowercased() == "persist" else {
             throw RelayStoreError(
                 .unusable,
                 "the queue \(path) is in WAL mode, which is not safe with several writers, and another program keeps it "
@@ -85,7 +98,7 @@ final class SQLiteDatabase: SQLDatabase {
             )
         }
         // Commits to the log did not change the header's change counter, so cached pages of this connection may be stale.
-        try database.execute(sql: "PRAGMA shrink_memory")
+        if found == "wal" { try database.execute(sql: "PRAGMA shrink_memory") }
     }
 
     private func error(_ error: any Error) -> RelayStoreError {

@@ -61,7 +61,8 @@ package final class TrustDatabase: Sendable {
         }
     }
 
-    private static func check(_ database: Database, _ path: String, newestFormat: UInt32) throws {
+    /// Checks the owner, the format and the journal of an open ledger.
+    static func check(_ database: Database, _ path: String, newestFormat: UInt32) throws {
         guard try Int64.fetchOne(database, sql: "PRAGMA application_id") == applicationID else {
             throw TrustError(.damaged, "\(path) is a database of another program: restore the file from a backup")
         }
