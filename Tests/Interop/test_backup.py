@@ -130,6 +130,8 @@ def test_a_change_of_any_byte_is_refused(made, tmp_path):
     assert {"manifest.json", "herald.db", "ledger.db", "token.keys", "ca.pem", "format"} <= {path.name for path in files}
     for path in files:
         whole = path.read_bytes()
+        if not whole:
+            continue
         ends = {0, len(whole) - 1} if path.suffix in (".db", ".json") else set()
         for place in {chance.randrange(len(whole)), *ends}:
             path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << chance.randrange(8)]) + whole[place + 1:])
@@ -243,7 +245,7 @@ def test_a_backup_of_a_killed_service_is_whole(fresh, tmp_path):
         try:
             device.service = copy
             with device.start():
-                assert device.next().id == answer.id
+                assert device.next().id == answer.id.lower()
         finally:
             device.service = service
             copy.close()

@@ -332,6 +332,11 @@ class TestSend:
                 "--push-type", "background", "--priority", 5,
             )
             message = device.next()
+            herald(
+                "send", device.token, *self.options(shared), "--certificate", parties.certificate, "--payload", "-",
+                input=payload.read_text().replace("hello", "standard input"),
+            )
+            assert b"standard input" in device.next().payload
         assert message.payload == payload.read_bytes()
         assert message.property("apns-push-type") == "background"
 

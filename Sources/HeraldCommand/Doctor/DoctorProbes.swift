@@ -22,7 +22,12 @@ enum DoctorProbes {
             return .free
         } catch let error as IOError {
             switch error.errnoCode {
-            case EADDRINUSE: return .taken(by: holder(of: port))
+            case EADDRINUSE:
+                // The kernel's table may lack a line while others change it.
+                for _ in 0..<3 {
+                    if let name = holder(of: port) { return .taken(by: name) }
+                }
+                return .taken(by: nil)
             case EACCES, EPERM: return .denied
             case EADDRNOTAVAIL: return .foreign
             default: return .failed(String(cString: strerror(error.errnoCode)))
