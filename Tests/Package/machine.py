@@ -46,11 +46,11 @@ class Machine:
             self._nspawn.wait()
             self._log.close()
 
-    def run(self, script, check=True):
+    def run(self, script, check=True, patience=PATIENCE):
         """The output of a shell script, which must succeed unless `check` is false."""
         result = subprocess.run(
             ["nsenter", "--target", self._leader, "--all", "sh", "-ec", script], env=ENVIRONMENT,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=patience,
         )
         assert result.returncode == 0 or not check, f"{script}\n{result.stdout}"
         return result.stdout
@@ -61,7 +61,7 @@ class Machine:
         return {line[1].split(":")[0] for line in lines if line[3] == "0A"}
 
     def apt(self, words):
-        return self.run(f"DEBIAN_FRONTEND=noninteractive apt-get --yes --no-install-recommends {words}")
+        return self.run(f"DEBIAN_FRONTEND=noninteractive apt-get --yes --no-install-recommends {words}", patience=5 * PATIENCE)
 
 
 class Herald:
@@ -98,7 +98,8 @@ class Herald:
     def shown(self):
         """The alerts that the device has shown, in order."""
         lines = (self.machine.root / "var/lib/herald-agent/shown.jsonl").read_text().splitlines()
-        return [json.loads(line)["payload"]["aps"]["alert"] for line in lines]
+        payloads = [json.loads(json.loads(line)["payload"]) for line in lines]
+        return [payload["aps"]["alert"] for payload in payloads]
 
     def send(self, alert):
         answer = self.service(

@@ -4,8 +4,6 @@ import re
 import subprocess
 import time
 
-import pytest
-
 from conftest import only
 from machine import Herald, eventually, manual
 
@@ -66,7 +64,6 @@ def relabelled(package, folder, version):
     return other
 
 
-@pytest.mark.timeout(900)
 def test_upgrade_removal_purge_and_restore_lose_nothing(machine, package, tmp_path):
     herald, expected = Herald(machine), ["It works"]
     install(machine, relabelled(package, tmp_path, "0.1"))
