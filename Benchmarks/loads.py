@@ -11,7 +11,8 @@ import sys
 import time
 import urllib.request
 
-from machine import LOAD_CORES, ON_LOAD_CORES, RELEASE, core_wait_seconds, cpu_seconds, undisturbed
+from machine import (LOAD_CORES, ON_LOAD_CORES, RELEASE, core_wait_seconds, cpu_seconds, exact_cpu_seconds,
+                     undisturbed)
 
 CONNECTIONS, STREAMS = 10, 100
 PAYLOAD_BYTES = 300
@@ -128,6 +129,21 @@ class H2load:
 
 def h2load(server, port, requests, seconds):
     return H2load(server, port, requests, seconds).end()
+
+
+# Requests of `counted`; a second or two.
+COUNTED = 60_000
+
+
+def counted(server, port, requests):
+    """The server's CPU time for each of a number of requests, in microseconds: exact, where a window of time is not."""
+    before = exact_cpu_seconds(server.pid)
+    for output in _outputs(_start(requests.commands(port, ["-n", str(COUNTED // CONNECTIONS)])), 120):
+        if f"{COUNTED // CONNECTIONS} 2xx" not in output:
+            server.fail(f"did not answer 200 to all: {output.strip()[-300:]}")
+    # The log is copied into the file after the last answer.
+    time.sleep(0.1)
+    return {"cpu_us": (exact_cpu_seconds(server.pid) - before) / COUNTED * 1e6}
 
 
 class Sender:

@@ -106,45 +106,57 @@ def cpu_seconds(pid):
     return own + sum(cpu_seconds(int(child)) for child in children)
 
 
+def exact_cpu_seconds(pid):
+    """The same of the threads that there are now, to the nanosecond."""
+    return _schedstat(pid, 0)
+
+
 def core_wait_seconds(pid):
     """Time that the threads of a process and its children were ready and had no core, in seconds."""
+    return _schedstat(pid, 1)
+
+
+def _schedstat(pid, field):
     total = 0
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            total += int((task / "schedstat").read_text().split()[1])
+            total += int((task / "schedstat").read_text().split()[field])
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return total / 1e9 + sum(core_wait_seconds(int(child)) for child in children)
+    return total / 1e9 + sum(_schedstat(int(child), field) for child in children)
+
+
+#: Whether this process may give real-time priority.
+latencies_are_undisturbed = True
 
 
 @contextlib.contextmanager
 def undisturbed(pids):
-    """Gives processes real-time priority, as long as the `with` lasts: what others do on this machine is not in their times.
+    """Gives processes real-time priority as long as the `with` lasts: what others do on this machine is not in their times.
 
     Needs the right to do so (CAP_SYS_NICE); without it nothing changes, and `latencies_are_undisturbed` says so.
     """
     global latencies_are_undisturbed
+    # Under `chrt --rr 1` all have it already, and keep it.
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
-        _schedule(pids, os.SCHED_RR, 1)
+        _schedule(pids, os.SCHED_RR, os.sched_param(1))
     except PermissionError:
         latencies_are_undisturbed = False
     try:
         yield
     finally:
         if latencies_are_undisturbed:
-            _schedule(pids, os.SCHED_OTHER, 0)
+            _schedule(pids, *before)
 
 
-latencies_are_undisturbed = True
-
-
-def _schedule(pids, policy, priority):
+def _schedule(pids, policy, parameters):
     for pid in pids:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
             for task in os.listdir(f"/proc/{pid}/task"):
                 with contextlib.suppress(ProcessLookupError):
-                    os.sched_setscheduler(int(task), policy, os.sched_param(priority))
-            _schedule(map(int, children), policy, priority)
+                    os.sched_setscheduler(int(task), policy, parameters)
+            _schedule(map(int, children), policy, parameters)
 
 
 def private_memory(pid):

@@ -6,7 +6,7 @@ import statistics
 import time
 
 import loads
-from loads import DeviceLoad, Requests, device_tokens, h2load, latencies
+from loads import DeviceLoad, Requests, counted, device_tokens, h2load, latencies
 from machine import RELEASE, WORK
 from report import times
 from servers import TEAM, Accepting, Herald, Nghttpd, Nginx
@@ -46,15 +46,20 @@ def gateway(settings, report):
         for _ in range(settings.rounds):
             for delay, herald in heralds.items():
                 before = herald.counters()
-                ours[delay].append(h2load(herald, herald.port("api"), requests, settings.seconds))
+                ours[delay].append(_measured(herald, herald.port("api"), requests, settings))
                 replaced[delay].append(_replaced(herald, before))
                 if delay == 0:
-                    peer.append(h2load(nginx, nginx.port, requests, settings.seconds))
+                    peer.append(_measured(nginx, nginx.port, requests, settings))
         for delay, herald in heralds.items():
             name = f"gateway_sync_{delay}ms" if delay else "gateway"
             report.rates(name, ours[delay], peer, UNIT, "nginx",
                          f"{devices:,} devices, {max(replaced[delay]):.1%} replaced within a commit")
             _say_times(report, requests, herald, nginx)
+
+
+def _measured(server, port, requests, settings):
+    """The rate of some seconds, and the CPU time of a number of requests."""
+    return {**h2load(server, port, requests, settings.seconds), **counted(server, port, requests)}
 
 
 def _say_times(report, requests, herald, nginx):
@@ -76,8 +81,8 @@ def gateway_loops(settings, report):
         shutil.rmtree(first)
         ours, peer = [], []
         for _ in range(settings.rounds):
-            ours.append(h2load(two, two.port("api"), requests, settings.seconds))
-            peer.append(h2load(one, one.port("api"), requests, settings.seconds))
+            ours.append(_measured(two, two.port("api"), requests, settings))
+            peer.append(_measured(one, one.port("api"), requests, settings))
         report.rates("gateway_loops", ours, peer, UNIT, "one loop", "two event loops on the one core")
         ours, peer = ([latencies(server, server.port("api"), requests)] for server in (two, one))
         report.say(f"at 2,000/s, from request to 200: {times(ours, peer, 'one loop')}")

@@ -98,8 +98,8 @@ public final class ProviderClient: Sendable {
 
     /// Sends many notifications, and reports each outcome as soon as it is known.
     ///
-    /// It costs half of a task for each notification. All of them start at once, so
-    /// ``ProviderConfiguration/maximumWaiting`` limits their number. It returns after the last outcome.
+    /// It needs no task for each. All of them start at once, so ``ProviderConfiguration/maximumWaiting`` limits their
+    /// number. It returns after the last outcome.
     /// - Parameters:
     ///   - requests: The notifications.
     ///   - report: Receives each outcome once, with the place of its notification in `requests`: what ``send(_:)`` would

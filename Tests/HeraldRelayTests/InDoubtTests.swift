@@ -86,7 +86,7 @@ import Testing
             attempts: 0,
             parent: nil,
             device: nil,
-            values: QueueColumn.allCases.map { values[$0] ?? .null }
+            values: QueueColumn.allCases.map { values[$0] ?? .null }[...]
         )
     }
 

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from agents import Agent, Local, make_bundle
+from parties import new_id
 from service import PATIENCE, TOPIC, eventually
 
 

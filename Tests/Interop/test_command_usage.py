@@ -41,6 +41,8 @@ def test_every_file_with_the_version_says_the_same():
     for name in ("HeraldConsole", "HeraldRelay"):
         description = yaml.safe_load((ROOT / "Sources" / name / "Resources" / "openapi.yaml").read_text())
         assert description["info"]["version"] == version(), name
+    releases = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert releases[:2] == ["Unreleased", version()]
 
 
 def commands_with(option):
@@ -332,6 +334,11 @@ class TestSend:
                 "--push-type", "background", "--priority", 5,
             )
             message = device.next()
+            herald(
+                "send", device.token, *self.options(shared), "--certificate", parties.certificate, "--payload", "-",
+                input=payload.read_text().replace("hello", "standard input"),
+            )
+            assert b"standard input" in device.next().payload
         assert message.payload == payload.read_bytes()
         assert message.property("apns-push-type") == "background"
 

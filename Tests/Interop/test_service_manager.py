@@ -138,7 +138,7 @@ def test_a_part_that_hangs_ends_the_signs_of_life(fresh, named, part):
 
 
 def test_a_long_start_asks_for_time(fresh, named):
-    slow = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync,fsync", "-e", "inject=fdatasync,fsync:delay_enter=6000000:when=1")
+    slow = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync,fsync", "-e", "inject=fdatasync,fsync:delay_enter=2500000:when=1")
     service = fresh(prefix=(*named.prefix(), *slow)).start()
     named.wait("READY=1")
     assert "EXTEND_TIMEOUT_USEC=30000000" in named.lines

@@ -195,7 +195,7 @@ struct ReadinessService: Service {
             host: configuration.host,
             consoleHost: configuration.consoleHost
         )
-        listeners.lines.forEach(Terminal.announce)
+        Terminal.announce(listeners.lines.joined(separator: "\n"))
         try listeners.write(to: folder)
         Terminal.announce("ready")
         ready()

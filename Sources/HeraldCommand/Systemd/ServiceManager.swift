@@ -11,10 +11,10 @@ final class ServiceManager: Sendable {
     /// The longest wait for the manager's socket, in seconds.
     private static let longestWait = 1
     /// How often a start asks for more time, and for how much, in seconds.
-    private static let extensionPause = 5
+    private static let extensionPause = 2
     private static let extensionTime = 30
     /// The most extensions of one start: an hour in all. A start that hangs is not prolonged for ever.
-    private static let mostExtensions = 720
+    private static let mostExtensions = 1800
 
     /// The time within which the manager wants a sign of life; nil if it wants none.
     let watchdog: Duration?

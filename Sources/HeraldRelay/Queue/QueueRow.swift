@@ -68,7 +68,7 @@ package struct QueueRow: Sendable, Identifiable {
     package let parent: Int64?
     /// The entry of its token in `devices`.
     package internal(set) var device: DeviceEntry?
-    private let values: [SQLValue]
+    private let values: ArraySlice<SQLValue>
 
     init(
         id: Int64,
@@ -78,7 +78,7 @@ package struct QueueRow: Sendable, Identifiable {
         attempts: Int,
         parent: Int64?,
         device: DeviceEntry?,
-        values: [SQLValue]
+        values: ArraySlice<SQLValue>
     ) {
         self.id = id
         self.apnsID = apnsID
@@ -92,7 +92,7 @@ package struct QueueRow: Sendable, Identifiable {
 
     /// Value of a column; a value over the limit is truncated to one byte more than the limit.
     subscript(column: QueueColumn) -> SQLValue {
-        column.rawValue < values.count ? values[column.rawValue] : .null
+        column.rawValue < values.count ? values[values.startIndex + column.rawValue] : .null
     }
 }
 

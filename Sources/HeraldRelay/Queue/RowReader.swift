@@ -87,7 +87,7 @@ struct RowReader: Sendable {
 
     /// When a row was queued; nil if unreadable.
     func queued(_ row: QueueRow) -> WallTime? {
-        row[.timeQueued].bytes.flatMap(StoredMoment.read)
+        StoredMoment.read(row[.timeQueued])
     }
 
     private func read(_ row: QueueRow, _ now: WallTime, _ filled: [UInt8]?) throws(RowError) -> RowPlan {
@@ -150,7 +150,7 @@ struct RowReader: Sendable {
             request.priority = .conserving
         }
         if row[.expiration] != .null {
-            guard let moment = row[.expiration].text.flatMap(StoredMoment.read),
+            guard let moment = StoredMoment.read(row[.expiration]),
                 moment.seconds == 0 || moment >= RowReader.oldestExpiration
             else {
                 throw .badExpiration
@@ -184,7 +184,7 @@ struct RowReader: Sendable {
 
     private func moment(_ row: QueueRow, _ column: QueueColumn) throws(RowError) -> WallTime? {
         guard row[column] != .null else { return nil }
-        guard let moment = row[column].text.flatMap(StoredMoment.read) else {
+        guard let moment = StoredMoment.read(row[column]) else {
             throw column == .sendAfter ? .badSendAfter : .badGiveUpAt
         }
         return moment

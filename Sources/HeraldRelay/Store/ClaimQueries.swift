@@ -47,7 +47,7 @@ struct ClaimQueries {
                 attempts: Int(clamping: values[3].int ?? 0),
                 parent: values[4].int,
                 device: nil,
-                values: Array(values[5...])
+                values: values[5...]
             )
         }
     }

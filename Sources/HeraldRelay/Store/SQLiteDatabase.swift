@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import GRDBSQLite
 import HeraldModel
+import Synchronization
 
 /// The queue in a SQLite file that other programs write too.
 ///
@@ -14,6 +15,10 @@ final class SQLiteDatabase: SQLDatabase {
     private static let cacheSize = 8192
     /// Length to which the file of the rollback journal is cut after a transaction, in bytes.
     private static let journalSize = 4 << 20
+
+    /// Name of the function that makes an `apns_id`.
+    static let newIdentifier = "new_apns_id"
+    private static let identifiers = Mutex(IdentifierSource())
 
     let dialect = SQLDialect.sqlite
     private let path: String
@@ -30,6 +35,11 @@ final class SQLiteDatabase: SQLDatabase {
         settings.foreignKeysEnabled = false
 
         settings.prepareDatabase { database in
+            database.add(
+                function: DatabaseFunction(SQLiteDatabase.newIdentifier, argumentCount: 0) { _ in
+                    SQLiteDatabase.identifiers.withLock { $0.identifier() }.description
+                }
+            )
             try database.execute(
                 sql: """
                     PRAGMA mmap_size = 0; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;

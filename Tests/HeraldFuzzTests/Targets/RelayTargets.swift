@@ -51,7 +51,7 @@ extension FuzzTarget {
             attempts: 0,
             parent: nil,
             device: nil,
-            values: values
+            values: values[...]
         )
         switch reader.plan(row, at: now, payload: Array(#"{"aps":{}}"#.utf8)) {
         case .final(_, let reason): check(!reason.isEmpty && reason.utf8.count < 64, "the reason \(reason)")
