@@ -73,7 +73,7 @@ extension ProviderClient {
         answerLimit: Int,
         identifier: String,
         isNotification: Bool,
-        span: (any Span)? = nil
+        span: @autoclosure () -> (any Span)? = nil
     ) throws -> Course {
         if let name = head.malformed {
             let message = "the value of \(name) has a character that no header field may contain"
@@ -89,7 +89,8 @@ extension ProviderClient {
             answerLimit: answerLimit,
             identifier: identifier,
             isNotification: isNotification,
-            span: span,
+            // After the checks: nothing would end the span of a request that they refuse.
+            span: span(),
             started: started,
             decision: RetryDecision(policy: policy, deadline: started + TimeAmount(configuration.totalTimeout))
         )

@@ -102,8 +102,8 @@ public final class ProviderClient: Sendable {
     /// number. It returns after the last outcome.
     /// - Parameters:
     ///   - requests: The notifications.
-    ///   - report: Receives each outcome once, with the place of its notification in `requests`: what ``send(_:)`` would
-    ///     return or throw. It runs on the client's event loop and must not wait.
+    ///   - report: Receives each outcome once, with the index of its notification in `requests`: what ``send(_:)`` would
+    ///     return or throw. Several threads may call it at once, and it must not block.
     public func send(
         _ requests: [PushRequest],
         report: @escaping @Sendable (Int, Result<PushAnswer, any Error>) -> Void

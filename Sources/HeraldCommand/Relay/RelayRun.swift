@@ -92,11 +92,7 @@ struct RelayRun: AsyncParsableCommand {
         let reload = RelayReload(signals: hangups, relay: relay, manager: manager, logger: logger) { [options] in
             try RelaySettings(options, environment: ProcessInfo.processInfo.environment).apps
         }
-        let queue = Watchdog.Part(name: "queue") { answer in
-            // A database that refuses has answered.
-            _ = try? await store.nextDue()
-            answer()
-        }
+        let queue = Watchdog.Part(name: "queue") { answer in await store.probe(answer) }
         let services: [any Service] = [
             relay, listener, reload, Watchdog(manager, parts: [queue], logger: logger),
         ]

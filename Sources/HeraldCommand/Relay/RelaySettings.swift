@@ -44,10 +44,10 @@ enum RelayServiceSettings: SettingGroup {
             "Interval between reads of the feedback services."
         },
         .days("keep-sent-days", \.relay.keepSent, in: 0...3650) {
-            "How long sent rows are kept; then the relay deletes them. 0 keeps them for ever."
+            "How long rows are kept after they were sent; then the relay deletes them. 0 keeps them for ever."
         },
         .days("keep-refused-days", \.relay.keepUnsent, in: 0...3650) {
-            "The same for refused, expired and failed rows."
+            "The same for refused, expired and failed rows, from the time of that outcome."
         },
         .time("unhealthy-after", \.relay.unhealthyAge, in: .seconds(1) ... .seconds(7 * 86_400)) {
             "Age of the oldest sendable row from which /health answers 503."

@@ -82,22 +82,24 @@ final class QueuePump: Sendable {
     private func turn(_ state: inout State, _ group: inout DiscardingTaskGroup, claims: Bool) async -> Bool {
         let room = configuration.window - takeOutcomes(&state)
         state.hasRoom = room >= leastRoom
-        let now = clock.now()
-        guard now >= state.retryStoreAt else { return false }
-        let request = claims && state.hasRoom ? claim(min(room, configuration.batch), at: now) : nil
-        guard request != nil || !state.unwritten.isEmpty else { return false }
+        guard clock.now() >= state.retryStoreAt else { return false }
+        let claims = claims && state.hasRoom
+        guard claims || !state.unwritten.isEmpty else { return false }
         do {
             await deadTokens.mark(state.unwritten.compactMap(\.death))
-            if request != nil {
+            if claims {
                 try await endLostClaim(&state)
                 state.hasLostClaim = true
             }
+            // Both may have waited for the database: a lease counts from its claim.
+            let now = clock.now()
+            let request = claims ? claim(min(room, configuration.batch), at: now) : nil
             let turn = try await context.store.turn(
                 finishing: state.unwritten,
                 owner: context.owner,
                 claiming: request
             )
-            if request != nil { state.hasLostClaim = false }
+            if claims { state.hasLostClaim = false }
             state.unwritten = []
             count(turn.finished)
             storeWorks(&state)
@@ -113,7 +115,7 @@ final class QueuePump: Sendable {
             if await flushEach(&state) {
                 storeWorks(&state)
                 // The claim failed with the outcomes.
-                return request != nil
+                return claims
             }
         } catch {
             storeFailed(error, &state)

@@ -6,7 +6,8 @@ package protocol RelaySender: Sendable {
     /// Sends notifications, and returns after the last result.
     /// - Parameters:
     ///   - requests: The notifications.
-    ///   - report: Receives the result of each one once, with its place in `requests`. It must not wait.
+    ///   - report: Receives the result of each one once, with its index in `requests`. Several
+    ///     threads may call it at once, and it must not block.
     func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async
     func shutdown() async
 }

@@ -5,12 +5,12 @@ struct OutcomeQueries {
     /// Outcomes that one statement writes.
     private struct Update: Hashable {
         let change: RowOutcome.Change
-        /// The second to write; nil unless the row was sent.
-        let sent: Int64?
+        /// The second in which the row ended; nil for a row that stays queued.
+        let ended: Int64?
 
         init(_ outcome: RowOutcome) {
             change = outcome.change
-            if case .final(.sent, _) = outcome.change { sent = outcome.time.seconds } else { sent = nil }
+            if case .final = outcome.change { ended = outcome.time.seconds } else { ended = nil }
         }
     }
 
@@ -43,13 +43,18 @@ struct OutcomeQueries {
     private func write(_ update: Update, to rows: [Int64], owner: String) throws -> [FinishedRow] {
         switch update.change {
         case .final(let status, let reason):
-            // Regardless of the claim's owner: the service's answer to the row's identifier is the truth.
+            let end = update.ended.map { WallTime(seconds: $0) }
+            // Regardless of the claim's owner: the service's answer to the row's identifier is the truth. `due_at` keeps
+            // the end of rows without a `time_sent`, for their age.
             let result = try run(
-                "status = ?1, reason = ?2, time_sent = ?3, attempts = attempts + ?4, owner = NULL, uncertain = 0",
+                """
+                status = ?1, reason = ?2, time_sent = ?3, attempts = attempts + ?4, due_at = ?5, owner = NULL,
+                uncertain = 0
+                """,
                 [
                     .text(status.rawValue), .text(reason),
-                    update.sent.map { StoredMoment.text(WallTime(seconds: $0)) } ?? .null,
-                    .int(status == .sent || status == .refused ? 1 : 0),
+                    end.flatMap { status == .sent ? StoredMoment.text($0) : nil } ?? .null,
+                    .int(status == .sent || status == .refused ? 1 : 0), .int(end?.milliseconds ?? 0),
                 ],
                 on: rows,
                 where: "status = 'queued'"

@@ -60,7 +60,7 @@ package protocol RelayStore: Sendable {
     func purge(_ selection: RowSelection) async throws -> Int
     /// Deletes final rows of these statuses that ended before a time. One call checks a limited number of rows.
     ///
-    /// The time of a row is its `time_sent`, else its `send_after`, else its `time_queued`.
+    /// A row that another program finished without a `time_sent` counts from its `send_after`, else its `time_queued`.
     /// - Returns: The number of deleted rows, and the row to go on after; nil at the end.
     func deleteOld(
         _ statuses: [FinalStatus],

@@ -8,18 +8,28 @@ struct RetentionQueries {
     let session: any SQLSession
     let dialect: SQLDialect
 
-    /// Finds the old rows of a page; parts belong to their row.
-    /// - Returns: The rows, and the row to go on after; nil at the end.
+    /// Finds the old rows among the next rows of the queue, whatever their status; parts belong to their row.
+    ///
+    /// A row ended at its `time_sent`. Without one it ended at its `due_at`, which the relay writes with the outcome. A row
+    /// that another program finished has neither: its `send_after` counts, else its `time_queued`.
+    /// - Returns: The old rows, and the row to go on after; nil at the end.
     func page(
         _ statuses: [FinalStatus],
         endedBefore end: WallTime,
         after last: Int64
     ) throws -> (old: [Int64], last: Int64?) {
-        let moments = ["time_sent", "send_after", "time_queued"].map(dialect.epoch).joined(separator: ", ")
+        // The `due_at` of a row for many tokens stays beyond all clocks; it ends with its last part.
+        let ended = """
+            CASE WHEN parts IS NOT NULL THEN (SELECT max(part.due_at) / 1000 FROM push_queue part
+            WHERE part.parent = push_queue.id AND part.due_at > 0) WHEN due_at > 0 THEN due_at / 1000 END
+            """
+        let moments =
+            [dialect.epoch("time_sent"), ended, dialect.epoch("send_after"), dialect.epoch("time_queued")]
+            .joined(separator: ", ")
         let rows = try session.runOnce(
             """
-            SELECT id, coalesce(\(moments)) FROM push_queue WHERE id > \(last) AND parent IS NULL
-            AND \(Self.isFinal(statuses)) ORDER BY id LIMIT \(Self.maximumChecked)
+            SELECT id, CASE WHEN parent IS NULL AND \(Self.isFinal(statuses)) THEN coalesce(\(moments)) END
+            FROM push_queue WHERE id > \(last) ORDER BY id LIMIT \(Self.maximumChecked)
             """,
             []
         )

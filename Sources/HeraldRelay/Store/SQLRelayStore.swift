@@ -2,6 +2,9 @@ package import HeraldModel
 
 /// A ``RelayStore`` on SQL; the statements are the same for both databases, except for ``SQLDialect``.
 package struct SQLRelayStore: RelayStore {
+    /// Interval at which a probe looks for progress.
+    private static let probePause = Duration.milliseconds(250)
+
     let database: any SQLDatabase
     private var dialect: SQLDialect { database.dialect }
 
@@ -121,6 +124,24 @@ package struct SQLRelayStore: RelayStore {
     package func nextDue() async throws -> WallTime? {
         let dialect = dialect
         return try await database.read { try ClaimQueries(session: $0, dialect: dialect).nextDue() }
+    }
+
+    /// Calls `answer` when the database has answered or refused, or a statement before makes progress.
+    ///
+    /// A long statement delays all others of a SQLite file. It is no hang.
+    package func probe(_ answer: @escaping @Sendable () -> Void) async {
+        let (database, start) = (database, database.progressCount)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while database.progressCount == start {
+                    guard (try? await Task.sleep(for: Self.probePause)) != nil else { return }
+                }
+                answer()
+            }
+            _ = try? await nextDue()
+            answer()
+            group.cancelAll()
+        }
     }
 
     package func extend(_ rows: [Int64], owner: String, until: WallTime) async throws {

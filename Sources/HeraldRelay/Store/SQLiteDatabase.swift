@@ -16,6 +16,9 @@ final class SQLiteDatabase: SQLDatabase {
     /// Length to which the file of the rollback journal is cut after a transaction, in bytes.
     private static let journalSize = 4 << 20
 
+    /// Instructions of a statement between two steps of ``progressCount``: milliseconds, unless the disk is slow.
+    private static let progressInterval: Int32 = 10_000
+
     /// Name of the function that makes an `apns_id`.
     static let newIdentifier = "new_apns_id"
     private static let identifiers = Mutex(IdentifierSource())
@@ -23,6 +26,9 @@ final class SQLiteDatabase: SQLDatabase {
     let dialect = SQLDialect.sqlite
     private let path: String
     private let queue: DatabaseQueue
+    private let progress = ProgressCounter()
+
+    var progressCount: Int { progress.count.load(ordering: .relaxed) }
 
     /// Opens the file, or creates it.
     /// - Throws: ``RelayStoreError/Code/unusable``.
@@ -34,7 +40,19 @@ final class SQLiteDatabase: SQLDatabase {
         settings.busyMode = .timeout(Double(SQLiteDatabase.lockTimeout.wholeMilliseconds) / 1000)
         settings.foreignKeysEnabled = false
 
-        settings.prepareDatabase { database in
+        // The connection keeps the counter with its settings.
+        settings.prepareDatabase { [progress] database in
+            sqlite3_progress_handler(
+                database.sqliteConnection,
+                SQLiteDatabase.progressInterval,
+                { counter in
+                    guard let counter else { return 0 }
+                    let progress = Unmanaged<ProgressCounter>.fromOpaque(counter).takeUnretainedValue()
+                    progress.count.add(1, ordering: .relaxed)
+                    return 0
+                },
+                Unmanaged.passUnretained(progress).toOpaque()
+            )
             database.add(
                 function: DatabaseFunction(SQLiteDatabase.newIdentifier, argumentCount: 0) { _ in
                     SQLiteDatabase.identifiers.withLock { $0.identifier() }.description
@@ -132,6 +150,11 @@ final class SQLiteDatabase: SQLDatabase {
         guard let error = error as? DatabaseError else { return "\(error)" }
         return "\(error.message ?? "no reason given"), SQLite error \(error.extendedResultCode.rawValue)"
     }
+}
+
+/// A number that grows while a statement runs.
+private final class ProgressCounter: Sendable {
+    let count = Atomic(0)
 }
 
 /// A transaction in SQLite.
