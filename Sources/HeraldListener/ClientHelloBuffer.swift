@@ -38,7 +38,8 @@ struct ClientHelloBuffer {
             guard let type: UInt8 = bytes.getInteger(at: start) else { return false }
             guard type == 22 || type == 20 && ignored > 0 else { return true }
             guard let length: UInt16 = bytes.getInteger(at: start + 3) else { return false }
-            guard (1...Self.longestRecord).contains(Int(length)) else { return true }
+            // Longer change_cipher_spec records than the valid one would make each connection hold much.
+            guard (1...(type == 20 ? 1 : Self.longestRecord)).contains(Int(length)) else { return true }
             guard var content = bytes.getSlice(at: start + 5, length: Int(length)) else { return false }
             read += 5 + Int(length)
             if type == 20 {

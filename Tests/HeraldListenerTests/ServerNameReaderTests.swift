@@ -140,6 +140,22 @@ import Testing
         #expect(try channel.readInbound(as: ByteBuffer.self) == rest)
     }
 
+    @Test func `before a second ClientHello, few bytes are held`() throws {
+        let (channel, queue) = try Self.answered(by: Self.retryRequest)
+        // RFC 8446 §5: a change_cipher_spec record has one byte.
+        for _ in 0..<32 { try channel.writeInbound(ByteBuffer(bytes: [20, 3, 3, 0, 1, 1])) }
+        #expect(try channel.readInbound(as: ByteBuffer.self) == nil)
+        try channel.writeInbound(ByteBuffer(bytes: [20, 3, 3, 0, 1, 1]))
+        while queue.begins(of: ClientAddress(ipv4: 1).network, later: { false }) {}
+        channel.embeddedEventLoop.advanceTime(by: HandshakeQueue.pause)
+        #expect(try channel.readInbound(as: ByteBuffer.self)?.readableBytes == 33 * 6)
+        for length in [0, 2, 16_640] as [UInt16] {
+            var hello = ClientHelloBuffer(isSecond: true)
+            let isOver = hello.append(ByteBuffer(bytes: [20, 3, 3, UInt8(length >> 8), UInt8(length & 0xFF)]))
+            #expect(isOver, "\(length) bytes are not waited for")
+        }
+    }
+
     @Test func `without HelloRetryRequest, nothing after the ClientHello waits`() throws {
         var answer = Self.retryRequest
         answer.setInteger(0 as UInt8, at: answer.readerIndex + 20)

@@ -38,7 +38,8 @@ import Testing
             let record = try await device.next(for: Self.app)
             #expect(record.body == "Dinner is ready" && record.shown && record.apnsID == receipt.id)
             #expect(device.notifications == [record])
-            #expect(try await herald.run("journal", record.apnsID).contains("delivered"))
+            // The device has it before its answer is in the journal.
+            while try await !herald.run("journal", record.apnsID).contains("delivered") {}
         }
     }
 
@@ -90,6 +91,20 @@ import Testing
             try await HeraldService.start(options: ["--journal-days", "0"])
         }
         #expect(error?.description.contains("journal-days") == true)
+    }
+
+    @Test func `a service that is not ready in time is ended, by force if it does not stop`() async throws {
+        let folder = NSTemporaryDirectory() + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let program = folder + "/herald"
+        try "#!/bin/sh\ntrap '' TERM\necho waiting for the disk >&2\nexec sleep 600\n"
+            .write(toFile: program, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program)
+        let error = await #expect(throws: HeraldTestError.self) {
+            try await ServiceProcess(HeraldBinary(path: program), options: [], folder: folder, patience: 1)
+        }
+        #expect(error?.description.contains("not ready after 1 s: waiting for the disk") == true)
+        #expect(!FileManager.default.fileExists(atPath: folder))
     }
 
     @Test func `a wait that is over, and a wrong name of an app, are explained`() async throws {

@@ -35,7 +35,7 @@ def test_the_configuration_is_that_of_a_service(image):
     assert config["architecture"] in ("amd64", "arm64") and config["os"] == "linux"
     assert config["config"]["User"] == "2191:2191"
     assert list(config["config"]["Volumes"]) == ["/var/lib/herald"]
-    assert set(config["config"]["ExposedPorts"]) == {f"{port}/tcp" for port in (2190, 2191, 2195, 2196, 2197, 5223)}
+    assert set(config["config"]["ExposedPorts"]) == {f"{port}/tcp" for port in (2191, 2195, 2196, 2197, 5223)}
     assert (root / "var/lib/herald").stat().st_uid == 2191
     assert not any((root / "usr/bin" / name).exists() for name in ("swift", "apt-get", "systemctl"))
 

@@ -11,6 +11,8 @@ enum LogOutput: Sendable {
     static let journalPath = "/run/systemd/journal/socket"
     /// The longest wait for the journal's socket, in seconds; then the entry is tried again.
     private static let longestWait = 5
+    /// The pause before an entry is tried again when the system has no buffer for it, in microseconds.
+    private static let pause: UInt32 = 10_000
 
     /// The output of this process for a format, and the format itself.
     ///
@@ -45,16 +47,37 @@ enum LogOutput: Sendable {
     }
 
     /// Writes lines, and waits as long as the reader has stalled.
-    func write(_ lines: [[UInt8]]) {
+    /// - Returns: The number of lines that are lost: the log is closed, or the journal is gone or takes no entry of that length.
+    func write(_ lines: [[UInt8]]) -> Int {
         switch self {
-        case .stream(let descriptor): LogOutput.write(lines.flatMap(\.self), to: descriptor)
+        case .stream(let descriptor):
+            var left = LogOutput.write(lines.flatMap(\.self), to: descriptor)
+            var lost = 0
+            for line in lines.reversed() where left > 0 {
+                left -= line.count
+                lost += 1
+            }
+            return lost
         case .journal(let socket, let path):
-            // Any other error is the journal's end, which must not stop the service.
-            for line in lines { while socket.send(line, to: path) == EAGAIN {} }
+            return lines.count { !LogOutput.send($0, with: socket, to: path) }
         }
     }
 
-    private static func write(_ bytes: [UInt8], to descriptor: CInt) {
+    /// Whether the journal took an entry.
+    private static func send(_ entry: [UInt8], with socket: DatagramSocket, to path: String) -> Bool {
+        while true {
+            switch socket.send(entry, to: path) {
+            case 0: return true
+            case EAGAIN: continue
+            case ENOBUFS: usleep(pause)
+            // This must not stop the service.
+            default: return false
+            }
+        }
+    }
+
+    /// - Returns: The number of bytes that were not written.
+    private static func write(_ bytes: [UInt8], to descriptor: CInt) -> Int {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
@@ -65,8 +88,9 @@ enum LogOutput: Sendable {
                 continue
             }
             // A closed log must not stop the service.
-            guard count > 0 else { return }
+            guard count > 0 else { return rest.count }
             rest = rest.dropFirst(count)
         }
+        return 0
     }
 }

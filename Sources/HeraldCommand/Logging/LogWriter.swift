@@ -8,13 +8,16 @@ import Synchronization
 
 /// Writes log lines on a thread of its own: a reader that stalls never stops the service.
 ///
-/// At most ``maximumBytes`` wait. Further lines are dropped and counted, and one line says how many once the reader goes on.
+/// At most ``maximumBytes`` wait. Further lines are dropped and counted, and so are those that the output does not take. One
+/// line says how many once the reader goes on.
 final class LogWriter: LogSink {
     private struct State {
         var waiting: [[UInt8]] = []
         /// The bytes of the lines that wait.
         var bytes = 0
         var dropped = 0
+        /// Number of dropped lines that could not be told; the next line tries again.
+        var untold = 0
         /// Whether the thread is writing, or about to.
         var isBusy = false
         /// Callers of ``flush(within:)`` that wait.
@@ -70,11 +73,20 @@ final class LogWriter: LogSink {
     private func run() {
         while true {
             work.wait()
-            while let lines = next() { output.write(lines) }
+            while let (lines, dropped) = next() {
+                let lost = output.write(lines)
+                if lost > 0 { droppedLines.increment(by: lost) }
+                let isTold = dropped == 0 || output.write([dropNotice(dropped)]) == 0
+                state.withLock { state in
+                    state.dropped += lost
+                    if !isTold { state.untold += dropped }
+                }
+            }
         }
     }
 
-    private func next() -> [[UInt8]]? {
+    /// The lines that wait, and the number of those that were dropped before.
+    private func next() -> (lines: [[UInt8]], dropped: Int)? {
         state.withLock { state in
             guard !state.waiting.isEmpty || state.dropped > 0 else {
                 state.isBusy = false
@@ -82,11 +94,13 @@ final class LogWriter: LogSink {
                 state.flushes = 0
                 return nil
             }
-            let lines = state.dropped == 0 ? state.waiting : state.waiting + [dropNotice(state.dropped)]
-            state.waiting = []
-            state.bytes = 0
-            state.dropped = 0
-            return lines
+            defer {
+                state.waiting = []
+                state.bytes = 0
+                state.dropped = 0
+                state.untold = 0
+            }
+            return (state.waiting, state.dropped + state.untold)
         }
     }
 }
@@ -105,7 +119,7 @@ extension LogWriter {
                 time: clock.now(),
                 level: .warning,
                 label: "herald",
-                message: "log lines were dropped, because nobody read them",
+                message: "log lines were dropped: nobody read them, or the journal refused them",
                 facts: [("lines", "\(count)")]
             ).bytes(format)
         }

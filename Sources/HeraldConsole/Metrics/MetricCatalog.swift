@@ -157,7 +157,7 @@ enum MetricCatalog {
         MetricDescription(
             "herald_log_lines_dropped_total",
             .counter,
-            "Log lines dropped, because nobody read the log."
+            "Log lines dropped: nobody read the log, or the journal refused them."
         ),
         MetricDescription("herald_notification_memory_bytes", .gauge, "Memory of notifications in flight, in bytes."),
         MetricDescription(

@@ -20,7 +20,7 @@ extension FuzzTarget {
         if let input = try? JSONDecoder().decode(StrictKeys<DeviceInput>.self, from: Data(bytes)).value,
             let entry = try? input.entry(at: now)
         {
-            check(DeviceToken(entry.token) != nil && Topic(entry.topic) != nil, "an entry without token or topic")
+            check(PushToken(entry.token) != nil && Topic(entry.topic) != nil, "an entry without token or topic")
         }
         guard let input = try? JSONDecoder().decode(StrictKeys<PushInput>.self, from: Data(bytes)).value,
             let push = try? input.push()

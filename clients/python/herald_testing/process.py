@@ -7,14 +7,25 @@ import subprocess
 import threading
 from collections.abc import Callable, Sequence
 
-#: The standard input of this shell script ends with the process that started it. Then it stops what it guards.
+#: The standard input of this shell script ends with the process that started it. Then it stops what it guards, by force if that
+#: takes too long.
 _GUARDIAN = """
+patience=$1
+shift
 "$@" &
 child=$!
 exec >&-
 read -r line
 kill "$child" 2>/dev/null
+(
+    trap 'kill "$sleep"; exit' TERM
+    sleep "$patience" &
+    sleep=$!
+    wait "$sleep" && kill -KILL "$child"
+) 2>/dev/null &
+force=$!
 wait "$child"
+kill "$force" 2>/dev/null
 """
 
 
@@ -26,11 +37,14 @@ def environment() -> dict[str, str]:
 class Guarded:
     """A running command, whose output is read line by line on a thread."""
 
-    def __init__(self, command: Sequence[str], log: str, take: Callable[[str | None], None]) -> None:
-        """`take` gets each line of the output, and None at its end. `log` is the file for standard error."""
+    def __init__(self, command: Sequence[str], log: str, take: Callable[[str | None], None], patience: float = 60) -> None:
+        """`take` gets each line of the output, and None at its end. `log` is the file for standard error.
+
+        `patience` is how long its end may take before it is forced, in seconds.
+        """
         with open(log, "a") as errors:
             self._shell = subprocess.Popen(
-                ["sh", "-c", _GUARDIAN, "herald-guardian", *command],
+                ["sh", "-c", _GUARDIAN, "herald-guardian", str(patience), *command],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment(), start_new_session=True,
             )
         self._reader = threading.Thread(target=self._read, args=(take,), daemon=True)

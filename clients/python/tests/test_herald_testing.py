@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import queue
 import subprocess
 import sys
 import time
@@ -9,8 +10,11 @@ import time
 import pytest
 
 from herald_testing import Herald, HeraldError, HeraldMissing, HeraldTimeout, HeraldTooOld
+from herald_testing.process import Guarded
 
 TOPIC = "com.example.chat"
+#: Seconds that something may take which is bound to come.
+PATIENCE = 60
 
 
 def test_a_notification_is_shown_in_the_language_of_the_user(herald, device, tmp_path):
@@ -25,7 +29,10 @@ def test_a_notification_is_shown_in_the_language_of_the_user(herald, device, tmp
     found = device.wait_for(TOPIC)
     assert (found.body, found.shown, found.apns_id, found.collapse_id) == ("Das Essen ist fertig", True, answer.apns_id, "dinner")
     assert device.notifications == [found]
-    assert [line["state"] for line in herald.journal(answer.apns_id)][-1] == "delivered"
+    # The device has it before its answer is in the journal.
+    end = time.monotonic() + PATIENCE
+    while [line["state"] for line in herald.journal(answer.apns_id)][-1] != "delivered":
+        assert time.monotonic() < end
     number = device.snapshot()["notifications"][0]["id"]
     device.perform("tap", notification=number)
     assert json.loads(herald.run("status", "--json"))["ready"]
@@ -96,6 +103,14 @@ def test_a_start_that_fails_says_why():
         Herald("--journal-days", "0")
 
 
+def test_a_process_that_does_not_stop_is_ended_by_force(tmp_path):
+    lines = queue.SimpleQueue()
+    process = Guarded(["sh", "-c", "trap '' TERM; echo ready; exec sleep 600"], str(tmp_path / "log"), lines.put, patience=0.5)
+    assert lines.get(timeout=PATIENCE) == "ready"
+    process.stop()
+    assert lines.get(timeout=PATIENCE) is None
+
+
 def test_all_ends_with_a_killed_process():
     program = (
         "import os, signal; from herald_testing import Herald; herald = Herald(); device = herald.device()\n"
@@ -103,7 +118,7 @@ def test_all_ends_with_a_killed_process():
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     service = json.loads(result.stdout)["service"]["pid"]
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while pathlib.Path(f"/proc/{service}").exists():
         assert time.monotonic() < end, "the service goes on"
         time.sleep(0.02)
