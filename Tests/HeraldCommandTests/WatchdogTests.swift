@@ -23,12 +23,14 @@ import Testing
         #expect(rounds.tick() == .report(["loop"]))
     }
 
-    @Test(arguments: [
-        (["WATCHDOG_USEC": "60000000"], Duration.seconds(60)),
-        (["WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "42"], .seconds(60)),
-        (["WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "43"], nil),
-        (["WATCHDOG_USEC": "0"], nil), (["WATCHDOG_USEC": "soon"], nil), ([:], nil),
-    ] as [([String: String], Duration?)])
+    @Test(
+        arguments: [
+            (["WATCHDOG_USEC": "60000000"], Duration.seconds(60)),
+            (["WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "42"], .seconds(60)),
+            (["WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "43"], nil),
+            (["WATCHDOG_USEC": "0"], nil), (["WATCHDOG_USEC": "soon"], nil), ([:], nil),
+        ] as [([String: String], Duration?)]
+    )
     func `the watchdog counts if it means this process`(environment: [String: String], expected: Duration?) {
         #expect(ServiceManager.watchdog(environment, 42) == expected)
     }
