@@ -16,7 +16,8 @@ enum ClientHello {
     }
 
     /// The host name in the server name extension; nil if there is none or the bytes are not a ClientHello.
-    /// - Parameter message: The message, without the headers of its records.
+    ///
+    /// The message comes without the headers of its records.
     static func serverName(in message: ByteBuffer) -> String? {
         var message = message
         guard message.readInteger(as: UInt8.self) == 1, message.readBytes(length: 3) != nil,

@@ -4,8 +4,7 @@ import Foundation
 struct DatagramSocket: Sendable {
     private let descriptor: CInt
 
-    /// - Parameter longestWait: How long a receiver may stall, in seconds.
-    /// - Returns: nil if the system gives no socket.
+    /// Makes a socket whose receiver may stall for `longestWait` seconds; nil if the system gives none.
     init?(longestWait: Int) {
         #if canImport(Glibc)
         let kind = Int32(SOCK_DGRAM.rawValue)

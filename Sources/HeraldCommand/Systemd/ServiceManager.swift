@@ -13,7 +13,9 @@ final class ServiceManager: Sendable {
     /// How often a start asks for more time, and for how much, in seconds.
     private static let extensionPause = 2
     private static let extensionTime = 30
-    /// The most extensions of one start: an hour in all. A start that hangs is not prolonged for ever.
+    /// The most extensions of one start: an hour in all.
+    ///
+    /// A start that hangs is not prolonged for ever.
     private static let mostExtensions = 1800
 
     /// The time within which the manager wants a sign of life; nil if it wants none.

@@ -30,7 +30,7 @@ enum Terminal {
         say(String(decoding: try encoder.encode(value), as: UTF8.self))
     }
 
-    /// - Parameter patience: In milliseconds; -1 waits for ever.
+    /// Writes all of the text, unless the reader stalls for `patience` milliseconds; -1 waits for ever.
     private static func write(_ text: String, to descriptor: CInt, patience: CInt = -1) {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {

@@ -92,7 +92,9 @@ final class MetricHistogram: MetricInstrument, RecorderHandler, TimerHandler {
     }
 
     private let ranges: Ranges
-    /// Counts by bound; the last has no bound. Allocated once, freed with the instrument.
+    /// Counts by bound; the last has no bound.
+    ///
+    /// Allocated once, freed with the instrument.
     private nonisolated(unsafe) let counts: UnsafeMutablePointer<Atomic<Int64>>
     private let sum = Atomic<Int64>(0)
 

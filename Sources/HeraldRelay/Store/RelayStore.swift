@@ -15,6 +15,8 @@ package protocol RelayStore: Sendable {
     ///   - outcomes: The outcomes.
     ///   - owner: The relay that writes them.
     ///   - request: The claim; nil for none.
+    /// - Returns: The rows that are final now, and the rows that were claimed.
+    /// - Throws: `RelayStoreError`; nothing is written then.
     func turn(
         finishing outcomes: [RowOutcome],
         owner: String,
@@ -74,7 +76,9 @@ package protocol RelayStore: Sendable {
 }
 
 extension RelayStore {
-    /// Claims due rows, oldest first. The claims are durable when it returns.
+    /// Claims due rows, oldest first.
+    ///
+    /// The claims are durable when it returns.
     package func claim(_ request: ClaimRequest) async throws -> [QueueRow] {
         try await turn(finishing: [], owner: request.owner, claiming: request).claimed
     }
