@@ -1,8 +1,12 @@
 """Backups with data at stake: made under load, restored elsewhere, damaged, interrupted."""
 
 import json
+import os
+import pathlib
 import random
+import sqlite3
 import subprocess
+import tempfile
 import threading
 
 import pytest
@@ -216,6 +220,85 @@ def test_an_empty_folder_becomes_the_data_folder_and_tells_what_is_lost(made, tm
     assert "1 waiting" in said
     for word in ("notifications are lost", "revoke those", "open again", "token rotate"):
         assert word in said
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that every user can enter, unlike those of pytest."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        pathlib.Path(folder).chmod(0o755)
+        yield pathlib.Path(folder)
+
+
+def as_root(*command):
+    """Runs a command as root; without it, as the superuser of a user namespace with the user's subordinate users."""
+    prefix = [] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--map-auto"]
+    return subprocess.run([*prefix, *map(str, command)], capture_output=True, text=True, timeout=PATIENCE)
+
+
+def test_root_restores_with_the_rights_of_the_folders_owner(made, tmp_path, open_folder):
+    data = open_folder / "data"
+    data.mkdir(mode=0o700)
+    changed = as_root("chown", "33:12", data)
+    assert changed.returncode == 0, f"needs root, or subordinate users (/etc/subuid, newuidmap): {changed.stderr}"
+    # Root itself could write here.
+    assert as_root("chmod", "500", data).returncode == 0
+    assert "Permission denied" in one_line(as_root(HERALD, "restore", tmp_path / "backup", "--data", data))
+    assert as_root("chmod", "700", data).returncode == 0
+    said = as_root(HERALD, "restore", tmp_path / "backup", "--data", data)
+    assert said.returncode == 0 and "owner  " not in said.stdout, said.stderr
+    listed = as_root("find", data, "-printf", "%U:%G %P\\n").stdout.splitlines()
+    assert "33:12 store/herald.db" in listed and "33:12 trust/ledger.db" in listed
+    assert {line.split()[0] for line in listed} == {"33:12"}
+
+
+def test_an_unfinished_folder_of_somebody_else_stays(made, tmp_path):
+    draft = tmp_path / "out.unfinished"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    command = ("backup", "--data", made.data, tmp_path / "out")
+    draft.symlink_to(elsewhere)
+    assert "is no folder" in refusal(*command)
+    draft.unlink()
+    draft.mkdir(mode=0o755)
+    assert "mode 0755" in refusal(*command)
+    draft.chmod(0o700)
+    for name in ("notes", "store/notes", "trust/folder/notes"):
+        path = draft / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+        assert f"holds {name.removesuffix('/notes') if name.count('/') == 2 else name}" in refusal(*command)
+        assert path.read_text() == "mine"
+        path.unlink()
+    (draft / "trust" / "folder").rmdir()
+    for name in ("manifest.json.7.new", "store/herald.db-journal", "trust/token.keys"):
+        (draft / name).write_text("left")
+    herald(*command)
+    assert not draft.exists()
+
+
+def test_a_backup_whose_name_may_be_lost_stays(made, tmp_path):
+    """The last sync, of the folder in which the backup gets its name, fails."""
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    words = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", folder, "-e", "trace=fsync", "-e", "inject=fsync:error=EIO"]
+    result = subprocess.run(
+        [*words, HERALD, "backup", "--data", made.data, folder / "out"], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert "is whole, but a loss of power" in one_line(result)
+    restored(folder / "out", tmp_path / "restored")
+
+
+def test_damaged_rows_are_counted(made, tmp_path):
+    assert backup(made, tmp_path / "whole")["damaged"] == 0
+    store = sqlite3.connect(made.data / "store" / "herald.db")
+    assert store.execute("UPDATE segment SET headers = x'00'").rowcount == 1
+    store.commit()
+    store.close()
+    result = herald("backup", "--data", made.data, tmp_path / "out", "--json")
+    assert json.loads(result.stdout)["damaged"] == 1 and "1 damaged" in result.stderr
+    result = herald("restore", tmp_path / "out", "--data", tmp_path / "restored")
+    assert "1 damaged" in result.stderr
 
 
 @in_private_mounts

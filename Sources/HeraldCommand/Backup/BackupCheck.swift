@@ -1,10 +1,10 @@
 import HeraldStores
 import HeraldTrust
 
-/// The check that a copy of a data folder can be used: what a start would read is read.
+/// The check that a copy of a data folder can be used. It reads all that a start reads.
 enum BackupCheck {
     /// Checks a folder without changing it.
-    /// - Returns: What its store holds; nil if there is none because the service never ran.
+    /// - Returns: The content of its store; nil if there is none because the service never ran.
     /// - Throws: ``CommandError/Code/folder``.
     static func check(_ folder: DataFolder) throws -> DatabaseCopy.StoreContent? {
         try folder.checkFormat()

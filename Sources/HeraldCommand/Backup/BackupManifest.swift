@@ -109,6 +109,15 @@ enum BackupLayout {
         return parts.count == 2 && parts[0] == "trust" && !["", ".", ".."].contains(parts[1])
     }
 
+    /// Whether a path may be in an unfinished backup: a file of the manifest, the manifest, or a file beside one of them.
+    ///
+    /// SQLite adds `-journal` to the name of a file, and ``SafeFile`` adds the process and `.new`.
+    static func isDraftFile(_ path: String) -> Bool {
+        [format, authority, manifest, store].contains {
+            path == $0 || path.hasPrefix($0 + ".") || path.hasPrefix($0 + "-")
+        }
+    }
+
     /// The mode of a restored file.
     static func mode(_ path: String) -> mode_t {
         path == format || path == authority || path.hasSuffix(".crl") ? 0o644 : 0o600

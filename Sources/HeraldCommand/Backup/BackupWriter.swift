@@ -16,6 +16,8 @@ struct BackupWriter {
         let manifest: BackupManifest
         /// Entries of the trust folder that are no files.
         let leftOut: [String]
+        /// The number of damaged rows of the store.
+        let damaged: Int
     }
 
     let folder: DataFolder
@@ -23,24 +25,32 @@ struct BackupWriter {
     let target: String
 
     /// Makes the backup.
-    /// - Throws: ``CommandError``; then there is no backup.
+    /// - Throws: ``CommandError``; the message says if there is a backup that a loss of power may undo. Otherwise there is none.
     func write(now: WallTime) async throws -> Report {
         try checkTarget()
         let draft = try DraftFolder(target + ".unfinished", parts: BackupLayout.folders)
+        let report: Report
         do {
-            let report = try await fill(draft.path, now: now)
+            report = try await fill(draft.path, now: now)
             guard rename(draft.path, target) == 0 else {
                 guard errno == ENOTEMPTY || errno == EEXIST else {
                     throw SafeFile.failure("cannot rename \(draft.path) to", target)
                 }
                 throw exists
             }
-            try SafeFile.syncFolder(at: SafeFile.folder(of: target))
-            return report
         } catch {
             draft.remove()
             throw error
         }
+        do {
+            try SafeFile.syncFolder(at: SafeFile.folder(of: target))
+        } catch {
+            throw CommandError(
+                .file,
+                "\(target) is whole, but a loss of power may take its name away: \(error); check the disk, then run sync"
+            )
+        }
+        return report
     }
 
     private var exists: CommandError {
@@ -85,7 +95,7 @@ struct BackupWriter {
         try SafeFile.write(Array(try manifest.bytes()), to: "\(draft)/\(BackupLayout.manifest)", mode: 0o600)
         for part in BackupLayout.folders { try SafeFile.syncFolder(at: "\(draft)/\(part)") }
         try SafeFile.syncFolder(at: draft)
-        return Report(manifest: manifest, leftOut: leftOut)
+        return Report(manifest: manifest, leftOut: leftOut, damaged: content?.damaged ?? 0)
     }
 
     /// Copies the trust folder and the authority that clients trust.
@@ -99,9 +109,10 @@ struct BackupWriter {
                 leftOut.append(path)
                 continue
             }
-            _ = try FileCopy.copy(path, to: "\(draft)/trust/\(name)", mode: 0o600)
+            _ = try FileCopy.copy(FileCopy.Source(path), to: "\(draft)/trust/\(name)", mode: 0o600)
         }
-        _ = try FileCopy.copy(folder.authorityPath, to: "\(draft)/\(BackupLayout.authority)", mode: 0o600)
+        let authority = try FileCopy.Source(folder.authorityPath)
+        _ = try FileCopy.copy(authority, to: "\(draft)/\(BackupLayout.authority)", mode: 0o600)
         try BackupCheck.translatingCopyErrors {
             try DatabaseCopy(of: .ledger, at: "\(folder.path)/\(BackupLayout.ledger)")
                 .write(to: "\(draft)/\(BackupLayout.ledger)")

@@ -13,17 +13,20 @@ struct RestoreWriter {
     let folder: DataFolder
 
     /// Restores the backup.
+    /// - Returns: Its manifest, and the number of damaged rows of the store.
     /// - Throws: ``CommandError``; then no service can start on the folder.
-    func write() throws -> BackupManifest {
+    func write() throws -> (manifest: BackupManifest, damaged: Int) {
         let manifest = try readManifest()
-        let isNew = try prepareTarget()
+        let isNew = mkdir(folder.path, 0o700) == 0
+        guard isNew || errno == EEXIST else { throw SafeFile.failure("cannot make the folder", folder.path) }
+        guard let owner = FolderOwner(of: folder.path) else { throw SafeFile.failure("cannot read", folder.path) }
+        if !isNew { try checkTarget(owner) }
         do {
-            try restore(manifest)
+            return (manifest, try restore(manifest, owner))
         } catch {
             if isNew { rmdir(folder.path) }
             throw error
         }
-        return manifest
     }
 
     private func readManifest() throws -> BackupManifest {
@@ -34,15 +37,12 @@ struct RestoreWriter {
         return try BackupManifest(reading: try SafeFile.read(path), at: path)
     }
 
-    /// Makes the data folder, or checks that it is empty.
-    /// - Returns: Whether it was made.
-    private func prepareTarget() throws -> Bool {
-        if mkdir(folder.path, 0o700) == 0 { return true }
-        guard errno == EEXIST else { throw SafeFile.failure("cannot make the folder", folder.path) }
+    /// Checks that the data folder is empty.
+    private func checkTarget(_ owner: FolderOwner) throws {
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path) else {
             throw CommandError(.folder, "\(folder.path) is no folder that can be read: name another with --data")
         }
-        if names.contains("run"), case .held(let holder)? = try? FolderLock.attempt(folder) {
+        if names.contains("run"), case .held(let holder)? = try? owner.acting({ try FolderLock.attempt(folder) }) {
             let name = holder.map { "process \($0)" } ?? "another process"
             throw CommandError(
                 .folderInUse,
@@ -59,19 +59,50 @@ struct RestoreWriter {
                 "\(folder.path) is not empty: move it away, or name another folder with --data; a restore never overwrites"
             )
         }
-        return false
     }
 
-    private func restore(_ manifest: BackupManifest) throws {
-        let draft = try DraftFolder("\(folder.path)/\(DataFolder.unfinishedRestore)", parts: BackupLayout.folders)
+    /// Restores with the rights of the folder's owner, who alone may change its content.
+    /// - Returns: The number of damaged rows of the store.
+    private func restore(_ manifest: BackupManifest, _ owner: FolderOwner) throws -> Int {
+        let path = "\(folder.path)/\(DataFolder.unfinishedRestore)"
+        let draft = try owner.acting { try DraftFolder(path, parts: BackupLayout.folders) }
+        let damaged: Int
         do {
-            try fill(draft.path, manifest)
-            try giveToOwner(draft.path, manifest)
+            for file in manifest.files { try copy(file, to: path, owner) }
+            damaged = try owner.acting { try finish(path) }
         } catch {
-            draft.remove()
+            try? owner.acting { draft.remove() }
             throw error
         }
-        // From here on an interruption leaves a folder that another restore takes over.
+        try owner.acting { try place(draft) }
+        return damaged
+    }
+
+    /// Copies a file of the backup, which the caller may read, but perhaps not the owner of the data folder.
+    private func copy(_ file: BackupManifest.File, to draft: String, _ owner: FolderOwner) throws {
+        let source = try FileCopy.Source("\(backup)/\(file.path)")
+        let content = try owner.acting {
+            try FileCopy.copy(source, to: "\(draft)/\(file.path)", mode: BackupLayout.mode(file.path))
+        }
+        guard content == FileCopy.Content(size: file.size, sha256: file.sha256) else {
+            throw CommandError(
+                .folder,
+                "\(source.path) is damaged: its content is not what \(BackupLayout.manifest) lists; use another backup"
+            )
+        }
+    }
+
+    /// Checks the draft, and makes it durable.
+    /// - Returns: The number of damaged rows of the store.
+    private func finish(_ draft: String) throws -> Int {
+        let content = try BackupCheck.check(DataFolder(path: draft))
+        for part in BackupLayout.folders { try SafeFile.syncFolder(at: "\(draft)/\(part)") }
+        try SafeFile.syncFolder(at: draft)
+        return content?.damaged ?? 0
+    }
+
+    /// Moves the parts of the draft to their places. An interruption leaves a folder that another restore takes over.
+    private func place(_ draft: DraftFolder) throws {
         for part in BackupLayout.folders + [BackupLayout.authority] {
             let place = "\(folder.path)/\(part)"
             do {
@@ -91,47 +122,5 @@ struct RestoreWriter {
         guard rename("\(draft)/\(part)", "\(folder.path)/\(part)") == 0 else {
             throw SafeFile.failure("cannot write", "\(folder.path)/\(part)")
         }
-    }
-
-    private func fill(_ draft: String, _ manifest: BackupManifest) throws {
-        for file in manifest.files {
-            let source = "\(backup)/\(file.path)"
-            let content = try FileCopy.copy(source, to: "\(draft)/\(file.path)", mode: BackupLayout.mode(file.path))
-            guard content == FileCopy.Content(size: file.size, sha256: file.sha256) else {
-                throw CommandError(
-                    .folder,
-                    "\(source) is damaged: its content is not what \(BackupLayout.manifest) lists; use another backup"
-                )
-            }
-        }
-        _ = try BackupCheck.check(DataFolder(path: draft))
-        for part in BackupLayout.folders { try SafeFile.syncFolder(at: "\(draft)/\(part)") }
-        try SafeFile.syncFolder(at: draft)
-    }
-
-    /// Gives the files to the owner of the data folder, if root restores for another user.
-    private func giveToOwner(_ draft: String, _ manifest: BackupManifest) throws {
-        guard geteuid() == 0, let owner = FolderOwner(of: folder.path), owner.user != 0 else { return }
-        for path in [""] + BackupLayout.folders + manifest.files.map(\.path) {
-            let place = path.isEmpty ? draft : "\(draft)/\(path)"
-            guard lchown(place, owner.user, owner.group) == 0 else {
-                throw SafeFile.failure("cannot change the owner of", place)
-            }
-        }
-    }
-}
-
-/// The user and the group to whom a folder belongs.
-struct FolderOwner: Hashable {
-    let user: UInt32
-    let group: UInt32
-
-    /// - Returns: nil if the system does not say.
-    init?(of path: String) {
-        guard let found = try? FileManager.default.attributesOfItem(atPath: path),
-            let user = (found[.ownerAccountID] as? NSNumber)?.uint32Value,
-            let group = (found[.groupOwnerAccountID] as? NSNumber)?.uint32Value
-        else { return nil }
-        (self.user, self.group) = (user, group)
     }
 }

@@ -28,7 +28,8 @@ struct Backup: AsyncParsableCommand {
         let target = DataFolder(path: out).path
         let report = try await BackupWriter(folder: folder, target: target).write(now: ServiceClock().now())
         for path in report.leftOut { Terminal.complain("herald: \(path) is not in the backup: it is no regular file") }
-        if data.json { return try Terminal.sayJSON(BackupReport(path: target, report.manifest)) }
+        DamageReport.complain(report.damaged)
+        if data.json { return try Terminal.sayJSON(BackupReport(path: target, report.manifest, report.damaged)) }
         Terminal.say("backup         \(target)")
         report.manifest.lines.forEach(Terminal.say)
     }
@@ -57,8 +58,9 @@ struct Restore: ParsableCommand {
         umask(0o077)
         let folder = DataFolder(path: try data.path())
         let source = DataFolder(path: backup).path
-        let manifest = try RestoreWriter(backup: source, folder: folder).write()
-        if data.json { return try Terminal.sayJSON(BackupReport(path: folder.path, manifest)) }
+        let (manifest, damaged) = try RestoreWriter(backup: source, folder: folder).write()
+        DamageReport.complain(damaged)
+        if data.json { return try Terminal.sayJSON(BackupReport(path: folder.path, manifest, damaged)) }
         Terminal.say("restored       \(folder.path)")
         Terminal.say("from           \(manifest.created), Herald \(manifest.herald)")
         manifest.lines.forEach(Terminal.say)
@@ -82,6 +84,17 @@ enum RestoreReport {
     ]
 }
 
+/// The warning about damaged rows of a store, for people.
+private enum DamageReport {
+    /// - Parameter rows: The number of damaged rows; nothing is printed for 0.
+    static func complain(_ rows: Int) {
+        guard rows > 0 else { return }
+        Terminal.complain(
+            "herald: the store has \(rows) damaged rows, which the service leaves out: keep an older backup, and check the disk"
+        )
+    }
+}
+
 /// A backup as `--json` prints it.
 private struct BackupReport: Encodable {
     let path: String
@@ -91,8 +104,9 @@ private struct BackupReport: Encodable {
     let files: Int
     let waiting: Int
     let devices: Int
+    let damaged: Int
 
-    init(path: String, _ manifest: BackupManifest) {
+    init(path: String, _ manifest: BackupManifest, _ damaged: Int) {
         self.path = path
         herald = manifest.herald
         created = manifest.created
@@ -100,6 +114,7 @@ private struct BackupReport: Encodable {
         files = manifest.files.count
         waiting = manifest.waiting
         devices = manifest.devices
+        self.damaged = damaged
     }
 }
 

@@ -12,7 +12,7 @@ import HeraldStores
 import HeraldTrust
 import NIOHTTP1
 
-/// `herald doctor`: what of the machine and the data folder keeps the service from working.
+/// `herald doctor`: checks for faults of the machine and the data folder that stop the service.
 struct Doctor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Check the machine, the configuration and the data folder, and say what to do.",
@@ -63,6 +63,13 @@ struct DoctorRun {
     let folder: DataFolder
     let now: WallTime
 
+    private static let troubleshooting = "read the service's log, and docs/operations/troubleshooting.md"
+
+    /// The remedy for a damaged folder.
+    private var restore: String {
+        "correct it as it says, or move the folder away and run herald restore BACKUP --data \(folder.path)"
+    }
+
     func findings() async -> [DoctorFinding] {
         let listeners = ListeningAddresses.read(from: folder)
         // The addresses of a killed service are still there.
@@ -74,10 +81,11 @@ struct DoctorRun {
         findings.append(descriptors(running))
         // As root sees everything, but the service does not.
         let owner = FolderOwner(of: folder.path)
-        let isGuest = geteuid() == 0 && owner?.user ?? 0 != 0
-        if isGuest, let owner { _ = (setegid(owner.group), seteuid(owner.user)) }
-        findings += onData(owner?.user ?? geteuid())
-        if isGuest { _ = (seteuid(0), setegid(0)) }
+        do {
+            findings += try owner?.acting { onData(owner?.user ?? geteuid()) } ?? onData(geteuid())
+        } catch {
+            findings.append(.fail("data", "\(error)", "run herald doctor as that user"))
+        }
         return findings + names
     }
 
@@ -87,8 +95,8 @@ struct DoctorRun {
         let client = ControlClient(folder: folder)
         let answer = try? await client.get("/health", accepting: [.serviceUnavailable], as: HealthReport.self)
         guard let answer else { return nil }
-        let problems = answer.problems.map { DoctorFinding.fail("service", $0, "see docs/operations.md") }
-        let warnings = (answer.warnings ?? []).map { DoctorFinding.warn("service", $0, "see docs/operations.md") }
+        let problems = answer.problems.map { DoctorFinding.fail("service", $0, Self.troubleshooting) }
+        let warnings = (answer.warnings ?? []).map { DoctorFinding.warn("service", $0, Self.troubleshooting) }
         return problems.isEmpty ? [.ok("service", "it runs and is ready")] + warnings : problems + warnings
     }
 
@@ -131,7 +139,11 @@ struct DoctorRun {
             let place = access(folder.path, F_OK) == 0 ? folder.path : SafeFile.folder(of: folder.path)
             let missing: DoctorFinding =
                 access("\(folder.path)/format", F_OK) == 0
-                ? .fail("data", "\(error)", "see docs/operations.md")
+                ? .fail(
+                    "data",
+                    "\(error)",
+                    "chown -R USER \(folder.path) gives it to the user of the service; otherwise \(restore)"
+                )
                 : .warn(
                     "data",
                     "there is no data folder at \(folder.path)",
@@ -145,12 +157,12 @@ struct DoctorRun {
         findings += DoctorProbes.disk(folder.path).findings
         findings.append(store)
         do {
-            let ends = try TrustEnds(TrustFolder.load(at: folder.path, store: TrustDatabase.open))
+            let ends = try TrustEnds(TrustFolder.load(at: folder.path, store: TrustDatabase.openToRead))
             findings += TrustCheck(now: now, ends: ends, hostnames: configuration.hostnames).findings
             findings.append(clock(ends.begun))
         } catch {
             let text = (error as? TrustError)?.message ?? "\(error)"
-            findings += [.fail("trust", text, "see docs/operations.md"), clock(nil)]
+            findings += [.fail("trust", text, restore), clock(nil)]
         }
         return findings
     }
@@ -162,7 +174,7 @@ struct DoctorRun {
             }
             return .ok("store", "its format is \(format), and this Herald writes \(StoreFormat.newest)")
         } catch {
-            return .fail("store", "\(error)", "see docs/operations.md")
+            return .fail("store", "\(error)", restore)
         }
     }
 

@@ -2,7 +2,7 @@
 struct DoctorFinding: Encodable, Hashable {
     enum Level: String, Encodable {
         case ok
-        /// It works, but not as well as it should, or not for long.
+        /// It works, but poorly, or it will fail soon.
         case warn
         /// It does not work, or data are in danger.
         case fail

@@ -138,12 +138,11 @@ enum DoctorProbes {
         func add(_ path: String, forbidden: mode_t) {
             var status = herald_status()
             guard herald_status(path, 0, &status) == 0 else { return }
-            let owner = FolderOwner(of: path)?.user ?? service
             checks.append(
                 FileCheck(
                     path: path,
                     mode: mode_t(status.mode),
-                    owner: owner,
+                    owner: status.user,
                     service: service,
                     forbidden: forbidden
                 )

@@ -6,9 +6,9 @@ struct WatchdogRounds {
     enum Action: Hashable {
         /// All parts have answered: give a sign of life, and ask all of them again.
         case ask(round: Int)
-        /// These parts have not answered yet, and it is not said yet.
+        /// These parts have not answered yet: log their names, once in a round.
         case report([String])
-        /// They still have not.
+        /// Some parts have not answered yet, and their names are logged.
         case wait
     }
 

@@ -21,6 +21,8 @@ package struct DatabaseCopy: Sendable {
         package let waiting: Int
         /// Devices that have connected at least once.
         package let devices: Int
+        /// Rows that cannot be read: blocks of notifications, devices, apps and registrations.
+        package let damaged: Int
     }
 
     /// How long another process may keep the ledger locked, in seconds.
@@ -84,8 +86,9 @@ package struct DatabaseCopy: Sendable {
         var damaged = 0
         try SegmentReader.scan(database, { _ in waiting += 1 }, damaged: { _ in damaged += 1 })
         let logger = Logger(label: "herald.backup") { _ in SwiftLogNoOpLogHandler() }
-        let devices = try RegistryTable.loadDevices(database, DamagedRows(logger: logger)).count
-        return StoreContent(waiting: waiting, devices: devices)
+        let rows = DamagedRows(logger: logger)
+        let devices = try RegistryTable.loadDevices(database, rows).count
+        return StoreContent(waiting: waiting, devices: devices, damaged: damaged + rows.total)
     }
 
     private func open(_ path: String, isReadOnly: Bool) throws -> DatabaseQueue {
