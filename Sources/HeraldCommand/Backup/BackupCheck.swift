@@ -1,7 +1,9 @@
 import HeraldStores
 import HeraldTrust
 
-/// The check that a copy of a data folder can be used. It reads all that a start reads.
+/// The check that a copy of a data folder can be used.
+///
+/// It reads all that a start reads.
 enum BackupCheck {
     /// Checks a folder without changing it.
     /// - Returns: The content of its store; nil if there is none because the service never ran.

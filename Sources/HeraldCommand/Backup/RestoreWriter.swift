@@ -101,7 +101,9 @@ struct RestoreWriter {
         return content?.damaged ?? 0
     }
 
-    /// Moves the parts of the draft to their places. An interruption leaves a folder that another restore takes over.
+    /// Moves the parts of the draft to their places.
+    ///
+    /// An interruption leaves a folder that another restore takes over.
     private func place(_ draft: DraftFolder) throws {
         for part in BackupLayout.folders + [BackupLayout.authority] {
             let place = "\(folder.path)/\(part)"

@@ -4,7 +4,9 @@ import HeraldModel
 import Logging
 import Synchronization
 
-/// The service manager that started this process. It learns the state of the process by systemd's protocol `sd_notify`.
+/// The service manager that started this process.
+///
+/// It learns the state of the process by systemd's protocol `sd_notify`.
 ///
 /// Without the variable `NOTIFY_SOCKET` there is none, and nothing is sent.
 final class ServiceManager: Sendable {
