@@ -134,7 +134,8 @@ def test_no_listener_is_taken_by_one_client(small, crowd, enroll, listener):
     name = {"feedback": "feedback service", "binary": "binary interface", "device": "devices"}[listener]
     eventually(lambda: made_way(small, name, "network") >= 600 - 57, what="connections that made way")
     assert refused(small, name, "network")
-    assert is_open(strangers[-1]) or refused(small, name, "timeout")
+    # Which of them are left depends on the order in which the kernel hands them over: it delays some when its queue is full.
+    assert any(map(is_open, strangers)) or refused(small, name, "timeout")
     if listener == "device":
         enroll(small).connect().leave()
     else:

@@ -95,6 +95,7 @@ final class MetricHistogram: MetricInstrument, RecorderHandler, TimerHandler {
     /// Counts by bound; the last has no bound.
     ///
     /// Allocated once, freed with the instrument.
+    // Unsafe: the pointer never changes, and what it points to is atomic.
     private nonisolated(unsafe) let counts: UnsafeMutablePointer<Atomic<Int64>>
     private let sum = Atomic<Int64>(0)
 
