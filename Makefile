@@ -2,8 +2,6 @@
 
 CONFIGURATION ?= debug
 BUILD = .build/$(CONFIGURATION)
-# What is optimized has the Swift runtime in it: it runs where there is no toolchain, and takes a thirtieth less of the CPU.
-FLAGS = --configuration $(CONFIGURATION) $(if $(filter release,$(CONFIGURATION)),--static-swift-stdlib)
 PYTHON = .build/venv/bin/python
 # What `make bench` measures; nothing: all.
 FIGURES ?=
@@ -13,33 +11,53 @@ WORKERS ?= 6
 # FOR is the time of each (empty: each has its own).
 PART ?=
 FOR ?=
-# Where `make install` puts the binary: below DESTDIR, if something is to be packed.
+# Where `make install` puts binary, manual, completions and units: below DESTDIR, if something is to be packed.
 PREFIX ?= /usr/local
 DESTDIR ?=
+# The binary that `make install` and `make package` take; nothing: they build it.
+BINARY ?=
+RELEASE = $(or $(BINARY),.build/release/herald)
 # Python keeps the compiled tests outside the source tree, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE =
 export PYTHONPYCACHEPREFIX = $(CURDIR)/.build/pycache
 SOURCES = Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Benchmarks)
 
 # What Herald links against; what the tests drive it with; what the benchmarks compare it with.
-LIBRARIES = libjemalloc-dev libnghttp2-dev libpq-dev libsqlite3-dev pkg-config
-PEERS = binutils chromium chromium-driver curl dbus-daemon haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql socat sqlite3 strace systemd \
-	python3 python3-dbusmock python3-venv xxd
+LIBRARIES = libjemalloc-dev libnghttp2-dev libpq-dev libsqlite3-dev pkg-config $(if $(filter release,$(CONFIGURATION)),python3)
+PEERS = binutils chromium chromium-driver curl dbus-daemon fish groff-base haproxy iproute2 libfaketime openssl mosquitto mosquitto-clients nghttp2-client nghttp2-server postgresql socat sqlite3 strace systemd \
+	prometheus python3 python3-dbusmock python3-venv xxd zsh
 # What the virtual machine of `make soak` needs beside a kernel.
 GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86
+# What packs Herald, and boots the roots that the packages are tested in.
+PACKAGERS = binutils buildah debhelper lintian mmdebstrap python3 python3-venv systemd-container util-linux
 RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
-.PHONY: build install run demo examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest clean
+.PHONY: build install package test-package release run demo examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest packagers clean
 
 build: libraries
-	swift build $(FLAGS) --product herald
+	@scripts/build $(CONFIGURATION) --product herald
 
 install:
-	$(MAKE) build CONFIGURATION=release
-	install -D -s -m 755 .build/release/herald $(DESTDIR)$(PREFIX)/bin/herald
+	$(if $(BINARY),,$(MAKE) build CONFIGURATION=release)
+	scripts/stage $(RELEASE) $(DESTDIR)$(PREFIX) $(PREFIX)
+	strip $(DESTDIR)$(PREFIX)/bin/herald
+
+# Debian packages, tarball and OCI image, in .build/package; as root.
+package: packagers
+	$(if $(BINARY),,$(MAKE) build CONFIGURATION=release)
+	scripts/package $(RELEASE)
+
+# Installs what `make package` made into fresh roots; as root.
+test-package: packagers $(PYTHON)
+	$(PYTHON) -m pytest Tests/Package --basetemp .build/package-test
+
+# What a release has beside the packages: bill of materials, resolved dependencies, checksums; in .build/package.
+release: package
+	scripts/release $(RELEASE)
 
 run: build
-	$(BUILD)/herald serve --demo
+	@echo "Herald: starting the service and a demo device. Ctrl-C stops them."
+	@$(BUILD)/herald serve --demo
 
 # The examples on two devices: the chat PushChat, and the family's kitchen timer.
 demo: build examples
@@ -47,12 +65,12 @@ demo: build examples
 
 # The examples as targets of this package: their dependencies are compiled once. Their users build each as a package of its own.
 examples: libraries
-	HERALD_DEVELOPMENT=1 swift build $(FLAGS) --product PushChat
-	HERALD_DEVELOPMENT=1 swift build $(FLAGS) --product KitchenTimer
+	@HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product PushChat
+	@HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product KitchenTimer
 
 # All targets, compiled once for lint and tests.
 everything: libraries
-	HERALD_DEVELOPMENT=1 swift build --build-tests --explicit-target-dependency-import-check error
+	@HERALD_DEVELOPMENT=1 scripts/build debug --build-tests --explicit-target-dependency-import-check error
 
 test: everything peers $(PYTHON)
 	scripts/test $(WORKERS)
@@ -97,6 +115,9 @@ libraries:
 
 peers:
 	@scripts/install $(PEERS)
+
+packagers:
+	@scripts/install $(PACKAGERS)
 
 rivals:
 	@scripts/install $(RIVALS)

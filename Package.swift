@@ -39,6 +39,9 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 /// The service has it, and what stands in for it in benchmarks; libraries leave it to their users, and macOS has its own.
 let allocator = Target.Dependency.target(name: "CAllocator", condition: .when(platforms: [.linux]))
 
+/// The commit and its date, which `make` passes (scripts/version); the manifest's own view of git is out of date after a commit.
+let commit = Context.environment["HERALD_COMMIT"] ?? "commit unknown"
+
 /// A target of Herald's own; which target may name which is the import table of docs/architecture.md.
 ///
 /// Resources are compiled in, so that there is nothing beside the binary.
@@ -70,6 +73,7 @@ let package = Package(
         .library(name: "HeraldProvider", targets: ["HeraldProvider"]),
         .library(name: "HeraldDevice", targets: ["HeraldDevice"]),
         .library(name: "HeraldPhone", targets: ["HeraldPhone"]),
+        .library(name: "HeraldTesting", targets: ["HeraldTesting"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
@@ -154,6 +158,7 @@ let package = Package(
         ),
         .target(name: "CPosix"),
         .target(name: "CSignals"),
+        .target(name: "CVersion", cSettings: [.define("HERALD_COMMIT", to: "\"\(commit)\"")]),
         .target(name: "CAllocator", linkerSettings: [.linkedLibrary("jemalloc")]),
         herald(
             "HeraldDevice",
@@ -164,6 +169,8 @@ let package = Package(
             ]
         ),
         herald("HeraldPhone", ["HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
+        // It starts the service as a process, so that its users do not build the service.
+        herald("HeraldTesting", ["HeraldModel", "HeraldDevice", "HeraldPhone", "CPosix"]),
         herald("HeraldDesktop", ["HeraldModel", "HeraldPhone", nioCore, nioPosix]),
         herald(
             "HeraldScreen",
@@ -180,8 +187,9 @@ let package = Package(
                 "HeraldCourier",
                 "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
                 "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "CPosix", "CSignals",
-                argumentParser, configuration, yams, lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore,
-                nioHTTP1,
+                "CVersion",
+                argumentParser, configuration, crypto, yams, lifecycle, unixSignals, logging, metrics, coreMetrics,
+                nioCore, nioHTTP1,
                 nioPosix, httpClient, allocator,
             ],
             swiftSettings: settings
@@ -257,6 +265,7 @@ let package = Package(
             ["HeraldDevice", "HeraldModel", "HeraldTrust", "HeraldWire", "HeraldTestSupport", asn1, x509]
         ),
         tests("HeraldPhoneTests", ["HeraldPhone", "HeraldDevice", "HeraldModel"]),
+        tests("HeraldTestingTests", ["HeraldTesting", "HeraldModel", "HeraldPhone", "HeraldProvider"]),
         tests("HeraldDesktopTests", ["HeraldDesktop", "HeraldPhone", "HeraldModel"]),
         tests(
             "HeraldScreenTests",

@@ -13,21 +13,23 @@ import time
 
 import machine
 from broadcast_figures import broadcast
-from device_figures import courier, courier_many, handshakes, idle_memory, reconnect
+from device_figures import courier, courier_loops, courier_many, handshakes, idle_memory, reconnect
 from identities import Identities
 from ledger_figures import ledger
-from provider_figures import accept, client, gateway, gateway_connected, relay
+from provider_figures import accept, client, gateway, gateway_connected, gateway_loops, relay
 from report import Report
 from store_figures import store
 
 # The groups of measurements, and the figures of each. A run can name either.
 GROUPS = {
     gateway: ["gateway", "gateway_sync_1ms", "gateway_sync_5ms"],
+    gateway_loops: ["gateway_loops"],
     gateway_connected: ["gateway_connected"],
     accept: ["accept", "accept_nginx"],
     client: ["client"],
     relay: ["relay"],
     courier: ["courier", "courier_api", "courier_alone", "courier_p99"],
+    courier_loops: ["courier_loops"],
     courier_many: ["courier_9000"],
     broadcast: ["broadcast"],
     handshakes: ["handshake_full", "handshake_resumed"],
@@ -57,7 +59,7 @@ class Settings:
     def devices_for(self, groups):
         """The number of identities, and the maximum of connections in one process."""
         identities, connections = self.devices, self.devices
-        if gateway in groups or relay in groups:
+        if {gateway, gateway_loops, relay} & set(groups):
             identities = max(identities, self.gateway_devices)
         if courier_many in groups:
             identities, connections = max(identities, self.many), max(connections, self.many)
@@ -104,6 +106,7 @@ def main():
         for folder in machine.WORK.iterdir():
             if folder.is_dir():
                 shutil.rmtree(folder)
+    report.end()
     print(f"{(time.monotonic() - began) / 60:.0f} minutes; {report.path}")
     if failed:
         sys.exit(f"not all was measured; what the servers said is in {machine.WORK}")

@@ -17,7 +17,7 @@ import time
 import machine
 from device_figures import courier_party
 from identities import Identities
-from loads import CONNECTIONS, STREAMS, Requests, h2load
+from loads import CONNECTIONS, STREAMS, Requests, counted
 from machine import WORK
 from provider_figures import DAY, TOPIC, registered
 from servers import Accepting, Herald
@@ -37,14 +37,14 @@ def gateway(stack, build, name):
     tokens, bearer = registered(identities, DEVICES * 10, first, build.release)
     requests = Requests(WORK / f"{name}-requests", tokens, bearer, TOPIC, int(time.time()) + DAY)
     herald = stack.enter_context(Herald(WORK / name, first, release=build.release))
-    return lambda: h2load(herald, herald.port("api"), requests, SECONDS)
+    return lambda: counted(herald, herald.port("api"), requests)
 
 
 def accept(stack, build, name):
     """Accepting alone, without store and devices."""
     accepting = stack.enter_context(Accepting(WORK / name, DEVICES * 10, build.release))
     requests = Requests(WORK / f"{name}-requests", accepting.tokens, accepting.bearer, TOPIC, 0)
-    return lambda: h2load(accepting, accepting.port("api"), requests, SECONDS)
+    return lambda: counted(accepting, accepting.port("api"), requests)
 
 
 def courier(stack, build, name):

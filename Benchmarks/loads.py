@@ -11,7 +11,8 @@ import sys
 import time
 import urllib.request
 
-from machine import LOAD_CORES, ON_LOAD_CORES, RELEASE, cpu_seconds
+from machine import (LOAD_CORES, ON_LOAD_CORES, RELEASE, core_wait_seconds, cpu_seconds, exact_cpu_seconds,
+                     undisturbed)
 
 CONNECTIONS, STREAMS = 10, 100
 PAYLOAD_BYTES = 300
@@ -68,20 +69,20 @@ class Window:
 
     def _now(self):
         try:
-            return time.monotonic(), cpu_seconds(self._server), sum(cpu_seconds(pid) for pid in self.pids)
+            return (time.monotonic(), cpu_seconds(self._server), sum(cpu_seconds(pid) for pid in self.pids),
+                    core_wait_seconds(self._server))
         except FileNotFoundError as error:
             raise RuntimeError(f"a server or a load ended while it was measured ({error.filename})") from error
 
     def end(self):
-        moment, server, load = (now - then for now, then in zip(self._now(), self._began))
-        self.seconds, self.server, self.load = moment, server, load
+        self.seconds, self.server, self.load, self.waited = (now - then for now, then in zip(self._now(), self._began))
         return self
 
     def outcome(self, rate):
         """The notes of a rate: CPU in microseconds for each unit, and the load of server and client."""
         per_second = self.server / self.seconds
         return {"rate": rate, "cpu_us": per_second / rate * 1e6 if rate else math.nan, "busy": per_second,
-                "load_busy": self.load / self.seconds}
+                "load_busy": self.load / self.seconds, "waited": self.waited / self.seconds}
 
 
 def _start(commands):
@@ -130,6 +131,21 @@ def h2load(server, port, requests, seconds):
     return H2load(server, port, requests, seconds).end()
 
 
+# Requests of `counted`; a second or two.
+COUNTED = 60_000
+
+
+def counted(server, port, requests):
+    """The server's CPU time for each of a number of requests, in microseconds: exact, where a window of time is not."""
+    before = exact_cpu_seconds(server.pid)
+    for output in _outputs(_start(requests.commands(port, ["-n", str(COUNTED // CONNECTIONS)])), 120):
+        if f"{COUNTED // CONNECTIONS} 2xx" not in output:
+            server.fail(f"did not answer 200 to all: {output.strip()[-300:]}")
+    # The log is copied into the file after the last answer.
+    time.sleep(0.1)
+    return {"cpu_us": (exact_cpu_seconds(server.pid) - before) / COUNTED * 1e6}
+
+
 class Sender:
     """One process that sends as fast as it gets answers, on one core of the loads; measured is that process itself."""
 
@@ -146,6 +162,7 @@ class Sender:
         done = re.search(pattern, output)
         if process.returncode or not done:
             raise RuntimeError(f"{command[0]} said: {output.strip()[-300:]}")
+        self.found = done
         self.outcome = window.outcome(int(done[1]) / seconds)
 
 
@@ -157,7 +174,8 @@ def client(server, requests, key, team, seconds, keep=0):
                "--tokens", tokens, "--key", key, "--team", team, "--topic", requests.headers["apns-topic"],
                "--payload", requests.body, "--seconds", seconds, "--connections", Sender.CONNECTIONS,
                "--at-once", Sender.CONNECTIONS * Sender.STREAMS, "--keep", keep]
-    return Sender(server, command, r"answered (\d+)", seconds).outcome
+    sender = Sender(server, command, r"answered (\d+) p50 (\S+) p99 (\S+)", seconds)
+    return {**sender.outcome, "p50_ms": float(sender.found[2]), "p99_ms": float(sender.found[3])}
 
 
 def relay(server, requests, key, team, rows):
@@ -191,14 +209,34 @@ def relay(server, requests, key, team, rows):
                 counts = re.findall(r'^herald_relay_rows_total{status="(\w+)"} (\d+)$', answer.read().decode(), re.M)
             done = sum(int(count) for _, count in counts)
         window.end()
+        times = _one_by_one(queue, 100)
     finally:
         process.terminate()
         process.wait(timeout=60)
     with contextlib.closing(sqlite3.connect(queue)) as connection:
         (sent,) = connection.execute("SELECT count(*) FROM push_queue WHERE status = 'sent'").fetchone()
-    if sent != rows:
+    if sent != rows + len(times):
         raise RuntimeError(f"the relay sent {sent:,} of {rows:,} rows: {requests.folder / 'relay.log'}")
-    return window.outcome(rows / window.seconds)
+    return {**window.outcome(rows / window.seconds), "p50_ms": percentile(times, 0.5), "p99_ms": percentile(times, 0.99)}
+
+
+def _one_by_one(queue, count):
+    """Milliseconds from the commit of a row until another program reads that it was sent, each row after the one before."""
+    times = []
+    with contextlib.closing(sqlite3.connect(queue, timeout=10, isolation_level=None)) as connection:
+        for _ in range(count):
+            row = connection.execute(
+                "INSERT INTO push_queue (device_token, topic, payload, expiration)"
+                " SELECT device_token, topic, payload, expiration FROM push_queue WHERE id = 1").lastrowid
+            began = time.monotonic()
+            while connection.execute("SELECT status FROM push_queue WHERE id = ?", (row,)).fetchone()[0] != "sent":
+                if time.monotonic() - began > 30:
+                    raise RuntimeError(f"the relay did not send row {row} in 30 s")
+                time.sleep(0.001)
+            times.append((time.monotonic() - began) * 1000)
+            # The device's next notification finds the one before stored.
+            time.sleep(0.005)
+    return times
 
 
 def h2load_alone(server, requests, seconds):
@@ -211,7 +249,7 @@ def h2load_alone(server, requests, seconds):
     return Sender(server, command, r"status codes: (\d+) 2xx, 0 3xx, 0 4xx, 0 5xx", seconds).outcome
 
 
-def latencies(server, port, requests, rate, seconds):
+def latencies(server, port, requests, rate=2000, seconds=3):
     """p50 and p99, in milliseconds, from request to answer at so many requests per second."""
     each = rate // CONNECTIONS
     logs = [requests.folder / f"log-{port}-{place}" for place in range(CONNECTIONS)]
@@ -219,7 +257,9 @@ def latencies(server, port, requests, rate, seconds):
     for command, log in zip(commands, logs):
         log.unlink(missing_ok=True)
         command.append(f"--log-file={log}")
-    _outputs(_start(commands), seconds + 60)
+    processes = _start(commands)
+    with undisturbed([server.pid, *(process.pid for process in processes)]):
+        _outputs(processes, seconds + 60)
     times = []
     for log in logs:
         for line in log.read_text().splitlines():
@@ -227,7 +267,7 @@ def latencies(server, port, requests, rate, seconds):
             if status != "200":
                 server.fail(f"answered {status} at {rate} a second")
             times.append(int(microseconds) / 1000)
-    return percentile(times, 0.5), percentile(times, 0.99)
+    return {"p50_ms": percentile(times, 0.5), "p99_ms": percentile(times, 0.99)}
 
 
 def send_each(server, requests, port, tokens, name):
@@ -350,7 +390,9 @@ def handshakes(server, port, ca, identities, seconds, resumed, workers=8):
         process.count = process.stdout.readline()
     window.end()
     _outputs(processes, 30)
-    counts = [json.loads(process.count or "{}").get("handshakes") for process in processes]
-    if None in counts:
+    times = [json.loads(process.count or "{}").get("milliseconds") for process in processes]
+    if None in times:
         server.fail("shook no hands after a while")
-    return window.outcome(sum(counts) / window.seconds)
+    times = [each for found in times for each in found]
+    return {**window.outcome(len(times) / window.seconds), "p50_ms": percentile(times, 0.5),
+            "p99_ms": percentile(times, 0.99)}

@@ -2,11 +2,13 @@
 
 import contextlib
 import shutil
+import statistics
 import time
 
 import loads
-from loads import DeviceLoad, Requests, device_tokens, h2load, latencies
+from loads import DeviceLoad, Requests, counted, device_tokens, h2load, latencies
 from machine import RELEASE, WORK
+from report import times
 from servers import TEAM, Accepting, Herald, Nghttpd, Nginx
 
 UNIT = "notifications/s"
@@ -44,16 +46,46 @@ def gateway(settings, report):
         for _ in range(settings.rounds):
             for delay, herald in heralds.items():
                 before = herald.counters()
-                ours[delay].append(h2load(herald, herald.port("api"), requests, settings.seconds))
+                ours[delay].append(_measured(herald, herald.port("api"), requests, settings))
                 replaced[delay].append(_replaced(herald, before))
                 if delay == 0:
-                    peer.append(h2load(nginx, nginx.port, requests, settings.seconds))
+                    peer.append(_measured(nginx, nginx.port, requests, settings))
         for delay, herald in heralds.items():
             name = f"gateway_sync_{delay}ms" if delay else "gateway"
-            p50, p99 = latencies(herald, herald.port("api"), requests, 2000, 3)
             report.rates(name, ours[delay], peer, UNIT, "nginx",
                          f"{devices:,} devices, {max(replaced[delay]):.1%} replaced within a commit")
-            report.say(f"at 2,000/s, from request to 200: p50 {p50:.1f}, p99 {p99:.1f} ms")
+            _say_times(report, requests, herald, nginx)
+
+
+def _measured(server, port, requests, settings):
+    """The rate of some seconds, and the CPU time of a number of requests."""
+    return {**h2load(server, port, requests, settings.seconds), **counted(server, port, requests)}
+
+
+def _say_times(report, requests, herald, nginx):
+    """From request to answer at a moderate rate, twice in turn."""
+    ours, peer = [], []
+    for _ in range(2):
+        ours.append(latencies(herald, herald.port("api"), requests))
+        peer.append(latencies(nginx, nginx.port, requests))
+    report.say(f"at 2,000/s, from request to 200: {times(ours, peer, 'nginx')}")
+
+
+def gateway_loops(settings, report):
+    """The same with two event loops on the one core, against one."""
+    devices = settings.gateway_devices
+    first = WORK / "loops"
+    tokens, bearer = registered(settings.identities, devices, first)
+    requests = Requests(WORK / "loops-requests", tokens, bearer, TOPIC, int(time.time()) + DAY)
+    with Herald(WORK / "loops-2", first, loops=2) as two, Herald(WORK / "loops-1", first) as one:
+        shutil.rmtree(first)
+        ours, peer = [], []
+        for _ in range(settings.rounds):
+            ours.append(_measured(two, two.port("api"), requests, settings))
+            peer.append(_measured(one, one.port("api"), requests, settings))
+        report.rates("gateway_loops", ours, peer, UNIT, "one loop", "two event loops on the one core")
+        ours, peer = ([latencies(server, server.port("api"), requests)] for server in (two, one))
+        report.say(f"at 2,000/s, from request to 200: {times(ours, peer, 'one loop')}")
 
 
 def gateway_connected(settings, report):
@@ -75,6 +107,7 @@ def gateway_connected(settings, report):
         report.rates("gateway_connected", ours, peer, UNIT, "nginx",
                      f"{devices:,} devices connected (their own load not counted), {stored / accepted:.1%} stored because "
                      "the acknowledgement took too long")
+        _say_times(report, requests, herald, nginx)
 
 
 def accept(settings, report):
@@ -101,6 +134,12 @@ def client(settings, report):
             ours.append(loads.client(accepting, requests, key, TEAM_OF_GATEWAY_BENCH, settings.seconds))
             peer.append(loads.h2load_alone(accepting, requests, settings.seconds))
     report.rates("client", ours, peer, "notifications/s", "h2load", "here the CPU is the sender's, and the load is the server")
+    _say_latency(report, "from send to answer, 1,000 in flight", ours)
+
+
+def _say_latency(report, what, outcomes):
+    p50, p99 = (statistics.median(outcome[key] for outcome in outcomes) for key in ("p50_ms", "p99_ms"))
+    report.say(f"{what}: p50 {p50:.1f}, p99 {p99:.1f} ms")
 
 
 def relay(settings, report):
@@ -116,3 +155,4 @@ def relay(settings, report):
             peer.append(loads.client(herald, requests, key, TEAM, settings.seconds, DAY))
     report.rates("relay", ours, peer, UNIT, "client", f"{settings.relay_rows:,} rows of a SQLite queue, devices away; here "
                  "the CPU is the sender's, and the load is the service")
+    _say_latency(report, "one row at a time, from its commit until it reads `sent`", ours)

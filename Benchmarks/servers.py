@@ -71,12 +71,17 @@ class Server:
 
 
 class OwnServer(Server):
-    """A program of ours: it says `ready`, and its listeners are in `run/listeners.json` of its data folder."""
+    """A program of ours: it says `ready`, and its listeners are in `run/listeners.json` of its data folder.
+
+    One event loop for the one core, as the peers have one worker each, unless a figure is about `loops`: taskset hides no
+    cores from NIO.
+    """
+
+    loops = 1
 
     def start_own(self, command, environment=None):
-        # One event loop for the one core, as the peers have one worker each: taskset hides no cores from NIO.
-        one_loop = {"NIO_SINGLETON_GROUP_LOOP_COUNT": "1"}
-        self.start(command, {**one_loop, **(environment or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        count = {"NIO_SINGLETON_GROUP_LOOP_COUNT": str(self.loops)}
+        self.start(command, {**count, **(environment or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for line in self.process.stdout:
             if line.strip() == "ready":
                 break
@@ -96,11 +101,11 @@ class Herald(OwnServer):
     the program is the same.
     """
 
-    def __init__(self, folder, data, sync_delay=0, release=RELEASE):
+    def __init__(self, folder, data, sync_delay=0, release=RELEASE, loops=1):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(data, folder)
         super().__init__(folder)
-        self.sync_delay, self.release = sync_delay, release
+        self.sync_delay, self.release, self.loops = sync_delay, release, loops
         self.serve()
 
     def serve(self):
@@ -146,11 +151,12 @@ def slow_sync(milliseconds):
 class Courier(OwnServer):
     """CourierBench: courier, post office and (unless `alone`) store and journal, fed from inside."""
 
-    def __init__(self, folder, identities, alone=False, release=RELEASE):
+    def __init__(self, folder, identities, alone=False, release=RELEASE, loops=1):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(identities.data, folder)
         super().__init__(folder)
         self.ca = folder / "ca.pem"
+        self.loops = loops
         self.start_own([release / "CourierBench", "--data", folder, *(["--alone"] if alone else [])])
 
     def feed(self, devices, rate=0):

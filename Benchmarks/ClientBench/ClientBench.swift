@@ -58,15 +58,16 @@ struct ClientBench: AsyncParsableCommand {
         let (seconds, atOnce) = (seconds, atOnce)
         let expiration =
             keep == 0 ? Expiration.once : .at(WallTime(seconds: Int64(Date().timeIntervalSince1970) + Int64(keep)))
-        let answered = try await withProviderClient(configuration) { client in
+        let milliseconds = try await withProviderClient(configuration) { client in
             let clock = ContinuousClock()
             let begin = clock.now + .seconds(1)
             let end = begin + .seconds(seconds)
-            return try await withThrowingTaskGroup(of: Int.self) { group in
+            return try await withThrowingTaskGroup(of: [Float].self) { group in
                 for worker in 0..<atOnce {
                     group.addTask {
-                        var count = 0
+                        var milliseconds: [Float] = []
                         var place = worker
+                        var start = clock.now
                         while true {
                             var request = PushRequest(token: devices[place], topic: topic, payload: body)
                             request.priority = .immediate
@@ -75,16 +76,20 @@ struct ClientBench: AsyncParsableCommand {
                                 throw ValidationError("A notification was refused.")
                             }
                             let now = clock.now
-                            if now >= end { return count }
-                            if now >= begin { count += 1 }
+                            if now >= end { return milliseconds }
+                            if now >= begin { milliseconds.append(Float((now - start) / .milliseconds(1))) }
+                            start = now
                             place = (place + atOnce) % devices.count
                         }
                     }
                 }
-                return try await group.reduce(0, +)
+                return try await group.reduce([], +).sorted()
             }
         }
-        print("answered \(answered)")
+        func percentile(_ share: Double) -> Float {
+            milliseconds.isEmpty ? .nan : milliseconds[Int(Double(milliseconds.count - 1) * share)]
+        }
+        print("answered \(milliseconds.count) p50 \(percentile(0.5)) p99 \(percentile(0.99))")
     }
 
     private func read(_ path: String) throws -> [UInt8] {

@@ -56,7 +56,8 @@ import NIOPosix
             clientCertificate: .required,
             applicationProtocols: []
         )
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        // As many event loops as NIO_SINGLETON_GROUP_LOOP_COUNT says, as in the service.
+        let group = MultiThreadedEventLoopGroup.singleton
         let courier = Courier(
             listener: ListenerConfiguration(name: "devices", host: "127.0.0.1", port: 0),
             tls: try tls.makeContext(),

@@ -41,7 +41,7 @@ import LoadKit
         let filters = subscribe.split(separator: ",").map(String.init)
         let goal: LoadClient.Goal =
             tokens ? .tokens(filters.count) : expect > 0 ? .messages(expect) : .subscribed
-        let (devices, seconds, processor) = try await fleet.connect(first..<(first + devices)) { number in
+        let connected = try await fleet.connect(first..<(first + devices)) { number in
             LoadClient.Settings(
                 clientIdentifier: "bench-\(number)",
                 filters: filters.map { $0.replacing("{n}", with: "\(number)") },
@@ -49,13 +49,18 @@ import LoadKit
                 keepsSession: keepSession
             )
         }
+        let devices = connected.handles
         if tokens {
             for token in fleet.statistics.tokens { print(token) }
             try await fleet.end(devices)
             return
         }
         let publishers = try await connectPublishers(fleet)
-        say(["connected": Double(devices.count), "seconds": seconds, "load_cpu": processor])
+        say([
+            "connected": Double(devices.count), "seconds": connected.seconds, "load_cpu": connected.processor,
+            "p50_ms": Statistics.percentile(0.5, of: connected.latencies.sorted()),
+            "p99_ms": Statistics.percentile(0.99, of: connected.latencies.sorted()),
+        ])
         while let line = readLine() { say(try await obey(line, fleet, publishers)) }
         try await fleet.end(devices + publishers)
     }

@@ -33,14 +33,23 @@ final class Fleet: Sendable {
     /// A connection's handle: used on the event loop only.
     typealias Handle = NIOLoopBound<LoadClient>
 
+    /// The connections of one call of ``connect(_:settings:publishing:)``, and what they took.
+    struct Connected {
+        var handles: [Handle] = []
+        /// Nanoseconds from the start of each connection to its goal.
+        var latencies: [UInt64] = []
+        /// Of all of them together.
+        var seconds = 0.0
+        var processor = 0.0
+    }
+
     /// Connects as the devices of these numbers, once all their certificates and keys are read.
-    /// - Returns: The connections, once each has reached its goal; and the seconds and the processor time that this took,
-    ///   the reading of certificates left out.
+    /// - Returns: The connections, once each has reached its goal; the reading of certificates is not in their times.
     func connect(
         _ numbers: Range<Int>,
         settings: (Int) -> LoadClient.Settings,
         publishing: (Int) -> Publishing? = { _ in nil }
-    ) async throws -> (handles: [Handle], seconds: Double, processor: Double) {
+    ) async throws -> Connected {
         let members = try numbers.map { number in
             Member(
                 identity: number,
@@ -51,16 +60,24 @@ final class Fleet: Sendable {
         }
         let began = MonotonicTime.now
         let processor = ProcessorTime.seconds
-        let handles = try await withThrowingTaskGroup(of: Handle.self) { tasks in
-            var handles: [Handle] = []
-            for (place, member) in members.enumerated() {
-                if place >= Fleet.storm, let handle = try await tasks.next() { handles.append(handle) }
-                tasks.addTask { try await self.connect(member) }
+        return try await withThrowingTaskGroup(of: (Handle, UInt64).self) { tasks in
+            var connected = Connected()
+            func take(_ next: (handle: Handle, nanoseconds: UInt64)) {
+                connected.handles.append(next.handle)
+                connected.latencies.append(next.nanoseconds)
             }
-            while let handle = try await tasks.next() { handles.append(handle) }
-            return handles
+            for (place, member) in members.enumerated() {
+                if place >= Fleet.storm, let next = try await tasks.next() { take(next) }
+                tasks.addTask {
+                    let start = MonotonicTime.now.nanoseconds
+                    return (try await self.connect(member), MonotonicTime.now.nanoseconds - start)
+                }
+            }
+            while let next = try await tasks.next() { take(next) }
+            connected.seconds = MonotonicTime.now.seconds(since: began)
+            connected.processor = ProcessorTime.seconds - processor
+            return connected
         }
-        return (handles, MonotonicTime.now.seconds(since: began), ProcessorTime.seconds - processor)
     }
 
     /// Publishes on every connection; a pace that has an end may be `awaited`.

@@ -51,6 +51,12 @@ final class Statistics: Sendable {
         }
     }
 
+    /// The percentile of sorted nanoseconds, in milliseconds; 0 if there are none.
+    static func percentile(_ share: Double, of sorted: [UInt64]) -> Double {
+        guard !sorted.isEmpty else { return 0 }
+        return Double(sorted[Int(Double(sorted.count - 1) * share)]) / 1e6
+    }
+
     /// Ends the measurement; nothing if none was begun.
     func end() -> [String: Double] {
         state.withLock { state in
@@ -58,18 +64,14 @@ final class Statistics: Sendable {
             let seconds = MonotonicTime.now.seconds(since: began.time)
             let processor = ProcessorTime.seconds - began.processor
             state.latencies.sort()
-            func percentile(_ share: Double) -> Double {
-                guard !state.latencies.isEmpty else { return 0 }
-                return Double(state.latencies[Int(Double(state.latencies.count - 1) * share)]) / 1e6
-            }
             state.began = nil
             return [
                 "received": Double(state.received),
                 "published": Double(state.published),
                 "seconds": seconds,
                 "rate": Double(state.received) / seconds,
-                "p50_ms": percentile(0.5),
-                "p99_ms": percentile(0.99),
+                "p50_ms": Statistics.percentile(0.5, of: state.latencies),
+                "p99_ms": Statistics.percentile(0.99, of: state.latencies),
                 "load_cpu": processor,
                 "lost": Double(state.lost),
             ]

@@ -9,6 +9,8 @@ static int taken(int result, const struct stat *from, struct herald_status *stat
     status->size = from->st_size;
     status->device = from->st_dev;
     status->number = from->st_ino;
+    status->user = from->st_uid;
+    status->group = from->st_gid;
     return 0;
 }
 

@@ -13,16 +13,15 @@ struct Herald: AsyncParsableCommand {
             Example:
               herald serve --demo      serve on this machine, with a device that shows what it receives
             """,
-        version: version,
+        version: Version.description,
         subcommands: [
             Serve.self, Status.self, Init.self, Provider.self, Device.self, AppCommand.self, Agent.self, Send.self,
             Feedback.self,
             Check.self,
-            Journal.self, RelayCommand.self, Token.self, DrillCommand.self, ClockCommand.self,
+            Journal.self, Backup.self, Restore.self, Doctor.self, RelayCommand.self, Token.self, DrillCommand.self,
+            ClockCommand.self,
         ]
     )
-
-    static let version = "0.1.0"
 
     static func main() async {
         var asked: any ParsableCommand.Type = Self.self

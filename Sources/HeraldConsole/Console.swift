@@ -20,6 +20,8 @@ package struct Console: Sendable {
     private let configuration: ConsoleConfiguration
     private let administration: any Administration
     private let metrics: PrometheusRegistry
+    /// Sets the gauges that are read on demand.
+    private let readGauges: @Sendable () -> Void
     private let control: [ControlRoute]
     private let logger: Logger
 
@@ -27,12 +29,14 @@ package struct Console: Sendable {
         configuration: ConsoleConfiguration,
         administration: any Administration,
         metrics: PrometheusRegistry,
+        readGauges: @escaping @Sendable () -> Void = {},
         control: [ControlRoute] = [],
         logger: Logger
     ) {
         self.configuration = configuration
         self.administration = administration
         self.metrics = metrics
+        self.readGauges = readGauges
         self.control = control
         self.logger = logger
     }
@@ -75,7 +79,10 @@ package struct Console: Sendable {
         health.get { _, _ in try self.health() }
         health.get("ready") { _, _ in try self.health() }
         health.get("live") { _, _ in WebReply.live }
-        router.get("metrics") { _, _ in WebReply.metrics(metrics.exposition) }
+        router.get("metrics") { _, _ in
+            readGauges()
+            return WebReply.metrics(metrics.exposition)
+        }
         router.get("openapi.yaml") { _, _ in WebReply.bytes(PackageResources.openapi_yaml, type: "application/yaml") }
         return router
     }

@@ -1,6 +1,18 @@
 import CoreMetrics
 import HeraldMailbox
 import HeraldModel
+import NIOCore
+
+/// Why Herald cuts a provider's connection off: the label `reason`, which docs/metrics.md explains.
+enum CutOffReason: String, CaseIterable {
+    case `protocol`
+    case headerBlock = "header_block"
+    case controlFlood = "control_flood"
+    case resetFlood = "reset_flood"
+    case settingsTimeout = "settings_timeout"
+    case tokenFlood = "token_flood"
+    case slow
+}
 
 /// The provider API's counters.
 struct GatewayMetrics: Sendable {
@@ -8,26 +20,28 @@ struct GatewayMetrics: Sendable {
     private let accepted = Counter(label: MetricName.providerRequests, dimensions: [("status", "200")])
     private let created = Counter(label: MetricName.providerRequests, dimensions: [("status", "201")])
     private let noContent = Counter(label: MetricName.providerRequests, dimensions: [("status", "204")])
-    private let refused: [Int: Counter]
-    private let ended: [String: Counter]
+    private let refused: [RefusalReason: Counter]
+    private let ended: [CutOffReason: Counter]
+    private let duration = Timer(label: MetricName.providerRequestDuration)
 
     init() {
-        let statuses = Set(RefusalReason.allCases.map(\.httpStatus))
         refused = Dictionary(
-            uniqueKeysWithValues: statuses.map { status in
-                (status, Counter(label: MetricName.providerRequests, dimensions: [("status", "\(status)")]))
+            uniqueKeysWithValues: RefusalReason.allCases.map { reason in
+                let dimensions = [("status", "\(reason.httpStatus)"), ("reason", reason.rawValue)]
+                return (reason, Counter(label: MetricName.providerRequests, dimensions: dimensions))
             }
         )
-        let reasons = ["protocol", "header_block", "control_flood", "reset_flood", "token_flood", "slow"]
         ended = Dictionary(
-            uniqueKeysWithValues: reasons.map { reason in
-                (reason, Counter(label: MetricName.providerConnectionsCutOff, dimensions: [("reason", reason)]))
+            uniqueKeysWithValues: CutOffReason.allCases.map { reason in
+                let dimensions = [("reason", reason.rawValue)]
+                return (reason, Counter(label: MetricName.providerConnectionsCutOff, dimensions: dimensions))
             }
         )
     }
 
-    /// Counts an accepted request.
-    func count(_ status: ReplyStatus) {
+    /// Counts an accepted request, and the time that it took.
+    func count(_ status: ReplyStatus, after duration: TimeAmount) {
+        self.duration.recordNanoseconds(duration.nanoseconds)
         switch status {
         case .created: created.increment()
         case .noContent: noContent.increment()
@@ -37,11 +51,11 @@ struct GatewayMetrics: Sendable {
 
     /// Counts a refused request.
     func count(_ refusalReason: RefusalReason) {
-        refused[refusalReason.httpStatus]?.increment()
+        refused[refusalReason]?.increment()
     }
 
     /// Counts a connection that Herald cut off.
-    func countCutOff(_ reason: String) {
+    func countCutOff(_ reason: CutOffReason) {
         ended[reason]?.increment()
     }
 }

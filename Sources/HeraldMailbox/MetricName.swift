@@ -29,7 +29,7 @@ package enum MetricName {
     package static let deviceQueuesFull = "herald_device_queues_full_total"
     package static let deviceTokensMissing = "herald_device_tokens_missing_total"
     package static let revocationListCurrent = "herald_revocation_list_current"
-    package static let revocationListSecondsLeft = "herald_revocation_list_seconds_left"
+    package static let revocationListExpiry = "herald_revocation_list_expiry_timestamp_seconds"
     package static let clockJump = "herald_clock_jump_seconds"
     package static let trustReloadFailed = "herald_trust_reload_failed"
     package static let registrationsRefused = "herald_registrations_refused_total"
@@ -38,6 +38,10 @@ package enum MetricName {
     package static let broadcastDeliveries = "herald_broadcast_deliveries_total"
     package static let channels = "herald_channels"
     package static let channelSubscriptions = "herald_channel_subscriptions"
+    package static let logLinesDropped = "herald_log_lines_dropped_total"
+    package static let providerRequestDuration = "herald_provider_request_duration_seconds"
+    package static let deliveryDuration = "herald_delivery_duration_seconds"
+    package static let storeCommitDuration = "herald_store_commit_duration_seconds"
 }
 
 /// The metrics of the post office.
@@ -47,14 +51,20 @@ struct PostOfficeMetrics: Sendable {
     let stored = Counter(label: MetricName.notificationsStored)
     let replacedUnwritten = Counter(label: MetricName.notificationsReplacedUnwritten)
     let notStored = Counter(label: MetricName.notificationsNotStored)
-    let waiting = Gauge(label: MetricName.notificationsWaiting)
-    let held = Gauge(label: MetricName.notificationBytes)
-    let connected = Gauge(label: MetricName.devicesConnected)
+    private let waiting = Gauge(label: MetricName.notificationsWaiting)
+    private let held = Gauge(label: MetricName.notificationBytes)
+    private let connected = Gauge(label: MetricName.devicesConnected)
     private let acknowledged = Counter(label: MetricName.deliveries, dimensions: [("result", "acknowledged")])
     private let refusedByDevice = Counter(label: MetricName.deliveries, dimensions: [("result", "refused")])
     private let written = Counter(label: MetricName.deliveries, dimensions: [("result", "written")])
     private let tooLarge = Counter(label: MetricName.deliveries, dimensions: [("result", "too_large")])
     private let expired = Counter(label: MetricName.deliveries, dimensions: [("result", "expired")])
+
+    func show(waiting: Int, connected: Int, memory: Int) {
+        self.waiting.record(waiting)
+        self.connected.record(connected)
+        held.record(memory)
+    }
 
     func count(_ result: DeliveryResult) {
         switch result {
@@ -64,5 +74,17 @@ struct PostOfficeMetrics: Sendable {
         case .tooLarge: tooLarge.increment()
         case .expired: expired.increment()
         }
+    }
+}
+
+/// The metrics of a store.
+package struct StoreMetrics: Sendable {
+    private let commitDuration = Timer(label: MetricName.storeCommitDuration)
+
+    package init() {}
+
+    /// A commit took so long, with its sync.
+    package func committed(nanoseconds: Int) {
+        commitDuration.recordNanoseconds(Int64(nanoseconds))
     }
 }

@@ -275,10 +275,10 @@ package final class PostOffice: Sendable {
         await ExpirySweep(store: store, step: configuration.expirySweepStep, logger: logger)
             .run(at: clock.certainTime(), terms: terms.withLock { $0 })
         for shard in shards { at(shard) { $0.holdRules.budget.forget(at: now) } }
-        metrics.waiting.record(store.count)
-        metrics.connected.record(connectedCount)
-        metrics.held.record(memory.current)
     }
+
+    /// Sets the gauges, for somebody who asks for the metrics.
+    package func measure() { metrics.show(waiting: store.count, connected: connectedCount, memory: memory.current) }
 
     // MARK: - Effects
 

@@ -79,7 +79,13 @@ public struct DeviceToken: Hashable, Sendable {
 
     /// The 64 digits in lower case.
     public var hex: String {
-        Hex.text(bytes)
+        String(unsafeUninitializedCapacity: 2 * DeviceToken.byteCount) { digits in
+            Hex.write(words.0, to: digits, at: 0)
+            Hex.write(words.1, to: digits, at: 16)
+            Hex.write(words.2, to: digits, at: 32)
+            Hex.write(words.3, to: digits, at: 48)
+            return 2 * DeviceToken.byteCount
+        }
     }
 }
 

@@ -128,6 +128,13 @@ package enum Hex {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
     }
 
+    /// Writes the sixteen lower-case digits of a word.
+    package static func write(_ word: UInt64, to digits: UnsafeMutableBufferPointer<UInt8>, at start: Int) {
+        for place in 0..<16 {
+            digits[start + place] = lowerDigit(UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * place)) & 0xF)
+        }
+    }
+
     /// The lower-case digits of bytes.
     package static func text(_ bytes: some Sequence<UInt8>) -> String {
         var digits: [UInt8] = []

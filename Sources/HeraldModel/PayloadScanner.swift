@@ -28,10 +28,16 @@ package enum PayloadScanner {
     ///
     /// This identifies a background notification without `apns-push-type`. Keys with escapes do not count.
     package static func isSilent(_ payload: [UInt8]) -> Bool {
+        survey(payload).isSilent
+    }
+
+    /// Scans a whole payload; with ``isSilent(_:)``.
+    package static func survey(_ payload: [UInt8]) -> (verdict: Verdict, isSilent: Bool) {
         payload.withUnsafeBytes { bytes in
             var scan = JSONScan(bytes: bytes)
-            guard case .object(hasAps: true) = scan.run() else { return false }
-            return scan.isContentAvailable && !scan.isNoticeable
+            let verdict = scan.run()
+            guard case .object(hasAps: true) = verdict else { return (verdict, false) }
+            return (verdict, scan.isContentAvailable && !scan.isNoticeable)
         }
     }
 }

@@ -21,36 +21,43 @@ extension WallTime {
     /// - Returns: nil for every other text, and for a day that does not exist.
     package init?(rfc3339 text: some StringProtocol) {
         let bytes = Array(text.utf8)
-        let shape = Array("dddd-dd-ddTdd:dd:dd".utf8)
-        guard bytes.count > shape.count, bytes.last == UInt8(ascii: "Z") || bytes.last == UInt8(ascii: "z") else {
-            return nil
-        }
-        let separators: [Int: UInt8] = [
-            4: UInt8(ascii: "-"), 7: UInt8(ascii: "-"), 13: UInt8(ascii: ":"), 16: UInt8(ascii: ":"),
-        ]
-        guard separators.allSatisfy({ bytes[$0.key] == $0.value }), bytes[10] | 0x20 == UInt8(ascii: "t") else {
-            return nil
-        }
-        func number(_ range: Range<Int>) -> Int64? {
-            guard bytes[range].allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-            return bytes[range].reduce(0) { $0 * 10 + Int64($1 - 0x30) }
-        }
-        guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10), let hour = number(11..<13),
-            let minute = number(14..<16), let second = number(17..<19),
-            (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second < 60
+        guard bytes.count > 19, bytes.last == UInt8(ascii: "Z") || bytes.last == UInt8(ascii: "z"),
+            bytes[10] | 0x20 == UInt8(ascii: "t"), let whole = WallTime(dateAndTime: bytes)
         else { return nil }
-        let days = WallTime.days(year, month, day)
-        guard WallTime.civil(days) == (year, month, day) else { return nil }
         var fraction: Int64 = 0
         if bytes.count > 20 {
             guard bytes[19] == UInt8(ascii: "."), bytes.count > 21, bytes.count <= 30,
-                number(20..<(bytes.count - 1)) != nil
+                WallTime.number(bytes, 20..<(bytes.count - 1)) != nil
             else { return nil }
             for index in 20..<23 {
                 fraction = fraction * 10 + (index < bytes.count - 1 ? Int64(bytes[index] - 0x30) : 0)
             }
         }
-        self.init(milliseconds: ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + fraction)
+        self.init(milliseconds: whole.milliseconds + fraction)
+    }
+
+    /// Reads the first 19 bytes of `2026-11-21T02:34:56`, in UTC, with any byte between date and time.
+    /// - Returns: nil for other bytes, and for a day that does not exist.
+    package init?(dateAndTime bytes: [UInt8]) {
+        guard bytes.count >= 19, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),
+            bytes[13] == UInt8(ascii: ":"), bytes[16] == UInt8(ascii: ":"),
+            let year = WallTime.number(bytes, 0..<4), let month = WallTime.number(bytes, 5..<7),
+            let day = WallTime.number(bytes, 8..<10), let hour = WallTime.number(bytes, 11..<13),
+            let minute = WallTime.number(bytes, 14..<16), let second = WallTime.number(bytes, 17..<19),
+            (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second < 60
+        else { return nil }
+        let days = WallTime.days(year, month, day)
+        guard WallTime.civil(days) == (year, month, day) else { return nil }
+        self.init(milliseconds: ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000)
+    }
+
+    private static func number(_ bytes: [UInt8], _ range: Range<Int>) -> Int64? {
+        var value: Int64 = 0
+        for index in range {
+            guard (0x30...0x39).contains(bytes[index]) else { return nil }
+            value = value * 10 + Int64(bytes[index] - 0x30)
+        }
+        return value
     }
 
     private static func floorDivide(_ value: Int64, _ divisor: Int64) -> (Int64, Int64) {

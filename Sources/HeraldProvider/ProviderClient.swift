@@ -35,12 +35,13 @@ public func withProviderClient<Result: Sendable>(
 public final class ProviderClient: Sendable {
     let configuration: ProviderConfiguration
     let metrics: ProviderMetrics
-    private let tokens: ProviderTokenSource?
-    private let calls: CallInbox<Call>
-    private let clock: ProviderClock
+    let tokens: ProviderTokenSource?
+    let calls: CallInbox<Call>
+    let clock: ProviderClock
+    let tracer: (any Tracer)?
+    let budget: Mutex<RetryBudget>
     private let authority: String
-    private let tracer: (any Tracer)?
-    private let budget: Mutex<RetryBudget>
+    private let identifiers = Mutex(IdentifierSource())
 
     /// Makes a client; the first request opens the first connection.
     /// - Parameter configuration: Host, port, credential and limits. Values out of range are moved into it.
@@ -91,19 +92,62 @@ public final class ProviderClient: Sendable {
     /// - Throws: ``ProviderError`` if there is no answer; its ``ProviderError/mayHaveArrived`` says whether the service may
     ///   have the notification. `CancellationError` if the task is cancelled; the service may have the notification.
     public func send(_ request: PushRequest) async throws -> PushAnswer {
-        try Self.check(request.payload, limit: request.pushType.maximumPayloadBytes)
-        let id = request.id ?? .random()
-        var head = self.head("POST", path: "/3/device/" + request.token.hex)
-        request.write(to: &head, id: id)
-        let submission = Submission(
-            id: id,
-            head: head,
-            body: request.payload,
-            answerLimit: PushAnswer.maximumBodyBytes,
-            identifier: "apns-id",
-            isNotification: true
-        )
-        return try await traced("apns send", pushType: request.pushType) { try await self.submit(submission).answer }
+        let course = try course(of: request)
+        return try await finish(course, from: .again(after: .zero)).get()
+    }
+
+    /// Sends many notifications, and reports each outcome as soon as it is known.
+    ///
+    /// It needs no task for each. All of them start at once, so ``ProviderConfiguration/maximumWaiting`` limits their
+    /// number. It returns after the last outcome.
+    /// - Parameters:
+    ///   - requests: The notifications.
+    ///   - report: Receives each outcome once, with the index of its notification in `requests`: what ``send(_:)`` would
+    ///     return or throw. Several threads may call it at once, and it must not block.
+    public func send(
+        _ requests: [PushRequest],
+        report: @escaping @Sendable (Int, Result<PushAnswer, any Error>) -> Void
+    ) async {
+        let batch = CourseBatch(count: requests.count)
+        @Sendable func end(_ place: Int, _ outcome: Result<PushAnswer, any Error>) {
+            report(place, outcome)
+            batch.hasEnded()
+        }
+        @Sendable func goOn(_ place: Int, _ course: Course, _ step: Step) {
+            if case .end(let reply) = step {
+                end(place, ended(course, reply))
+            } else {
+                batch.add(CourseBatch.Remainder(place: place, course: course, step: step))
+            }
+        }
+        var attempts: [Call] = []
+        attempts.reserveCapacity(requests.count)
+        for (place, request) in requests.enumerated() {
+            do {
+                let course = try course(of: request)
+                do {
+                    let call = try call(for: course)
+                    call.settle = { goOn(place, course, self.step(course, after: $0, of: call)) }
+                    attempts.append(call)
+                } catch {
+                    goOn(place, course, .end(.failure(error)))
+                }
+            } catch {
+                end(place, .failure(error))
+            }
+        }
+        await withTaskCancellationHandler { [attempts] in
+            calls.start(attempts)
+            await withDiscardingTaskGroup { group in
+                while let remainder = await batch.next() {
+                    group.addTask {
+                        end(remainder.place, await self.finish(remainder.course, from: remainder.step))
+                    }
+                }
+            }
+        } onCancel: { [attempts] in
+            calls.cancel(attempts)
+        }
     }
 
     /// Refuses new requests, waits for the answers to the current ones, and closes the connections.
@@ -123,190 +167,41 @@ public final class ProviderClient: Sendable {
 
     /// The header fields that every request has.
     func head(_ method: String, path: String) -> HeaderBlock {
+        head(method) { $0.append(contentsOf: path.utf8) }
+    }
+
+    private func head(_ method: String, path: (inout [UInt8]) -> Void) -> HeaderBlock {
         var head = HeaderBlock()
         head.add(":method", method)
         head.add(":scheme", "https")
         head.add(":authority", authority)
-        head.add(":path", path, isIndexed: false)
+        head.add(":path", isIndexed: false, path)
         if configuration.explains { head.add("herald-explain", "1") }
         return head
     }
 
-    /// One request with all its attempts.
-    struct Submission: Sendable {
-        let id: NotificationID
-        let head: HeaderBlock
-        let body: [UInt8]
-        let answerLimit: Int
-        /// The header field with its identifier: `apns-id` or `apns-request-id`.
-        let identifier: String
-        /// Whether it is a notification or broadcast.
-        ///
-        /// Channel management is neither resolved nor retried when ambiguous.
-        let isNotification: Bool
-    }
-
-    /// Makes attempts until one is final.
-    /// - Returns: The answer, parsed and raw.
-    /// - Throws: ``ProviderError``, `CancellationError`.
-    func submit(_ submission: Submission) async throws -> (answer: PushAnswer, raw: Call.Answer) {
-        if let name = submission.head.malformed {
-            let message = "the value of \(name) has a character that no header field may contain"
-            throw ProviderError(.badRequest, message, submission.id)
+    private func course(of request: PushRequest) throws -> Course {
+        try Self.check(request.payload, limit: request.pushType.maximumPayloadBytes)
+        let id = request.id ?? newIdentifier()
+        var head = head("POST") { path in
+            path.append(contentsOf: "/3/device/".utf8)
+            path.append(contentsOf: request.token.hex.utf8)
         }
-        let started = clock.now()
-        defer { metrics.duration.recordNanoseconds((clock.now() - started).nanoseconds) }
-        var policy = configuration.retry
-        policy.repeatsAmbiguous = policy.repeatsAmbiguous && submission.isNotification
-        let resolver = submission.isNotification ? configuration.resolver : nil
-        var decision = RetryDecision(
-            policy: policy,
-            deadline: started + TimeAmount(configuration.totalTimeout)
-        )
-        // Whether an earlier attempt may have arrived.
-        var isInDoubt = false
-        while true {
-            try checkCancellation()
-            let event: RetryDecision.Event
-            let report: () throws -> (PushAnswer, Call.Answer)
-            let token = try tokens?.token(wall: clock.wall(), now: clock.now())
-            switch await attempt(submission, token: token, deadline: decision.deadline) {
-            case .answered(let answer, let raw, let link):
-                guard case .refused(let refusal) = answer else {
-                    count(metrics.accepted, earns: true)
-                    return (answer, raw)
-                }
-                event = self.event(refusal, token: token, link: link)
-                report = {
-                    self.count(self.metrics.refused, earns: true)
-                    return (answer, raw)
-                }
-            case .untouched:
-                event = .untouched
-                let error = ProviderError(.unreachable, "the service refuses every stream for this request")
-                report = { [isInDoubt] in throw self.failure(error, submission, isInDoubt: isInDoubt) }
-            case .failed(let error) where error.mayHaveArrived:
-                switch await resolver?(submission.id) ?? .unknown {
-                case .accepted:
-                    count(metrics.accepted, earns: true)
-                    return (.accepted(PushReceipt(resolved: submission.id)), Call.Answer())
-                case .neverArrived:
-                    // The resolver was asked for the identifier, so its answer covers all attempts.
-                    isInDoubt = false
-                    event = .untouched
-                case .unknown:
-                    isInDoubt = true
-                    event = .ambiguous
-                }
-                report = { [isInDoubt] in throw self.failure(error, submission, isInDoubt: isInDoubt) }
-            case .failed(let error):
-                throw failure(error, submission, isInDoubt: isInDoubt)
-            case .cancelled:
-                metrics.cancelled.increment()
-                throw CancellationError()
-            }
-            let now = clock.now()
-            let step = budget.withLock { budget in
-                decision.next(event, now: now, chance: .random(in: 0...1), budget: &budget)
-            }
-            guard case .again(let pause) = step else { return try report() }
-            metrics.retries.increment()
-            if pause > .zero {
-                try? await clock.sleep(pause)
-            }
-        }
-    }
-
-    /// Outcome of one attempt.
-    private enum Attempt {
-        case answered(PushAnswer, Call.Answer, link: Int)
-        case untouched
-        case failed(ProviderError)
-        case cancelled
-    }
-
-    private func attempt(_ submission: Submission, token: String?, deadline: NIODeadline) async -> Attempt {
-        switch await calls.perform(call(for: submission, token: token, deadline: deadline)) {
-        case .answered(let raw, let link):
-            do throws(ProviderError) {
-                let answer = try PushAnswer(
-                    status: raw.status,
-                    field: raw.field,
-                    body: raw.body,
-                    identifier: submission.identifier
-                )
-                return .answered(answer, raw, link: link)
-            } catch {
-                return .failed(error)
-            }
-        case .untouched: return .untouched
-        case .failed(let error): return .failed(error)
-        case .cancelled: return .cancelled
-        }
-    }
-
-    /// Counts a failed request and adds its identifier to the error.
-    private func failure(_ error: ProviderError, _ submission: Submission, isInDoubt: Bool) -> ProviderError {
-        (isInDoubt ? metrics.ambiguous : metrics.unsent).increment()
-        var error = ProviderError(error, submission.id)
-        error.mayHaveArrived = isInDoubt
-        return error
-    }
-
-    private func checkCancellation() throws {
-        guard Task.isCancelled else { return }
-        metrics.cancelled.increment()
-        throw CancellationError()
-    }
-
-    private func call(for submission: Submission, token: String?, deadline: NIODeadline) -> Call {
-        var head = submission.head
-        if let token { head.add("authorization", "bearer " + token) }
-        return Call(
-            head: head,
-            body: submission.body,
-            answerLimit: submission.answerLimit,
-            deadline: deadline,
-            waitsForService: configuration.retry.waitsForService
+        request.write(to: &head, id: id)
+        return try course(
+            id,
+            head,
+            request.payload,
+            answerLimit: PushAnswer.maximumBodyBytes,
+            identifier: "apns-id",
+            isNotification: true,
+            span: span(request.pushType)
         )
     }
 
-    /// Applies a refusal to the provider token and the connection, and returns it as an event.
-    private func event(_ refusal: PushRefusal, token: String?, link: Int) -> RetryDecision.Event {
-        switch refusal.reason.known {
-        case .expiredProviderToken:
-            guard let token, let tokens, tokens.expired(token, wall: clock.wall(), now: clock.now()) else { break }
-            return .renewed
-        case .tooManyProviderTokenUpdates:
-            // The service counts token updates by connection, so this connection accepts no other token.
-            calls.retire(link: link)
-        default: break
-        }
-        return .refused(refusal)
-    }
-
-    private func count(_ counter: Counter, earns: Bool) {
-        counter.increment()
-        if earns { budget.withLock { $0.earn() } }
-    }
-
-    private func traced(
-        _ name: String,
-        pushType: PushType,
-        _ body: @Sendable () async throws -> PushAnswer
-    ) async throws -> PushAnswer {
-        guard let tracer else { return try await body() }
-        return try await tracer.withAnySpan(name, ofKind: .client) { span in
-            span.attributes["server.address"] = configuration.host
-            span.attributes["server.port"] = configuration.port
-            span.attributes["apns.push_type"] = pushType.rawValue
-            let answer = try await body()
-            if case .refused(let refusal) = answer {
-                span.attributes["apns.reason"] = refusal.reason.text
-                span.setStatus(SpanStatus(code: .error, message: refusal.reason.text))
-            }
-            return answer
-        }
+    /// An identifier for a request that has none.
+    func newIdentifier() -> NotificationID {
+        identifiers.withLock { $0.identifier() }
     }
 }
 

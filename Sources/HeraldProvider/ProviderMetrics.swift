@@ -29,7 +29,7 @@ struct ProviderMetrics: Sendable {
         ambiguous = outcome("ambiguous")
         unsent = outcome("unsent")
         cancelled = outcome("cancelled")
-        duration = CoreMetrics.Timer(label: "herald_client_send_seconds", dimensions: [], factory: factory)
+        duration = CoreMetrics.Timer(label: "herald_client_send_duration_seconds", dimensions: [], factory: factory)
         retries = counter("herald_client_retries_total")
         moves = counter("herald_client_moves_total")
         timeouts = counter("herald_client_timeouts_total")

@@ -82,7 +82,7 @@ extension PushAnswer {
     ) throws(ProviderError) {
         let id = field(identifier)
         // 201 and 204 answer channel management requests.
-        guard ![200, 201, 204].contains(status) else {
+        if status == 200 || status == 201 || status == 204 {
             guard let id else {
                 throw ProviderError(
                     .badAnswer,

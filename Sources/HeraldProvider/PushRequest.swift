@@ -44,7 +44,7 @@ public struct PushRequest: Sendable {
     func write(to head: inout HeaderBlock, id: NotificationID) {
         head.add("apns-push-type", pushType.rawValue)
         if let topic { head.add("apns-topic", topic.name) }
-        head.add("apns-id", id.canonicalBytes, isIndexed: false)
+        head.add("apns-id", isIndexed: false) { $0 += id.canonicalBytes }
         if let priority { head.add("apns-priority", String(priority.rawValue)) }
         if let expiration = expiration.field { head.add("apns-expiration", expiration) }
         if let collapseID { head.add("apns-collapse-id", collapseID, isIndexed: false) }

@@ -33,8 +33,15 @@ package final class LoopInbox<Item: Sendable>: Sendable {
     /// The queue has no limit of its own: each item stands for a request or a delivery that is limited elsewhere.
     @inlinable
     package func add(_ item: Item) {
+        add(contentsOf: CollectionOfOne(item))
+    }
+
+    /// Adds items.
+    @inlinable
+    package func add(contentsOf items: some Collection<Item>) {
+        guard !items.isEmpty else { return }
         let wakes = state.withLock { state in
-            state.items.append(item)
+            state.items.append(contentsOf: items)
             defer { state.isWoken = true }
             return !state.isWoken
         }

@@ -48,6 +48,13 @@ import Testing
         }
     }
 
+    @Test(arguments: ["id", "alert", "title", "sound", "category", "thread"])
+    func `an option without its text is refused`(name: String) throws {
+        let words = ["--app", "com.example.chat", "--after", "1m", "--badge", "1", "--\(name)", ""]
+        let error = try #require(throws: (any Error).self) { try AgentSchedule.parse(words) }
+        #expect(AgentSchedule.message(for: error) == "--\(name) is empty: give it a text, or leave it out.")
+    }
+
     // MARK: - The folder
 
     @Test func `a command waits for a folder that another command uses`() async throws {

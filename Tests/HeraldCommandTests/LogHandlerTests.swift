@@ -52,6 +52,31 @@ import Testing
         )
     }
 
+    @Test func `an entry of the journal has the message with its facts, the priority, and a field for each fact`() {
+        let line = line(.journald) {
+            $0.warning("listener closed", metadata: ["peer address": "::1", "reason": "a\nPRIORITY=0", "Ü": "x"])
+        }
+        #expect(
+            line == """
+                MESSAGE=listener closed peer address=::1 reason="a\\nPRIORITY=0" Ü=x
+                PRIORITY=4
+                SYSLOG_IDENTIFIER=herald
+                HERALD_LOGGER=herald.test
+                HERALD_PEER_ADDRESS=::1
+                HERALD_REASON=a\\nPRIORITY=0
+                HERALD___=x
+
+                """
+        )
+    }
+
+    @Test(arguments: [
+        (Logger.Level.critical, 2), (.error, 3), (.warning, 4), (.notice, 5), (.info, 6),
+    ])
+    func `a level is a priority of syslog`(level: Logger.Level, priority: Int) {
+        #expect(line(.journald) { $0.log(level: level, "m") }.contains("\nPRIORITY=\(priority)\n"))
+    }
+
     @Test func `what is below the level is not written`() {
         #expect(line(.text) { $0.debug("quiet") }.isEmpty)
     }

@@ -9,7 +9,7 @@ import Testing
     private var descriptor: CInt { pipe.fileHandleForWriting.fileDescriptor }
 
     private func writer() -> LogWriter {
-        LogWriter(descriptor) { Array("dropped \($0)\n".utf8) }
+        LogWriter(.stream(descriptor)) { Array("dropped \($0)\n".utf8) }
     }
 
     private func line(_ number: Int) -> [UInt8] {
@@ -23,6 +23,53 @@ import Testing
         try pipe.fileHandleForWriting.close()
         let text = try #require(try pipe.fileHandleForReading.readToEnd())
         #expect(Array(text) == (0..<100).flatMap(line))
+    }
+
+    @Test func `entries that the journal does not take are counted, and told when it takes some again`() throws {
+        let path = NSTemporaryDirectory() + "herald-\(UInt32.random(in: 0 ... .max))"
+        let sender = try #require(DatagramSocket(longestWait: 5))
+        defer { sender.close() }
+        let writer = LogWriter(.journal(sender, path)) { Array("dropped \($0)\n".utf8) }
+        for number in 0..<3 { writer.write(line(number)) }
+        writer.flush(within: .seconds(60))
+        let journal = try Self.bound(to: path)
+        defer {
+            close(journal)
+            unlink(path)
+        }
+        writer.write(line(3))
+        #expect(Self.next(journal) == line(3))
+        #expect(Self.next(journal) == Array("dropped 3\n".utf8))
+        // Longer than any datagram.
+        writer.write([UInt8](repeating: 0x78, count: LogWriter.maximumBytes))
+        #expect(Self.next(journal) == Array("dropped 1\n".utf8))
+    }
+
+    /// A socket for datagrams at a path.
+    private static func bound(to path: String) throws -> CInt {
+        #if canImport(Glibc)
+        let kind = Int32(SOCK_DGRAM.rawValue)
+        #else
+        let kind = SOCK_DGRAM
+        #endif
+        let descriptor = socket(AF_UNIX, kind, 0)
+        var name = sockaddr_un()
+        name.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: path.utf8) }
+        let code = withUnsafePointer(to: name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(code == 0)
+        return descriptor
+    }
+
+    /// The next datagram.
+    private static func next(_ descriptor: CInt) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        let count = recv(descriptor, &bytes, bytes.count, 0)
+        return Array(bytes.prefix(max(count, 0)))
     }
 
     /// A full pipe takes 64 KiB; without a thread of its own the writer would stop here for ever.

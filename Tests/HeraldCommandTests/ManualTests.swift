@@ -75,8 +75,8 @@ enum Manual {
         #expect(read.changes(to: ServerConfiguration()).isEmpty)
     }
 
-    @Test func `operations.md says which settings take effect while the service runs`() throws {
-        let text = try Manual.text("operations.md")
+    @Test func `running.md says which settings take effect while the service runs`() throws {
+        let text = try Manual.text("operations/running.md")
         let head = "| on SIGHUP | at the next start |\n|---|---|\n"
         let parts = text.components(separatedBy: head)
         try #require(parts.count == 2)
@@ -84,6 +84,6 @@ enum Manual {
             ServerSettings.rows.filter { $0.isLive == isLive }.map { "`\($0.key.name)`" }.joined(separator: ", ")
         }
         let rest = parts[1].drop { $0 != "\n" }
-        try Manual.check("operations.md", parts[0] + head + "| \(names(true)) | \(names(false)) |" + rest)
+        try Manual.check("operations/running.md", parts[0] + head + "| \(names(true)) | \(names(false)) |" + rest)
     }
 }

@@ -37,7 +37,7 @@ import Testing
         var one = HeraldLogHandler(
             label: "a",
             format: .text,
-            sink: LogWriter.standardError(.text, clock: ServiceClock()),
+            sink: LogWriter(.stream(2)) { _ in [] },
             clock: ServiceClock(),
             threshold: threshold
         )

@@ -86,6 +86,7 @@ import Testing
         ["--alert", "x", "--priority", "266"], ["--alert", "x", "--push-type", "Alert"],
         ["--alert", "x", "--collapse-id", String(repeating: "x", count: 65)], ["--alert", "x", "--collapse-id", ""],
         ["--alert", "x", "--payload", "file"], [],
+        ["--alert", ""], ["--alert", "x", "--title", ""], ["--alert", "x", "--sound", ""],
     ])
     func `wrong usage is found before anything is sent`(arguments: [String]) throws {
         #expect(throws: ValidationError.self) {

@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func `init does not answer to Apple's names where everybody can reach it`() async throws {
-        let config = try temporary.write("host: 0.0.0.0\n", to: "herald.yaml")
+        let config = try temporary.write("host: 203.0.113.7\n", to: "herald.yaml")
         await #expect(throws: CommandError(.configuration, "")) {
             try await run(Init.self, "--as-apple", "--config", config)
         }
@@ -190,18 +190,50 @@ import Testing
 @Suite struct ListenAddressTests {
     @Test(arguments: [
         "127.0.0.1", "127.1.2.3", "localhost", "::1", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1",
-        "169.254.1.1", "fe80::1", "fd00::1", "::ffff:10.0.0.1",
+        "169.254.1.1", "100.64.0.1", "100.127.255.255", "fe80::1", "fd00::1", "::ffff:10.0.0.1",
     ])
     func `private addresses are not public`(host: String) {
         #expect(!ListenScope.isPublic(host))
     }
 
     @Test(arguments: [
-        "0.0.0.0", "::", "8.8.8.8", "172.32.0.1", "172.15.0.1", "192.169.0.1", "2001:db8::1", "::ffff:8.8.8.8",
+        "0.0.0.0", "::", "8.8.8.8", "172.32.0.1", "172.15.0.1", "192.169.0.1", "100.63.0.1", "100.128.0.1",
+        "2001:db8::1", "::ffff:8.8.8.8",
         "push.example.com", "",
     ])
     func `all others are`(host: String) {
         #expect(ListenScope.isPublic(host))
+    }
+}
+
+@Suite struct ListenScopeTests {
+    private let container = ["127.0.0.1", "172.18.0.2", "::1", "fe80::42:acff:fe12:2"]
+
+    @Test func `all addresses of a machine are public if one of them is`() {
+        #expect(ListenScope.publicAddress(on: "0.0.0.0", machine: container) == nil)
+        #expect(ListenScope.publicAddress(on: "::", machine: container) == nil)
+        #expect(ListenScope.publicAddress(on: "0.0.0.0", machine: container + ["203.0.113.7"]) == "203.0.113.7")
+        #expect(ListenScope.publicAddress(on: "::", machine: container + ["203.0.113.7"]) == "203.0.113.7")
+        #expect(ListenScope.publicAddress(on: "::", machine: container + ["2001:db8::1"]) == "2001:db8::1")
+    }
+
+    @Test func `a listener of version 4 has no address of version 6`() {
+        #expect(ListenScope.publicAddress(on: "0.0.0.0", machine: container + ["2001:db8::1"]) == nil)
+    }
+
+    @Test func `one address counts whatever else the machine has`() {
+        #expect(ListenScope.publicAddress(on: "172.18.0.2", machine: ["203.0.113.7"]) == nil)
+        #expect(ListenScope.publicAddress(on: "203.0.113.7", machine: []) == "203.0.113.7")
+        #expect(ListenScope.publicAddress(on: "push.example.com", machine: []) == "push.example.com")
+    }
+
+    @Test func `all addresses of an unknown machine are public`() {
+        #expect(ListenScope.publicAddress(on: "0.0.0.0", machine: nil) == "0.0.0.0")
+        #expect(ListenScope.publicAddress(on: "::", machine: nil) == "::")
+    }
+
+    @Test func `the machine tells its own addresses`() throws {
+        #expect(try #require(ListenScope.machineAddresses()).contains { $0 == "127.0.0.1" || $0 == "::1" })
     }
 }
 

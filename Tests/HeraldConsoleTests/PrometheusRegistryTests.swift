@@ -64,6 +64,7 @@ import Testing
         #expect(lines.contains(#"wait_seconds_bucket{le="0.025"} 0"#))
         #expect(lines.contains(#"wait_seconds_bucket{le="0.05"} 1"#))
         #expect(lines.contains("wait_seconds_sum 0.03"))
+        #expect(lines.contains(#"wait_seconds_bucket{le="0.0001"} 0"#))
     }
 
     @Test func `names and labels are made fit`() {

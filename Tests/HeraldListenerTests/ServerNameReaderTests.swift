@@ -66,6 +66,114 @@ import Testing
         #expect(reader.name == "push.example.com")
     }
 
+    /// The same message in records of so many bytes.
+    private static func inRecords(of size: Int, _ hello: ByteBuffer = named) -> ByteBuffer {
+        var message = hello.readableBytesView.dropFirst(5)
+        var records = ByteBuffer()
+        while !message.isEmpty {
+            records.writeBytes([22, 3, 1])
+            records.writeInteger(UInt16(min(size, message.count)))
+            records.writeBytes(message.prefix(size))
+            message = message.dropFirst(size)
+        }
+        return records
+    }
+
+    @Test(arguments: [1, 3, 4, 50])
+    func `a message in several records is passed on when it is complete`(size: Int) throws {
+        let channel = EmbeddedChannel()
+        let reader = ServerNameReader()
+        try channel.pipeline.syncOperations.addHandler(reader)
+        let records = Self.inRecords(of: size)
+        for byte in records.readableBytesView.dropLast() { try channel.writeInbound(ByteBuffer(bytes: [byte])) }
+        #expect(try channel.readInbound(as: ByteBuffer.self) == nil)
+        try channel.writeInbound(ByteBuffer(bytes: records.readableBytesView.suffix(1)))
+        #expect(try channel.readInbound(as: ByteBuffer.self) == records)
+        #expect(reader.name == "push.example.com")
+    }
+
+    @Test func `a message that is too long for TLS is passed on at once`() {
+        var records = Self.inRecords(of: 4)
+        // The length of the message.
+        records.setInteger(64 as UInt8, at: records.readerIndex + 6)
+        var hello = ClientHelloBuffer()
+        let isOver = hello.append(ByteBuffer(bytes: records.readableBytesView.prefix(9)))
+        #expect(isOver)
+    }
+
+    /// A HelloRetryRequest, as a server's first answer.
+    private static let retryRequest: ByteBuffer = {
+        var record = ByteBuffer(bytes: [22, 3, 3, 0, 88, 2, 0, 0, 84, 3, 3])
+        record.writeBytes([
+            0xCF, 0x21, 0xAD, 0x74, 0xE5, 0x9A, 0x61, 0x11, 0xBE, 0x1D, 0x8C, 0x02, 0x1E, 0x65, 0xB8, 0x91,
+            0xC2, 0xA2, 0x11, 0x16, 0x7A, 0xBB, 0x8C, 0x5E, 0x07, 0x9E, 0x09, 0xE2, 0xC8, 0xA8, 0x33, 0x9C,
+        ])
+        record.writeRepeatingByte(0, count: 50)
+        return record
+    }()
+
+    /// A reader whose queue has no room left, after a first ClientHello and its answer.
+    private static func answered(by answer: ByteBuffer) throws -> (EmbeddedChannel, HandshakeQueue) {
+        let channel = EmbeddedChannel()
+        let queue = HandshakeQueue(channel.eventLoop)
+        try channel.pipeline.syncOperations.addHandler(ServerNameReader(turns: queue))
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        try channel.writeInbound(named)
+        #expect(try channel.readInbound(as: ByteBuffer.self) == named)
+        try channel.writeOutbound(answer)
+        #expect(try channel.readOutbound(as: ByteBuffer.self) == answer)
+        while queue.begins(of: ClientAddress(ipv4: 1).network, later: { false }) {}
+        return (channel, queue)
+    }
+
+    @Test func `a second ClientHello, asked for by HelloRetryRequest, waits for a turn of its own`() throws {
+        let (channel, _) = try Self.answered(by: Self.retryRequest)
+        var second = ByteBuffer(bytes: [20, 3, 3, 0, 1, 1])
+        second.writeImmutableBuffer(Self.inRecords(of: 60))
+        for byte in second.readableBytesView { try channel.writeInbound(ByteBuffer(bytes: [byte])) }
+        #expect(try channel.readInbound(as: ByteBuffer.self) == nil)
+        channel.embeddedEventLoop.advanceTime(by: HandshakeQueue.pause)
+        #expect(try channel.readInbound(as: ByteBuffer.self) == second)
+        // What follows is not held.
+        let rest = ByteBuffer(bytes: [23, 3, 3, 0, 1])
+        try channel.writeInbound(rest)
+        #expect(try channel.readInbound(as: ByteBuffer.self) == rest)
+    }
+
+    @Test func `before a second ClientHello, few bytes are held`() throws {
+        let (channel, queue) = try Self.answered(by: Self.retryRequest)
+        // RFC 8446 §5: a change_cipher_spec record has one byte.
+        for _ in 0..<32 { try channel.writeInbound(ByteBuffer(bytes: [20, 3, 3, 0, 1, 1])) }
+        #expect(try channel.readInbound(as: ByteBuffer.self) == nil)
+        try channel.writeInbound(ByteBuffer(bytes: [20, 3, 3, 0, 1, 1]))
+        while queue.begins(of: ClientAddress(ipv4: 1).network, later: { false }) {}
+        channel.embeddedEventLoop.advanceTime(by: HandshakeQueue.pause)
+        #expect(try channel.readInbound(as: ByteBuffer.self)?.readableBytes == 33 * 6)
+        for length in [0, 2, 16_640] as [UInt16] {
+            var hello = ClientHelloBuffer(isSecond: true)
+            let isOver = hello.append(ByteBuffer(bytes: [20, 3, 3, UInt8(length >> 8), UInt8(length & 0xFF)]))
+            #expect(isOver, "\(length) bytes are not waited for")
+        }
+    }
+
+    @Test func `without HelloRetryRequest, nothing after the ClientHello waits`() throws {
+        var answer = Self.retryRequest
+        answer.setInteger(0 as UInt8, at: answer.readerIndex + 20)
+        let (channel, _) = try Self.answered(by: answer)
+        try channel.writeInbound(Self.named)
+        #expect(try channel.readInbound(as: ByteBuffer.self) == Self.named)
+    }
+
+    @Test func `an alert in place of the second ClientHello is read, and passed on`() throws {
+        let (channel, _) = try Self.answered(by: Self.retryRequest)
+        let alert = ByteBuffer(bytes: [21, 3, 3, 0, 2, 2, 40])
+        try channel.writeInbound(alert)
+        channel.embeddedEventLoop.advanceTime(by: HandshakeQueue.pause)
+        #expect(try channel.readInbound(as: ByteBuffer.self) == alert)
+        let reader = try channel.pipeline.syncOperations.handler(type: ServerNameReader.self)
+        #expect(reader.alert != nil)
+    }
+
     @Test(arguments: ["GET / HTTP/1.1\r\n", "\u{16}\u{3}\u{1}\u{0}\u{2}no more", ""])
     func `passes on at once what is not a ClientHello`(text: String) throws {
         let channel = EmbeddedChannel()
@@ -79,14 +187,18 @@ import Testing
     @Test func `a truncated or corrupt ClientHello has no name or the right one`() {
         for length in 0...Self.named.readableBytes {
             let part = Self.named.getSlice(at: 0, length: length) ?? ByteBuffer()
-            #expect(ClientHello.isComplete(part) == (length == Self.named.readableBytes))
-            #expect([nil, "push.example.com"].contains(ClientHello.serverName(in: part)))
+            var hello = ClientHelloBuffer()
+            let isOver = hello.append(part)
+            #expect(isOver == (length == Self.named.readableBytes))
+            #expect(hello.serverName == (length == Self.named.readableBytes ? "push.example.com" : nil))
         }
         for place in 0..<Self.named.readableBytes {
             var bytes = Self.named
             bytes.setInteger(0xFF as UInt8, at: place)
+            var hello = ClientHelloBuffer()
+            _ = hello.append(bytes)
             // Never more than what the bytes hold.
-            #expect((ClientHello.serverName(in: bytes) ?? "").utf8.count <= 253)
+            #expect((hello.serverName ?? "").utf8.count <= 253)
         }
     }
 
@@ -108,7 +220,10 @@ import Testing
 
     @Test(arguments: ["", "two words", "caf\u{e9}"])
     func `an invalid name counts as none`(name: String) {
-        #expect(ClientHello.serverName(in: Self.hello([Self.name(name)])) == nil)
-        #expect(ClientHello.serverName(in: Self.hello([])) == nil)
+        for bytes in [Self.hello([Self.name(name)]), Self.hello([])] {
+            var hello = ClientHelloBuffer()
+            let isOver = hello.append(bytes)
+            #expect(isOver && hello.serverName == nil)
+        }
     }
 }

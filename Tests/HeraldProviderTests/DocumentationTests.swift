@@ -17,7 +17,7 @@ import Testing
         let source = lines(try text("Tests/HeraldProviderTests/DocumentationTests.swift"))
         let blocks = try text("docs/client.md").components(separatedBy: "```swift\n").dropFirst()
             .compactMap { $0.components(separatedBy: "```").first }
-        #expect(blocks.count == 6)
+        #expect(blocks.count == 7)
         // The first is for a manifest.
         for block in blocks.dropFirst() {
             #expect(source.contains(lines(block)), "not compiled: \(block)")
@@ -36,6 +36,16 @@ import Testing
             case .refused(let refusal) where refusal.reason.known == .unregistered:
                 print("forget the token, unless it was registered since", refusal.since as Any)
             case .refused(let refusal): print("refused:", refusal.reason)
+            }
+        }
+    }
+
+    private func sendingMany(_ client: ProviderClient, _ requests: [PushRequest]) async {
+        await client.send(requests) { place, outcome in
+            switch outcome {
+            case .success(.accepted): break
+            case .success(.refused(let refusal)): print(requests[place].token, "refused:", refusal.reason)
+            case .failure(let error): print(requests[place].token, "no answer:", error)
             }
         }
     }

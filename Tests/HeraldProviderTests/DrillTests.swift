@@ -1,6 +1,7 @@
 import HeraldGateway
 import HeraldModel
 import NIOCore
+import Synchronization
 import Testing
 
 @testable import HeraldProvider
@@ -10,6 +11,15 @@ import Testing
 struct `a client on a bad day` {
     private static let count = 500
 
+    /// Outcomes by place, as they come.
+    private final class Results: Sendable {
+        private let list = Mutex<[(place: Int, result: Result<PushAnswer, any Error>)]>([])
+
+        var all: [(place: Int, result: Result<PushAnswer, any Error>)] { list.withLock { $0 } }
+
+        func add(_ place: Int, _ result: Result<PushAnswer, any Error>) { list.withLock { $0.append((place, result)) } }
+    }
+
     /// Outcome of every notification.
     private struct Outcome {
         var accepted: [NotificationID] = []
@@ -17,29 +27,38 @@ struct `a client on a bad day` {
         var failed: [ProviderError] = []
     }
 
-    /// Sends many at once, each to a device of its own.
+    /// Sends many at once, each to a device of its own: half of them in one call, each other one in a task.
     private func send(_ client: ProviderClient, _ service: TestService, count: Int = count) async throws -> Outcome {
-        try await withThrowingTaskGroup(of: Result<PushAnswer, ProviderError>.self) { group in
-            for number in 0..<count {
+        let results = Results()
+        await withDiscardingTaskGroup { group in
+            let batch = (0..<count / 2).map { service.request($0) }
+            group.addTask {
+                await client.send(batch) { results.add($0, $1) }
+                let places = Set(results.all.map(\.place))
+                #expect(places.isSuperset(of: batch.indices))
+            }
+            for number in batch.count..<count {
                 let request = service.request(number)
                 group.addTask {
                     do {
-                        return .success(try await client.send(request))
-                    } catch let error as ProviderError {
-                        return .failure(error)
+                        let answer = try await client.send(request)
+                        results.add(number, .success(answer))
+                    } catch {
+                        results.add(number, .failure(error))
                     }
                 }
             }
-            var outcome = Outcome()
-            for try await result in group {
-                switch result {
-                case .success(.accepted(let receipt)): outcome.accepted += [try #require(NotificationID(receipt.id))]
-                case .success(.refused(let refusal)): outcome.refused.append(refusal)
-                case .failure(let error): outcome.failed.append(error)
-                }
-            }
-            return outcome
         }
+        var outcome = Outcome()
+        for (_, result) in results.all {
+            switch result {
+            case .success(.accepted(let receipt)): outcome.accepted += [try #require(NotificationID(receipt.id))]
+            case .success(.refused(let refusal)): outcome.refused.append(refusal)
+            case .failure(let error): outcome.failed.append(try #require(error as? ProviderError))
+            }
+        }
+        #expect(outcome.accepted.count + outcome.refused.count + outcome.failed.count == count)
+        return outcome
     }
 
     /// Every one was accepted, and the service has it once.

@@ -90,6 +90,34 @@ struct `a send without an answer` {
         }
     }
 
+    @Test func `is reported for each notification of a batch whose task is cancelled`() async throws {
+        try await TestService.run { service in
+            service.start(.silence(isAccepted: true))
+            let client = try ProviderClient(service.configuration)
+            let requests =
+                (0..<20).map { service.request($0) } + [
+                    PushRequest(token: service.request(0).token, topic: nil, payload: [])
+                ]
+            let outcomes = AsyncStream.makeStream(of: (place: Int, outcome: Result<PushAnswer, any Error>).self)
+            await withDiscardingTaskGroup { group in
+                group.addTask { await client.send(requests) { outcomes.continuation.yield(($0, $1)) } }
+                while service.ledger.accepted.count < 20 { await Task.yield() }
+                group.cancelAll()
+            }
+            outcomes.continuation.finish()
+            var ends: [Int: Result<PushAnswer, any Error>] = [:]
+            for await (place, outcome) in outcomes.stream { ends[place] = outcome }
+            #expect(ends.count == 21)
+            for (place, outcome) in ends {
+                #expect(throws: (any Error).self) { try outcome.get() }
+                if case .failure(let error) = outcome {
+                    #expect(place == 20 ? error is ProviderError : error is CancellationError)
+                }
+            }
+            await client.shutdown()
+        }
+    }
+
     @Test func `does not wait for a silent address at shutdown`() async throws {
         // One whose queue of connections is full does not answer the next.
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)

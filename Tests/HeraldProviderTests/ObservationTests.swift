@@ -22,6 +22,9 @@ struct `a client's metrics and spans` {
             service.start(.refuse(.unregistered, retryAfter: nil))
             let secret = service.request(1)
             _ = try await client.send(secret)
+            var malformed = service.request(2)
+            malformed.collapseID = "a\r\nb"
+            await #expect(throws: ProviderError.self) { _ = try await client.send(malformed) }
             await client.shutdown()
 
             func count(_ outcome: String) throws -> Int64 {
@@ -31,8 +34,9 @@ struct `a client's metrics and spans` {
             #expect(try count("refused") == 1)
             #expect(try count("unsent") == 0)
             #expect(try metrics.expectCounter("herald_client_connections_total").totalValue == 1)
-            #expect(try metrics.expectTimer("herald_client_send_seconds").values.count == 2)
+            #expect(try metrics.expectTimer("herald_client_send_duration_seconds").values.count == 2)
 
+            #expect(tracer.activeSpans.isEmpty)
             let spans = tracer.finishedSpans
             #expect(spans.map(\.operationName) == ["apns send", "apns send"])
             #expect(spans.last?.status?.message == "Unregistered")

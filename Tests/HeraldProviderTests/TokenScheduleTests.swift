@@ -61,7 +61,8 @@ import Testing
         let pem = Array(P256.Signing.PrivateKey().pemRepresentation.utf8)
         let first = try ProviderTokenSource.shared(pem: pem, keyID: "ABCDE12345", team: "TEAM123456")
         let second = try ProviderTokenSource.shared(pem: pem, keyID: "ABCDE12345", team: "TEAM123456")
-        #expect(try first.token(wall: wall, now: start) == second.token(wall: wall + .seconds(9), now: start))
+        let value = try first.authorization(wall: wall, now: start)
+        #expect(try second.authorization(wall: wall + .seconds(9), now: start) == value && value.hasPrefix("bearer "))
         let other = try ProviderTokenSource.shared(pem: pem, keyID: "ABCDE12346", team: "TEAM123456")
         #expect(first === second && first !== other)
     }

@@ -318,6 +318,70 @@ import Testing
         }
     }
 
+    @Test(arguments: Engine.all) func finalRowsAreDeletedByAge(_ engine: Engine) async throws {
+        try await engine.with { store in
+            var ended: [FinalStatus: Int64] = [:]
+            for status in FinalStatus.allCases {
+                ended[status] = try await store.queue()
+                let row = try #require(try await store.claim().first)
+                _ = try await store.finish(row, .final(status, reason: status == .sent ? nil : "Because"))
+            }
+            let waiting = try await store.queue()
+            let later = WallTime(seconds: Words.now.seconds + 1_000_000_000)
+            let past = Words.now - .seconds(1_000_000_000)
+            func delete(_ statuses: [FinalStatus], _ end: WallTime) async throws -> Int {
+                let result = try await store.deleteOld(statuses, endedBefore: end, after: .min)
+                #expect(result.last == nil)
+                return result.deleted
+            }
+            #expect(try await delete(FinalStatus.allCases, past) == 0)
+            #expect(try await delete([.sent], later) == 1)
+            #expect(try await store.push(try #require(ended[.sent])) == nil)
+            #expect(try await store.push(try #require(ended[.refused])) != nil)
+            #expect(try await delete([.refused, .expired, .failed], later) == 3)
+            #expect(try await store.push(waiting) != nil, "a queued row is never deleted")
+        }
+    }
+
+    @Test(arguments: Engine.all) func theAgeOfAnUnsentRowCountsFromItsOutcome(_ engine: Engine) async throws {
+        try await engine.with { store in
+            let ids = [try await store.queue(), try await store.queue()]
+            try await store.run("UPDATE push_queue SET time_queued = '2020-01-01 00:00:00'")
+            let rows = try await store.claim()
+            try await store.fanOut(ids[0], to: [Words.token], owner: "one")
+            let part = try #require(try await store.claim().first)
+            _ = try await store.finish(part, .final(.expired, reason: "Late"))
+            _ = try await store.finish(try #require(rows.last), .final(.expired, reason: "Late"))
+            func delete(before end: WallTime) async throws -> Int {
+                try await store.deleteOld([.expired], endedBefore: end, after: .min).deleted
+            }
+            #expect(try await delete(before: Words.now - .seconds(60)) == 0)
+            try await store.run(
+                "INSERT INTO push_queue (status, time_queued) VALUES ('expired', '2020-01-01 00:00:00')"
+            )
+            #expect(try await delete(before: Words.now - .seconds(60)) == 1, "another program's row")
+            _ = try await delete(before: Words.now + .seconds(60))
+            for id in ids { #expect(try await store.push(id) == nil) }
+        }
+    }
+
+    @Test(arguments: Engine.all) func oneDeletionChecksALimitedNumberOfRows(_ engine: Engine) async throws {
+        try await engine.with { store in
+            try await store.run(
+                """
+                INSERT INTO push_queue (device_token, status, time_sent)
+                WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 600)
+                SELECT 'ab', 'sent', CURRENT_TIMESTAMP FROM number
+                """
+            )
+            let end = Words.now - .seconds(3600)
+            let first = try await store.deleteOld([.sent], endedBefore: end, after: .min)
+            let last = try #require(first.last, "rows that are not old count, too")
+            #expect(first.deleted == 0)
+            #expect(try await store.deleteOld([.sent], endedBefore: end, after: last).last == nil)
+        }
+    }
+
     @Test(arguments: Engine.all) func rowsInDoubtAreCountedAndRetried(_ engine: Engine) async throws {
         try await engine.with { store in
             let ends: [RowOutcome.Change] = [

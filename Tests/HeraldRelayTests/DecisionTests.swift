@@ -234,11 +234,12 @@ import Testing
     ])
     func momentsAreReadAsTheyAreWritten(_ text: String, _ milliseconds: Int64) {
         #expect(StoredMoment.read(text)?.milliseconds == milliseconds)
+        #expect(StoredMoment.read(SQLValue.text(text))?.milliseconds == milliseconds)
     }
 
     @Test(arguments: ["", "soon", "2026-13-01", "nan", "1e99", "2026-03-01 25:00:00", "\u{0}", "2026-03-01X12:00:00"])
     func invalidTimesAreRefused(_ text: String) {
-        #expect(StoredMoment.read(text) == nil)
+        #expect(StoredMoment.read(text) == nil && StoredMoment.read(SQLValue.text(text)) == nil)
     }
 
     @Test func addressesHideTheirPassword() throws {

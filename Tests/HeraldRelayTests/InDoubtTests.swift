@@ -15,9 +15,9 @@ import Testing
 
         var sent: [PushRequest] { requests.withLock { $0 } }
 
-        func send(_ request: PushRequest) async -> SendResult {
-            requests.withLock { $0.append(request) }
-            return .uncertain("Unreachable")
+        func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async {
+            self.requests.withLock { $0 += requests }
+            for place in requests.indices { report(place, .uncertain("Unreachable")) }
         }
 
         func shutdown() async {}
@@ -63,7 +63,11 @@ import Testing
                 )
             ])
             try await store.prepare()
-            change = await relay.rows.process(Self.row(columns, uncertain, lookups))?.change
+            let changes = Mutex<[RowOutcome.Change?]>([])
+            await relay.rows.process([Self.row(columns, uncertain, lookups)]) { _, outcome in
+                changes.withLock { $0.append(outcome?.change) }
+            }
+            change = changes.withLock { $0.first ?? nil }
         }
         return (try #require(change), sender.sent)
     }
@@ -82,7 +86,7 @@ import Testing
             attempts: 0,
             parent: nil,
             device: nil,
-            values: QueueColumn.allCases.map { values[$0] ?? .null }
+            values: QueueColumn.allCases.map { values[$0] ?? .null }[...]
         )
     }
 

@@ -15,7 +15,9 @@ import Testing
     }
 
     private struct Nobody: RelaySender {
-        func send(_ request: PushRequest) async -> SendResult { .notSent("Unreachable") }
+        func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async {
+            for place in requests.indices { report(place, .notSent("Unreachable")) }
+        }
         func shutdown() async {}
     }
 
@@ -70,7 +72,7 @@ import Testing
             attempts: 0,
             parent: nil,
             device: nil,
-            values: QueueColumn.allCases.map { values[$0] ?? .null }
+            values: QueueColumn.allCases.map { values[$0] ?? .null }[...]
         )
     }
 

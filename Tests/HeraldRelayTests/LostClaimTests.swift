@@ -25,7 +25,7 @@ import Testing
         func write<Value: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Value) async throws -> Value
         {
             let value = try await database.write(body)
-            if let rows = value as? [QueueRow], !rows.isEmpty {
+            if let turn = value as? StoreTurn, !turn.claimed.isEmpty {
                 let left = claimsBefore.withLock { left in
                     defer { left -= 1 }
                     return left
@@ -67,17 +67,17 @@ import Testing
             self.holdsFirst = holdsFirst
         }
 
-        func send(_ request: PushRequest) async -> SendResult {
-            let count = tokens.withLock { tokens in
-                tokens.append(request.token.hex)
-                return tokens.count
+        func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async {
+            for (place, request) in requests.enumerated() {
+                let count = tokens.withLock { tokens in
+                    tokens.append(request.token.hex)
+                    return tokens.count
+                }
+                if count == 2 { second.finish() }
+                if holdsFirst, count == 1 { for await _ in seconds {} }
+                let answer = try? PushAnswer(status: 200, field: { $0 == "apns-id" ? "x" : nil }, body: [])
+                report(place, answer.map { .answered($0) } ?? .uncertain("Unreachable"))
             }
-            if count == 2 { second.finish() }
-            if holdsFirst, count == 1 { for await _ in seconds {} }
-            guard let answer = try? PushAnswer(status: 200, field: { $0 == "apns-id" ? "x" : nil }, body: []) else {
-                return .uncertain("Unreachable")
-            }
-            return .answered(answer)
         }
 
         func shutdown() async {}

@@ -23,7 +23,7 @@ import Testing
             attempts: 0,
             parent: nil,
             device: device,
-            values: QueueColumn.allCases.map { values[$0] ?? .null }
+            values: QueueColumn.allCases.map { values[$0] ?? .null }[...]
         )
         return RowReader(longestLife: .seconds(86_400)).plan(row, at: Words.now)
     }

@@ -60,10 +60,10 @@ struct WriterScheduleTests {
         #expect(schedule.next(at: 3, urgent: 1) == .commit)
     }
 
-    @Test func `after a large commit the writer waits a moment for half as many requests`() {
+    @Test func `after a large commit the writer waits a moment for three quarters as many requests`() {
         schedule.committed(urgent: 100, pagesInLog: 10, at: 10)
-        #expect(schedule.next(at: 10, urgent: 3) == .sleep(until: .milliseconds(12), urgent: 50, any: false))
-        #expect(schedule.next(at: 11, urgent: 50) == .commit)
+        #expect(schedule.next(at: 10, urgent: 3) == .sleep(until: .milliseconds(12), urgent: 75, any: false))
+        #expect(schedule.next(at: 11, urgent: 75) == .commit)
         #expect(schedule.next(at: 12, urgent: 3) == .commit)
     }
 

@@ -11,6 +11,10 @@ import sys
 import threading
 import uuid
 
+import pytest
+
+from parties import assert_accepted, new_id
+from provider import Provider
 from service import HERALD, PATIENCE, eventually, herald
 
 # One of the payloads is nested two thousand levels deep.
@@ -164,3 +168,16 @@ def make_bundle(folder, identifier, programs=(), **plist):
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
     return folder
+
+
+@pytest.fixture
+def push(shared, parties):
+    """Sends a payload to a token, and returns the identifier of the notification, which was accepted."""
+    with Provider(shared, parties.certificate) as provider:
+
+        def send(token, payload, **options):
+            id = new_id()
+            assert_accepted(provider.push(token, payload, id=id, **options), id)
+            return id
+
+        yield send

@@ -21,10 +21,10 @@ def one_line(result):
     return lines[0]
 
 
-def failed_start(data, *options, **more):
+def failed_start(data, *options, prefix=(), **more):
     """The result of a start that must fail. A start that succeeds is stopped, and its result says so."""
     process = subprocess.Popen(
-        [HERALD, "serve", "--data", data, *PORTS, *map(str, options)],
+        [*prefix, HERALD, "serve", "--data", data, *PORTS, *map(str, options)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more,
     )
     try:

@@ -103,8 +103,10 @@ class Player:
         self.channels, self.drilled = [], False
         #: Whether the disk is full; the fault of a slow disk.
         self.is_full, self.slowness = False, None
-        #: How far the machine's clock was ahead, in seconds, when the operator accepted it; and the service's time then.
-        self.accepted, self.accepted_time = 0, 0
+        #: How far the machine's clock was ahead, in seconds, when the operator accepted it: at most, and the last time.
+        self.accepted = self.trusted = 0
+        #: The latest time that was certain for the service: what expired until then may be gone, even if the clock went back.
+        self.certain_time = 0
         self._quiet = 0
         self.devices = [Device(self, path, id) for path, id in devices]
         self.provider = self.connect_provider()
@@ -114,6 +116,11 @@ class Player:
 
     def now(self):
         return int((time.time() + self.machine.ahead) * 1000) + self.clock
+
+    def note_certain_time(self):
+        # Of a jump that is not accepted, the earlier time is certain.
+        ahead = min(0, self.trusted - self.machine.ahead)
+        self.certain_time = max(self.certain_time, self.now() + 1000 * ahead)
 
     def play(self, steps):
         for kind, *arguments in steps:
@@ -280,6 +287,7 @@ class Player:
         for device in self.devices:
             device.drain()
             device.may_be_closed = True
+        self.note_certain_time()
         self.machine.move(0 if self.machine.ahead else seconds)
         for device in self.devices:
             device.drained = min(device.drained, self.now())
@@ -287,14 +295,16 @@ class Player:
     def accept(self):
         """The operator accepts the machine's clock as it is."""
         self.ask("/v1/clock/accept", {})
-        self.accepted_time = max(self.accepted_time, self.now())
-        self.accepted = max(self.accepted, self.machine.ahead)
+        self.trusted = self.machine.ahead
+        self.accepted = max(self.accepted, self.trusted)
+        self.note_certain_time()
 
     def advance(self, seconds):
         for device in self.devices:
             device.drain()
         self.ask("/v1/clock/advance", {"seconds": seconds})
         self.clock += int(seconds * 1000)
+        self.note_certain_time()
 
     def full(self, device, topic, size, act):
         """The disk is full while a device gets notifications, and acknowledges them, vanishes, or sees the service killed."""
@@ -413,7 +423,7 @@ class Player:
             while not (self.is_settled() and not self.waiting()) and time.monotonic() < end:
                 time.sleep(0.02)
         self.history.journal = self.read_journal()
-        self.history.now = max(self.now(), self.accepted_time)
+        self.history.now = max(self.now(), self.certain_time)
 
     def read_journal(self):
         entries = (self.ask(f"/v1/journal?device={device.id}&limit=10000") for device in self.devices)
@@ -430,7 +440,7 @@ class Player:
     def must_end(self, id):
         """Whether the journal cannot lack the line, and time has not ended it."""
         post = self.history.posts[id]
-        return not post.uncertain and not (post.expires and post.expires <= max(self.now(), self.accepted_time))
+        return not post.uncertain and not (post.expires and post.expires <= max(self.now(), self.certain_time))
 
     def is_settled(self):
         """Whether nothing has come for some time. The oracle finds what is missing."""

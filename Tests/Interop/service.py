@@ -21,10 +21,10 @@ PATIENCE = 60
 TEAM = "TEAM123456"
 
 
-def herald(*arguments, check=True, **options):
+def herald(*arguments, check=True, prefix=(), **options):
     """Runs one command of the binary to its end."""
     result = subprocess.run(
-        [str(HERALD), *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE, **options
+        [*prefix, str(HERALD), *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE, **options
     )
     if check and result.returncode != 0:
         raise AssertionError(f"herald {' '.join(map(str, arguments))}: exit {result.returncode}\n{result.stderr}")

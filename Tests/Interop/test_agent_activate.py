@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from certificates import Authority, uri
 from commands import one_line
 from est_client import invite
+from private_mounts import in_private_mounts
 from service import HERALD, PATIENCE, TOPIC, free_port, herald
 
 
@@ -33,6 +34,13 @@ def own_certificate(folder):
 
 def devices(service):
     return {one["id"]: one for one in json.loads(herald("device", "list", "--data", service.data, "--json").stdout)}
+
+
+@in_private_mounts
+def test_the_address_of_a_name_that_answers_counts(shared, tmp_path):
+    (tmp_path / "hosts").write_text("::1 localhost\n127.0.0.1 localhost\n")
+    subprocess.run(["mount", "--bind", tmp_path / "hosts", "/etc/hosts"], check=True)
+    activate(shared, tmp_path / "lamp", invite(shared)["code"])
 
 
 class TestActivation:

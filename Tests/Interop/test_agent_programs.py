@@ -5,8 +5,6 @@ import json
 import pytest
 
 from agents import Agent, Local, make_bundle
-from parties import assert_accepted, new_id
-from provider import Provider
 from service import TOPIC, eventually
 
 SILENT = {"aps": {"content-available": 1}}
@@ -19,18 +17,6 @@ def device(shared, tmp_path):
     agent = Agent(shared, tmp_path / "device", identity)
     yield agent
     agent.close()
-
-
-@pytest.fixture
-def push(shared, parties):
-    with Provider(shared, parties.certificate) as provider:
-
-        def send(token, payload, **options):
-            id = new_id()
-            assert_accepted(provider.push(token, payload, id=id, **options), id)
-            return id
-
-        yield send
 
 
 def heard(device, name):

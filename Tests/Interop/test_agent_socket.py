@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from agents import Agent, Local, make_bundle
-from parties import assert_accepted, new_id
-from provider import Provider
+from parties import new_id
 from service import PATIENCE, TOPIC, eventually
 
 
@@ -39,18 +38,6 @@ def local(device):
     local = Local(device.folder)
     yield local
     local.close()
-
-
-@pytest.fixture
-def push(shared, parties):
-    with Provider(shared, parties.certificate) as provider:
-
-        def send(token, payload, **options):
-            id = new_id()
-            assert_accepted(provider.push(token, payload, id=id, **options), id)
-            return id
-
-        yield send
 
 
 def registered(local):
@@ -191,7 +178,7 @@ def test_a_half_close_ends_an_app_and_its_wait(device, local):
     "line, words",
     [
         ("nonsense", "must be an object"), ("[]", "must be an object"), ('{"id":7}', "must be one of"),
-        ('{"id":7,"do":"fly"}', "must be one of"), ('{"id":7,"do":"permit","topic":"a.b"}', "list of"),
+        ('{"id":7,"do":"fly"}', "must be one of \"register\", "), ('{"id":7,"do":"fly"}', "\"lock\", "), ('{"id":7,"do":"permit","topic":"a.b"}', "list of"),
         ('{"id":7,"do":"open","topic":"a b"}', "must be an app"), ('{"id":7,"do":"shown"}', "UUID"),
         ('{"id":7,"do":"state","topic":"a.b","state":"background"}', "register"),
         ('{"id":7,"do":"register","topic":"a.b","wants":["x"]}', "list of"),

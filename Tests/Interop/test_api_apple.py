@@ -5,6 +5,7 @@ That is the recipe that `herald init --as-apple` prints.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -13,7 +14,7 @@ import pytest
 
 from parties import new_id
 from provider import HELLO, away_device, listening_device
-from service import PATIENCE, TOPIC, Service, eventually, herald
+from service import PATIENCE, ROOT, TOPIC, Service, eventually, herald
 
 AIOAPNS = textwrap.dedent(
     """
@@ -235,3 +236,37 @@ class TestPyapnsClient:
             assert found == ["sent", "BadDeviceTokenException", "sent"]
             for _ in range(2):
                 assert device.next().json["aps"]["alert"] == {"title": "Hello", "body": "world"}
+
+
+class TestPage:
+    """The lines of docs/libraries.md, with the words in capitals filled in."""
+
+    PAGE = (ROOT / "docs" / "libraries.md").read_text()
+    LIBRARIES = dict(re.findall(r"^### ([^\n]+)\n\n.*?^```\w+\n(.*?)^```$", PAGE, re.M | re.S))
+
+    @staticmethod
+    def anchor(heading):
+        return re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-")
+
+    def test_each_library_is_in_the_table_and_those_that_are_not_run_say_so(self):
+        rows = dict(re.findall(r"^\| \[[^]]+\]\(#([^)]+)\).*\| ([^|]+) \|$", self.PAGE, re.M))
+        sections = {self.anchor(text.split("\n")[0]): text for text in self.PAGE.split("\n### ")[1:]}
+        assert set(rows) == set(sections) == {self.anchor(name) for name in self.LIBRARIES}
+        for name, section in sections.items():
+            assert (rows[name] == "yes") == ("```python" in section) == ("Not tried." not in section), name
+
+    @pytest.mark.parametrize("name", re.findall(r"^### ([^\n]+)$", PAGE.split("## Python")[1].split("\n## ")[0], re.M))
+    def test_the_lines_of_a_library_send_a_notification(self, apple, name, tmp_path):
+        path, kid, team = apple.provider_key()
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+        (tmp_path / "herald-data").symlink_to(apple.data)
+        with listening_device(apple, prefix=apple.inside) as device:
+            values = {"KEYID": kid, "TEAM123456": team, "TOKEN": device.token, "2197": str(apple.listeners["api"])}
+            lines = re.sub(r"KEYID|TEAM123456|TOKEN|2197", lambda found: values[found[0]], self.LIBRARIES[name])
+            result = subprocess.run(
+                [*apple.inside, "sh", "-c", 'cd "$0" && exec "$@"', tmp_path, sys.executable, "-c", lines],
+                env={**os.environ, "SSL_CERT_FILE": str(apple.ca)}, capture_output=True, text=True, timeout=2 * PATIENCE,
+            )
+            assert result.returncode == 0, result.stderr
+            alert = device.next().json["aps"]["alert"]
+            assert alert == "Hello" or alert["body"] == "Hello"

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from machine_clock import MachineClock
+from mqtt_device import Identity
 from parties import assert_accepted, new_id
 from provider import Provider, away_device
 from service import eventually, herald
@@ -90,3 +91,21 @@ def test_a_start_before_2020_is_no_jump(machine):
     assert warnings(machine) == ""
     with machine.away.start():
         assert machine.away.next().id == machine.waiting
+
+
+def test_waiting_goes_on_while_the_clock_is_ahead(fresh, tmp_path):
+    """A start with the clock ahead; `machine_clock.library` says what broke here."""
+    clock = MachineClock(tmp_path)
+    service = fresh(prefix=clock.prefix).start()
+    certificate, device = service.provider_certificate(), Identity(service)
+    service.stop()
+    # More than the machine has been up.
+    clock.move(60 * DAY)
+    service.start()
+    link = device.stay()
+    with Provider(service, certificate) as provider:
+        token = link.register()
+        # Answered once it is stored, after the grace for its acknowledgement.
+        assert provider.push(token).status == 200
+    link.notification(acknowledge=False)
+    device.close()

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import socket
 import stat
 import subprocess
@@ -225,12 +226,29 @@ class TestServerCertificate:
         service.start()
         assert self.names(service) >= wanted
 
-    @pytest.mark.parametrize("address", ["0.0.0.0", "::"])
-    def test_as_apple_refuses_public_addresses(self, fresh, address):
-        service = fresh()
+    @pytest.mark.parametrize("host, public", [("0.0.0.0", "203.0.113.7"), ("::", "2001:db8::7")])
+    def test_as_apple_listens_on_all_addresses_only_if_none_is_public(self, fresh, host, public):
+        """As in a container: it has private addresses, and listens on all of them."""
+        service = fresh("--host", host, prefix=machine("172.18.0.2", "fd00::2"))
         herald("init", "--data", service.data, "--as-apple")
-        result = failed_start(service.data, "--host", address)
-        assert "apple" in one_line(result).lower()
+        service.start()
+        service.stop()
+        result = failed_start(service.data, "--host", host, prefix=machine("172.18.0.2", public))
+        assert public in one_line(result) and "init --as-apple" in result.stderr
+
+    def test_init_as_apple_looks_at_the_setting_host(self, tmp_path):
+        (tmp_path / "herald.yaml").write_text("host: 0.0.0.0\n")
+        command = ["init", "--as-apple", "--config", tmp_path / "herald.yaml", "--data", tmp_path / "data"]
+        assert "203.0.113.7" in one_line(herald(*command, prefix=machine("203.0.113.7"), check=False))
+        assert not (tmp_path / "data").exists()
+        assert "api.push.apple.com" in herald(*command, prefix=machine("10.0.0.7")).stdout
+
+
+def machine(*addresses):
+    """The words before a command that run it on a machine with these addresses, in a network namespace of its own."""
+    setup = "".join(f"ip addr add {address} dev lo; " for address in addresses)
+    user = ["--map-root-user"] if os.geteuid() else []
+    return ["unshare", *user, "--net", "sh", "-ec", f'ip link set lo up; {setup}exec "$@"', "sh"]
 
 
 class TestPermissions:

@@ -6,16 +6,17 @@ import re
 import subprocess
 
 import pytest
+import yaml
 
 from commands import one_line
 from parties import assert_accepted, new_id
 from provider import HELLO, Provider, away_device, listening_device
-from service import HERALD, PATIENCE, TEAM, TOPIC, eventually, herald
+from service import HERALD, PATIENCE, ROOT, TEAM, TOPIC, eventually, herald
 
 COMMANDS = [
     ["serve"], ["status"], ["init"], ["provider"], ["provider", "certificate"], ["provider", "key"], ["provider", "list"],
     ["provider", "revoke"], ["app"], ["app", "forget"], ["app", "list"], ["app", "claim"], ["app", "release"], ["device"], ["device", "enroll"], ["device", "list"], ["device", "revoke"], ["agent", "run"],
-    ["send"], ["check"], ["journal"], ["token", "inspect"], ["token", "keys"], ["token", "rotate"], ["token", "retire"],
+    ["send"], ["check"], ["journal"], ["backup"], ["restore"], ["doctor"], ["token", "inspect"], ["token", "keys"], ["token", "rotate"], ["token", "retire"],
 ]
 DAY = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
 
@@ -27,8 +28,21 @@ def test_every_command_explains_itself_with_an_example(command):
     assert "xample" in result.stdout
 
 
+def version():
+    return subprocess.run([ROOT / "scripts" / "version"], check=True, capture_output=True, text=True).stdout.strip()
+
+
 def test_the_binary_prints_its_version():
-    assert re.fullmatch(r"\d+\.\d+\.\d+\S*\n", herald("--version").stdout)
+    built = re.fullmatch(r"herald (\S+) \((?:[0-9a-f]{12}\+?, \d{4}-\d\d-\d\d|commit unknown)\)\n", herald("--version").stdout)
+    assert built and built[1] == version()
+
+
+def test_every_file_with_the_version_says_the_same():
+    for name in ("HeraldConsole", "HeraldRelay"):
+        description = yaml.safe_load((ROOT / "Sources" / name / "Resources" / "openapi.yaml").read_text())
+        assert description["info"]["version"] == version(), name
+    releases = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert releases[:2] == ["Unreleased", version()]
 
 
 def commands_with(option):
@@ -51,7 +65,7 @@ def commands_with(option):
 NEEDED = {
     "agent allow": [TOPIC, "none"], "agent install": ["."], "agent remove": [TOPIC], "agent shown": [new_id()],
     "agent schedule": ["--app", TOPIC, "--after", "1h", "--alert", "x"], "agent cancel": ["--app", TOPIC, "--all"],
-    "agent set": ["--home"], "app claim": [TOPIC, "--team", TEAM], "app forget": [TOPIC], "app release": [TOPIC], "clock advance": ["1h"], "device enroll": ["--out", "x.pem"], "device revoke": ["x"], "drill start": ["drop", "--for", "1m"],
+    "agent set": ["--home"], "backup": ["out"], "restore": ["out"], "app claim": [TOPIC, "--team", TEAM], "app forget": [TOPIC], "app release": [TOPIC], "clock advance": ["1h"], "device enroll": ["--out", "x.pem"], "device revoke": ["x"], "drill start": ["drop", "--for", "1m"],
     "drill stop": ["--all"], "journal": ["--topic", TOPIC], "provider certificate": ["--topic", TOPIC, "--out", "x.pem"],
     "provider key": ["--team", TEAM, "--out", "."], "provider revoke": ["x"], "relay purge": ["--older-than", "7d"],
     "relay retry": ["--reason", "NoCredential"], "relay revive": ["--all"], "send": ["00" * 32],
@@ -80,6 +94,19 @@ def test_an_unknown_command_lists_the_commands():
     result = herald("device", "add", check=False)
     assert result.returncode == 64
     assert "'add' is not a command of 'herald device': its commands are enroll, invite, list, revoke." in result.stderr
+
+
+def test_a_path_of_one_character_is_a_path(tmp_path):
+    """Foundation traps on it, where it asks for the folder of a path."""
+    herald("init", "--data", "d", cwd=tmp_path)
+    herald("device", "enroll", "--out", "x", "--data", "d", cwd=tmp_path)
+    herald("backup", "--data", "d", "b", cwd=tmp_path)
+    herald("restore", "b", "--data", "e", cwd=tmp_path)
+    assert herald("doctor", "--data", "n", cwd=tmp_path, check=False).stdout
+    code = herald("device", "invite", "--data", "d", cwd=tmp_path).stdout
+    code = re.search(r"^code +(\S+)$", code, re.M)[1]
+    said = one_line(herald("agent", "activate", "--code", code, "--folder", "f", "--service", "https://localhost:1", cwd=tmp_path, check=False))
+    assert "localhost:1" in said
 
 
 def test_a_mistyped_command_suggests_the_right_one():
@@ -307,6 +334,11 @@ class TestSend:
                 "--push-type", "background", "--priority", 5,
             )
             message = device.next()
+            herald(
+                "send", device.token, *self.options(shared), "--certificate", parties.certificate, "--payload", "-",
+                input=payload.read_text().replace("hello", "standard input"),
+            )
+            assert b"standard input" in device.next().payload
         assert message.payload == payload.read_bytes()
         assert message.property("apns-push-type") == "background"
 
@@ -409,6 +441,18 @@ class TestStatus:
         assert status["service"]["pid"] == service.pid and status["service"]["devices_connected"] == 0
         lines = herald("status", "--data", service.data).stdout.splitlines()
         assert f"provider API   https://127.0.0.1:{service.listeners['api']}" in lines and lines[-1] == "health         ready"
+
+    def test_status_tells_the_addresses_to_a_shell(self, fresh, tmp_path):
+        """Also if the path of the data folder has a space in it."""
+        service = fresh(data=tmp_path / "in a test")
+        absent = herald("status", "--data", service.data, "--env", check=False)
+        assert absent.returncode == 1 and not absent.stdout and "there is no data folder" in absent.stderr
+        service.start()
+        script = 'eval "$("$0" status --data "$1" --env)"; curl --silent --cacert "$APNS_CA_FILE" --http2 '
+        script += '"https://$APNS_HOST:$APNS_PORT/" --output /dev/null --write-out "%{http_code} $HERALD_DATA $MQTT_PORT $CONSOLE_URL"'
+        result = subprocess.run(["sh", "-c", script, HERALD, service.data], capture_output=True, text=True, timeout=PATIENCE)
+        ports = service.listeners
+        assert result.stdout == f"405 {service.data} {ports['device']} http://localhost:{ports['console']}", result.stderr
 
     def test_status_without_a_service_exits_1(self, fresh, tmp_path):
         service = fresh().start()

@@ -1,6 +1,7 @@
 """The documents' statements about tests, reasons, links and packages."""
 
 import ast
+import itertools
 import pathlib
 import re
 import subprocess
@@ -45,10 +46,10 @@ class SwiftTests:
 
 
 class PythonTests:
-    """The tests of `Tests/Interop`: pairs of class (or None) and function of each file."""
+    """The tests of `Tests/Interop` and `Tests/Package`: pairs of class (or None) and function of each file."""
 
-    def __init__(self, folder):
-        self.files = {file.name: set(self.tests(file)) for file in folder.glob("test_*.py")}
+    def __init__(self, *folders):
+        self.files = {file.name: set(self.tests(file)) for folder in folders for file in folder.glob("test_*.py")}
 
     @staticmethod
     def tests(file):
@@ -68,7 +69,7 @@ class PythonTests:
         return None if wanted in some else f"{file} has no {names}"
 
 
-SWIFT, PYTHON = SwiftTests(ROOT / "Tests"), PythonTests(HERE)
+SWIFT, PYTHON = SwiftTests(ROOT / "Tests"), PythonTests(HERE, ROOT / "Tests" / "Package")
 
 
 def named_tests(text):
@@ -80,7 +81,7 @@ def named_tests(text):
     for line in text.splitlines():
         file = None
         for words in CODE.findall(line):
-            if match := re.fullmatch(r"(?:Tests/Interop/)?(test_\w+\.py)(?:::(.+))?", words):
+            if match := re.fullmatch(r"(?:Tests/(?:Interop|Package)/)?(test_\w+\.py)(?:::(.+))?", words):
                 file = match[1]
                 yield words, PYTHON.fault(file, match[2])
             elif re.fullmatch(r"test_\w+|Test[A-Z]\w*(::test_\w+)?", words):
@@ -181,15 +182,24 @@ def test_every_reason_is_in_the_compatibility_document():
     assert [reason for reason in reasons if f"`{reason}`" not in COMPATIBILITY] == []
 
 
-@pytest.mark.parametrize("document", sorted(ROOT.glob("docs/*.md")) + [ROOT / "README.md"], ids=lambda path: path.name)
+def anchors(document):
+    """The anchors of a document's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if path.parent.name != "Payloads"], ids=lambda path: path.stem)
 def test_links_between_documents_have_a_target(document):
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
-        assert (document.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", document.read_text()):
+        file = document.parent / target if target else document
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), f"{target}#{anchor}"
 
 
 def test_installing_names_the_packages_of_every_library_that_the_binary_needs():
     """System libraries only: a Swift runtime outside the binary comes with the toolchain, not with a package."""
-    (line,) = re.findall(r"^apt-get install (.*lib.*)$", (ROOT / "docs" / "operations.md").read_text(), re.M)
+    (line,) = re.findall(r"^apt-get install (.*lib.*)$", (ROOT / "docs" / "operations" / "installing.md").read_text(), re.M)
     needed = re.findall(r"NEEDED.*\[(.+)\]", output("readelf", "--dynamic", HERALD))
     places = dict(re.findall(r"^\s+(\S+) => (/\S+) ", output("ldd", HERALD), re.M))
     packages = set()
@@ -206,3 +216,72 @@ def test_installing_names_the_packages_of_every_library_that_the_binary_needs():
 
 def output(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+# The operator's handbook.
+
+OPERATIONS = [*sorted((ROOT / "docs" / "operations").glob("*.md")), ROOT / "docs" / "metrics.md"]
+#: Programs whose messages the handbook quotes beside Herald's own.
+FOREIGN = ("mosquitto_sub: ", "curl: ")
+
+
+def texts_of_the_sources():
+    """The string literals of the sources, joined where they are one message, with `…` for each value."""
+    text = "\n".join(path.read_text() for path in sorted((ROOT / "Sources").glob("**/*.swift")))
+    text = re.sub(r'"\s*\n\s*\+ "', "", text)
+    text = re.sub(r"\\\n\s*", "", text)
+    while (shorter := re.sub(r"\\\([^()]*(?:\([^()]*\)[^()]*)*\)", "…", text)) != text:
+        text = shorter
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+def quoted(page):
+    """The texts that a page says Herald prints: the code in the first column of tables with `you see`, and after `the log says`."""
+    text = page.read_text()
+    for table in re.findall(r"^\| you see \|.*\n\|(?:---\|)+\n((?:\|.*\n)+)", text, re.M):
+        for row in table.splitlines():
+            cell = row.split(" | ")[0]
+            if not cell.removeprefix("| ").startswith(FOREIGN):
+                yield from CODE.findall(cell)
+    yield from re.findall(r"\blog\b[^.`]* says `([^`]+)`", text)
+
+
+@pytest.mark.parametrize("page", OPERATIONS, ids=lambda path: path.stem)
+def test_every_message_that_the_handbook_quotes_is_in_the_sources(page):
+    sources = texts_of_the_sources()
+    pieces = [(words, piece.strip(" ,;:.")) for words in quoted(page) for piece in words.split("…")]
+    assert [words for words, piece in pieces if len(piece) > 1 and piece not in sources] == []
+    if page.stem == "troubleshooting":
+        assert len(pieces) > 60
+
+
+def test_a_message_that_nobody_prints_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("| you see | cause |\n|---|---|\n| log: `the store has gone fishing` | x |\n\nThen the log says `all is lost`.\n")
+    assert list(quoted(page)) == ["the store has gone fishing", "all is lost"]
+    assert not [words for words in quoted(page) if words in texts_of_the_sources()]
+
+
+def test_every_command_of_herald_in_the_handbook_exists():
+    options = {}
+    for page in [*OPERATIONS, ROOT / "docs" / "operations.md"]:
+        for command in CODE.findall(page.read_text()):
+            if command.startswith("herald ") and not command.startswith("herald help"):
+                words = command.split()[1:]
+                names = tuple(itertools.takewhile(lambda word: re.fullmatch(r"[a-z]+", word), words))
+                options.setdefault(names, set()).update(word for word in words if word.startswith("--"))
+    assert len(options) > 15
+    for names, used in options.items():
+        text = output(HERALD, *names, "--help")
+        assert [option for option in used if option not in text] == [], names
+
+
+def test_the_example_of_sizing_adds_up():
+    text = (ROOT / "docs" / "operations" / "sizing.md").read_text()
+    values = {"devices": 100_000, "apps": 3, "waiting": 60_000, "rate": 2_000, "keepalive": 300}
+    assert all(f"`{name}`" in text for name in values)
+    table = re.findall(r"^\| .* \| .* \| `([^`]+)`.* \| ([\d.]+) \|$", text, re.M)
+    assert len(table) == 14
+    for formula, shown in table:
+        assert re.fullmatch(r"[\d.\s*/+()]+", re.sub(r"[a-z]+", lambda name: str(values[name[0]]), formula)), formula
+        assert f"{eval(formula, {}, values):.2f}" == shown, formula

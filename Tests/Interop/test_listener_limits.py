@@ -134,7 +134,8 @@ def test_no_listener_is_taken_by_one_client(small, crowd, enroll, listener):
     name = {"feedback": "feedback service", "binary": "binary interface", "device": "devices"}[listener]
     eventually(lambda: made_way(small, name, "network") >= 600 - 57, what="connections that made way")
     assert refused(small, name, "network")
-    assert is_open(strangers[-1]) or refused(small, name, "timeout")
+    # Which of them are left depends on the order in which the kernel hands them over: it delays some when its queue is full.
+    assert any(map(is_open, strangers)) or refused(small, name, "timeout")
     if listener == "device":
         enroll(small).connect().leave()
     else:
@@ -201,3 +202,17 @@ def test_a_device_that_sends_no_connect_is_not_known(fresh, enroll):
         eventually(lambda: refused(service, "devices", "network") >= 10, what="silent devices that made way")
         link.send(mqtt.PINGREQ)
         assert link.read().kind == mqtt.Kind.PINGRESP
+
+
+@pytest.mark.parametrize("listener", ["api", "device", "activation"])
+def test_a_client_whose_first_key_does_not_fit_is_asked_again_and_served(shared, listener):
+    """HelloRetryRequest: the second ClientHello waits for a turn as the first one does."""
+    # A key for P-521, which BoringSSL does not take, and X25519 in reserve.
+    command = [
+        "openssl", "s_client", "-connect", f"127.0.0.1:{shared.listeners[listener]}", "-servername", "localhost",
+        "-CAfile", shared.ca, "-groups", "P-521:X25519", "-tls1_3", "-msg",
+    ]
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+    sent = [line for line in result.stdout.splitlines() if line.startswith(b">>>")]
+    assert sum(line.endswith(b", ClientHello") for line in sent) == 2
+    assert b"Verify return code: 0 (ok)" in result.stdout

@@ -96,6 +96,10 @@ TROUBLES = {
         ("post", 0, TOPIC, "expiring", 2, False, 300, False), ("jump", 0), ("connect", 0, 5, False, 3600, None),
         ("post", 0, TOPICS[1], "plain", 2, False, 9, False), ("stop",),
     ],
+    # A notification that expired at a time that was certain does not come back with an earlier one.
+    "an expiry before a jump back": [
+        AWAY, ("jump", TWO_DAYS), ("accept",), ("post", 0, TOPIC, "expiring", 2, False, 300, False), ("advance", 5000), ("jump", 0),
+    ],
 }
 
 

@@ -73,7 +73,7 @@ def test_a_key_unknown_to_the_service_refuses_no_row(fresh, queue, relay, tmp_pa
     fill(queue, token)
     assert_waiting(relay, queue, "InvalidProviderToken")
     # One row is tried at a time, not all of them again and again.
-    attempts = relay.metric("herald_relay_send_seconds_count")
+    attempts = relay.metric("herald_relay_send_duration_seconds_count")
     assert attempts is None or attempts < 3 * ROWS
     # The refusal is not final: a relay with the right key continues.
     assert relay.stop() == 0

@@ -35,7 +35,7 @@ def test_a_wave_of_dead_tokens_opens_the_breaker(fresh, queue, relay):
     held = len(tokens) - ALLOWANCE
     eventually(lambda: relay.metric("herald_relay_held_tokens_total") == held)
     assert relay.metric("herald_relay_dead_tokens_total") == ALLOWANCE
-    assert relay.metric("herald_relay_open_breakers") == 1
+    assert relay.metric("herald_relay_breakers_open") == 1
     status = relay.command("status")
     assert (status["dead_devices"], status["held_devices"]) == (ALLOWANCE, held)
     code, body = relay.get("/health")
@@ -51,7 +51,7 @@ def test_a_wave_of_dead_tokens_opens_the_breaker(fresh, queue, relay):
     assert status["breakers"] == [{"app": f"{TOPIC} (production)", "dead_tokens": 21, "answers": 21} | status["breakers"][0]]
     assert relay.stop() == 0
     relay.start()
-    eventually(lambda: relay.metric("herald_relay_open_breakers") == 1)
+    eventually(lambda: relay.metric("herald_relay_breakers_open") == 1)
     assert relay.get("/health")[0] == 503
     drill(service, "refuse", "--reason", "Unregistered")
     assert queue.done(queue.insert(device_token=kept))["reason"] == "Unregistered"
@@ -61,7 +61,7 @@ def test_a_wave_of_dead_tokens_opens_the_breaker(fresh, queue, relay):
     answer = relay.command("revive", "--topic", TOPIC, "--since", "1h")
     assert answer == {"changed": len(tokens), "breakers": [f"{TOPIC} (production)"]}
     eventually(lambda: relay.get("/health")[0] == 200)
-    assert relay.metric("herald_relay_open_breakers") == 0
+    assert relay.metric("herald_relay_breakers_open") == 0
     assert relay.command("retry", "--reason", "Unregistered") == {"changed": len(tokens) + 1}
     queue.drained()
     assert queue.count("sent") == len(tokens) + 2

@@ -8,12 +8,13 @@ import pytest
 from pushchat import APP, PUSHCHAT
 from service import HERALD, PATIENCE, ROOT
 
-HERALD_UNIT, RELAY_UNIT = ROOT / "docs" / "herald.service", ROOT / "docs" / "herald-relay.service"
+UNITS = sorted((ROOT / "Packaging" / "systemd").glob("*.service"))
+RELAY_UNIT = ROOT / "Packaging" / "systemd" / "herald-relay.service"
 CHAT_UNIT = ROOT / "Examples" / "PushChat" / "pushchat.service"
-BINARIES = {"/usr/local/bin/herald": str(HERALD), "/usr/local/bin/PushChat": str(PUSHCHAT)}
+BINARIES = {"/usr/bin/herald": str(HERALD), "/usr/local/bin/PushChat": str(PUSHCHAT)}
 
 
-@pytest.mark.parametrize("unit", [HERALD_UNIT, RELAY_UNIT, CHAT_UNIT], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", [*UNITS, CHAT_UNIT], ids=lambda unit: unit.name)
 def test_systemd_accepts_the_unit(unit, tmp_path):
     text = unit.read_text()
     for installed, built in BINARIES.items():
@@ -35,7 +36,10 @@ def test_the_commands_of_the_units_start(shared, tmp_path):
     for name in ("etc", "var"):
         (tmp_path / name).mkdir()
     (tmp_path / "etc" / "relay.yaml").write_text("".join(f"{key}: {value}\n" for key, value in config.items()))
-    places = {**BINARIES, "/etc/chat": f"{tmp_path}/etc", "/var/lib/chat": f"{tmp_path}/var", "--port 8090": "--port 0"}
+    places = {
+        **BINARIES, "/etc/herald": f"{tmp_path}/etc", "/var/lib/herald-relay": f"{tmp_path}/var",
+        "/var/lib/pushchat": f"{tmp_path}/var", "--port 8090": "--port 0",
+    }
     running = []
     try:
         for unit in (RELAY_UNIT, CHAT_UNIT):

@@ -11,6 +11,7 @@ import resource
 import socket
 import ssl
 import subprocess
+import time
 import urllib.request
 
 import pytest
@@ -241,7 +242,8 @@ def test_an_overdue_list_refuses_new_connections(peers):
         assert not peers.is_accepted(peer)
         peers.works(connection)
         eventually(lambda: logged(peers.service, "the revocation list is overdue"), what="the line in the log")
-        assert metric(peers.service, "herald_revocation_list_seconds_left", peers.kind) < -HOUR / 2
+        expiry = metric(peers.service, "herald_revocation_list_expiry_timestamp_seconds", peers.kind)
+        assert abs(expiry - time.time() - HOUR) < HOUR / 2
         peers.publish(until=24 * HOUR)
         peers.works(connection)
     # A device's newer connection takes over from the older one.

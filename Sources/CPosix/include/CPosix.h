@@ -19,6 +19,8 @@ struct herald_status {
     long long size;
     unsigned long long device;
     unsigned long long number;
+    unsigned user;
+    unsigned group;
 };
 
 /// Reads the status of a file.

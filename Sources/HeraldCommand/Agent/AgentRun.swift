@@ -85,6 +85,8 @@ struct AgentRun: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
+        let manager = ServiceManager(environment: ProcessInfo.processInfo.environment)
+        manager.starting("starting")
         var peer = peer
         let settings = try peer.settings()
         try peer.complete(from: settings)
@@ -138,6 +140,7 @@ struct AgentRun: AsyncParsableCommand {
                 json: json,
                 folder: folder?.path,
                 renewal: identity == nil ? AgentRenewal(path: folder?.path, client: client, json: json) : nil,
+                manager: manager,
                 screen: screen
             )
             if showsDesktop {

@@ -75,6 +75,10 @@ struct AgentSchedule: AsyncParsableCommand {
     @OptionGroup var options: AgentFolderOptions
 
     func validate() throws {
+        try EmptyText.refuse([
+            ("id", id), ("alert", alert), ("title", title), ("sound", sound), ("category", category),
+            ("thread", thread),
+        ])
         _ = try trigger()
     }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeraldDevice
 import HeraldModel
 import HeraldPhone
 import HeraldScreen
@@ -17,6 +18,7 @@ struct AgentService: Service {
     var folder: String?
     /// Renews the certificate; nil if it is not in the device's folder.
     let renewal: AgentRenewal?
+    let manager: ServiceManager
     /// The device's screen; nil for none.
     var screen: ScreenConfiguration?
     /// Further views of the device; the end of a view does not end the device.
@@ -33,8 +35,11 @@ struct AgentService: Service {
                 if asks {
                     group.addTask { for await app in questions { await ask(app) } }
                 }
+                let logger = Logger(label: "herald.agent") { _ in SwiftLogNoOpLogHandler() }
+                manager.ready("connecting", logger)
                 do {
                     try await agent.run { event in
+                        if let text = AgentService.status(event) { manager.status(text) }
                         if case .question(let app) = event, asks {
                             asking.yield(app)
                         } else if json {
@@ -47,6 +52,16 @@ struct AgentService: Service {
                     // Stopped.
                 }
             }
+        }
+    }
+
+    /// The device's state for the service manager; nil if an event does not change it.
+    private static func status(_ event: AgentEvent) -> String? {
+        guard case .connection(let event) = event else { return nil }
+        return switch event {
+        case .connected: "connected"
+        case .disconnected: "not connected"
+        default: nil
         }
     }
 
@@ -90,6 +105,12 @@ struct AgentService: Service {
                 successTerminationBehavior: .gracefullyShutdownGroup
             )
         ]
+        let answers = Watchdog.Part(name: "device") { [agent] answer in
+            _ = await agent.snapshot()
+            answer()
+        }
+        let logger = Logger(label: "herald.agent") { StreamLogHandler.standardError(label: $0) }
+        services.append(.init(service: Watchdog(manager, parts: [answers], logger: logger)))
         if let screen { services.append(.init(service: AgentScreen.service(screen, of: agent, json: json))) }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(

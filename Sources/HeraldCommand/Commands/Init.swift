@@ -70,11 +70,13 @@ struct Init: AsyncParsableCommand {
             environment: ProcessInfo.processInfo.environment,
             file: data.config
         )
-        guard let host = try settings.text(.host), ListenScope.isPublic(host) else { return }
+        guard let host = try settings.text(.host),
+            let address = ListenScope.publicAddress(on: host, machine: ListenScope.machineAddresses())
+        else { return }
         throw CommandError(
             .configuration,
-            "--as-apple is for a service on your own network, and the setting host makes this one listen on \(host): "
-                + "set host to a private address, or leave --as-apple out"
+            "--as-apple is for a service on your own network, and with the setting host (\(host)) the service would listen "
+                + "on \(address), which is public: set host to a private address, or leave --as-apple out"
         )
     }
 

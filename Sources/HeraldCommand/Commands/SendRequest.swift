@@ -79,6 +79,7 @@ struct SendRequest: Sendable {
     }
 
     private static func payload(_ options: SendOptions, pushType: PushType) throws -> [UInt8] {
+        try EmptyText.refuse([("alert", options.alert), ("title", options.title), ("sound", options.sound)])
         let composer = PayloadComposer(
             alert: options.alert,
             title: options.title,

@@ -50,14 +50,16 @@ struct Serve: AsyncParsableCommand {
         herald_exit_on_bus_error()
         // Trapped before the configuration is read: a reload during a slow start waits. `CSignals` ignores earlier ones.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
-        var configuration = try self.configuration(environment: ProcessInfo.processInfo.environment)
+        let environment = ProcessInfo.processInfo.environment
+        let manager = ServiceManager(environment: environment)
+        manager.starting("starting")
+        var configuration = try self.configuration(environment: environment)
         let metrics = PrometheusRegistry()
         MetricsSystem.bootstrap(metrics)
         let clock = configuration.clock.makeClock()
         let trueClock = ServiceClock()
         let threshold = LogThreshold(configuration.logLevel)
-        let format = configuration.logFormat
-        let log = LogWriter.standardError(format, clock: trueClock)
+        let (log, format) = try LogWriter.ofProcess(configuration.logFormat, environment: environment, clock: trueClock)
         defer { log.flush() }
         LoggingSystem.bootstrap { label in
             HeraldLogHandler(
@@ -69,7 +71,7 @@ struct Serve: AsyncParsableCommand {
             )
         }
         let logger = Logger(label: "herald")
-        for name in Settings.unknownVariables(in: ProcessInfo.processInfo.environment) {
+        for name in Settings.unknownVariables(in: environment) {
             logger.warning("unknown environment variable; Herald ignores it", metadata: ["variable": "\(name)"])
         }
         try DataFolder(path: configuration.data).checkSocketPath()
@@ -85,7 +87,13 @@ struct Serve: AsyncParsableCommand {
                 metadata: ["files": "\(descriptors.limit)", "connections": "\(shares)"]
             )
         }
-        let assembly = try await ServiceAssembly.make(configuration, folder: folder, clock: clock, logger: logger)
+        let assembly = try await ServiceAssembly.make(
+            configuration,
+            folder: folder,
+            clock: clock,
+            manager: manager,
+            logger: logger
+        )
         let reload = ConfigurationReload(assembly, threshold: threshold) { [self] in
             try self.configuration(environment: ProcessInfo.processInfo.environment)
         }

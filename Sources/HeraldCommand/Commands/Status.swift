@@ -10,20 +10,25 @@ struct Status: AsyncParsableCommand {
         abstract: "Show whether a service runs on the data folder, where it listens, and whether it is healthy.",
         discussion: """
             Exits 0 if the service is ready and healthy, else 1. With --wait it waits until then; you may start the \
-            service afterwards.
+            service afterwards. With --env it prints the addresses as variables for a shell or a CI job.
 
             Example:
               herald status
               herald status --wait 10 --json
+              set -a; eval "$(herald status --wait 10 --env)"; set +a
             """
     )
 
     @Option(help: ArgumentHelp("How long to wait for the service, like 10 or 1m.", valueName: "time"))
     var wait: String?
 
+    @Flag(help: "Print the addresses as NAME=value.")
+    var env = false
+
     @OptionGroup var data: DataOptions
 
     func validate() throws {
+        if env, data.json { throw ValidationError("--env and --json exclude each other.") }
         guard let wait, DurationText.read(wait) == nil else { return }
         throw ValidationError("'\(LogText.escaped(wait, limit: 64))' is not a time, like 10, 30s or 1m.")
     }
@@ -37,7 +42,13 @@ struct Status: AsyncParsableCommand {
             try await Task.sleep(for: .milliseconds(100))
             report = await StatusReport(of: DataFolder(path: path))
         }
-        if data.json { try Terminal.sayJSON(report) } else { report.lines.forEach(Terminal.say) }
+        if data.json {
+            try Terminal.sayJSON(report)
+        } else if env, report.isReady, let listeners = report.listeners {
+            ServiceVariables(listeners, folder: DataFolder(path: path)).lines.forEach(Terminal.say)
+        } else {
+            report.lines.forEach(env ? Terminal.complain : Terminal.say)
+        }
         guard report.isReady else { throw ExitCode.failure }
     }
 }

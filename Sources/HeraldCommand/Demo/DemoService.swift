@@ -91,7 +91,7 @@ struct DemoCurl: Hashable, Sendable {
         // The server certificate names localhost, so curl connects by that name to another address.
         let resolve = DemoCurl.isLocalhost(host) ? "" : " --resolve localhost:\(port):\(DemoCurl.bracketed(host))"
         return
-            "curl -i --http2 --cacert \(DemoCurl.quoted(authorityPath)) --cert \(DemoCurl.quoted(certificatePath))\(resolve)"
+            "curl -i --http2 --cacert \(ShellWord.quoted(authorityPath)) --cert \(ShellWord.quoted(certificatePath))\(resolve)"
             + " -H 'apns-push-type: alert' -d '{\"aps\":{\"alert\":\"Hello from curl\"}}'"
             + " https://localhost:\(port)/3/device/\(token)"
     }
@@ -103,19 +103,5 @@ struct DemoCurl: Hashable, Sendable {
 
     private static func bracketed(_ host: String) -> String {
         host.contains(":") ? "[\(host)]" : host
-    }
-
-    /// A path as one word of a shell command.
-    private static func quoted(_ path: String) -> String {
-        let isPlain = path.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"),
-                UInt8(ascii: "_"), UInt8(ascii: "+"), UInt8(ascii: ","), UInt8(ascii: "@"):
-                true
-            default: false
-            }
-        }
-        return isPlain ? path : "'\(path.replacing("'", with: "'\\''"))'"
     }
 }

@@ -19,7 +19,17 @@ struct DataFolder: Hashable, Sendable {
     /// Its content once there is a database: from then on a missing one is lost, and is not created again.
     static let formatWithStore = format + "store\n"
 
+    /// Files of a new file system, or of a folder in a repository.
+    static let harmless: Set<String> = ["lost+found", ".gitkeep", ".gitignore", ".DS_Store"]
+    /// The folder in a data folder into which a restore writes first.
+    static let unfinishedRestore = ".restore"
+
     let path: String
+
+    /// - Parameter path: The folder's path; a slash at its end does not count.
+    init(path: String) {
+        self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    }
 
     var authorityPath: String { path + "/ca.pem" }
     var formatPath: String { path + "/format" }
@@ -53,7 +63,7 @@ struct DataFolder: Hashable, Sendable {
     ///
     /// Throws a ``CommandError`` and leaves the folder unchanged if it is damaged or not Herald's.
     static func open(_ path: String, mayCreate: Bool) throws -> DataFolder {
-        let folder = DataFolder(path: path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path)
+        let folder = DataFolder(path: path)
         switch try folder.condition() {
         case .missing, .empty:
             guard mayCreate else { throw missing(path) }
@@ -61,6 +71,14 @@ struct DataFolder: Hashable, Sendable {
         case .ours:
             try folder.completeAndCheck()
         }
+        return folder
+    }
+
+    /// An existing data folder, for a command that only reads it: as its owner, or as root.
+    /// - Throws: ``CommandError`` if there is none; nothing is created or changed.
+    static func existing(_ path: String) throws -> DataFolder {
+        let folder = DataFolder(path: path)
+        guard case .ours = try folder.condition() else { throw missing(path) }
         return folder
     }
 
@@ -122,9 +140,13 @@ struct DataFolder: Hashable, Sendable {
             try checkFormat()
             return .ours
         }
-        // Files of a new file system, or of a folder in a repository.
-        let harmless: Set<String> = ["lost+found", ".gitkeep", ".gitignore", ".DS_Store"]
-        guard harmless.isSuperset(of: names) else {
+        guard !names.contains(DataFolder.unfinishedRestore) else {
+            throw CommandError(
+                .folder,
+                "a restore into \(path) was interrupted: repeat `herald restore`, or name another folder with --data"
+            )
+        }
+        guard DataFolder.harmless.isSuperset(of: names) else {
             throw CommandError(
                 .folder,
                 "\(path) is not a data folder of Herald's (it holds other files, and no file `format`): "
@@ -134,7 +156,8 @@ struct DataFolder: Hashable, Sendable {
         return .empty
     }
 
-    private func checkFormat() throws {
+    /// Checks the file `format`.
+    func checkFormat() throws {
         let text = String(decoding: try SafeFile.read(formatPath), as: UTF8.self)
         guard text != DataFolder.format, text != DataFolder.formatWithStore else { return }
         if text.hasPrefix("herald "), let number = Int(text.dropFirst(7).prefix { $0.isNumber }), number > 1 {
@@ -173,17 +196,22 @@ struct DataFolder: Hashable, Sendable {
         if isUsed { try checkDatabase() }
     }
 
+    /// Whether the folder has a database.
+    /// - Throws: ``CommandError/Code/file``.
+    func hasStore() throws -> Bool {
+        try SafeFile.read(formatPath) == Array(DataFolder.formatWithStore.utf8)
+    }
+
     /// Records that the folder has a database.
     /// - Throws: ``CommandError/Code/file``.
     func recordStore() throws {
-        guard try SafeFile.read(formatPath) != Array(DataFolder.formatWithStore.utf8) else { return }
+        guard try !hasStore() else { return }
         try SafeFile.write(Array(DataFolder.formatWithStore.utf8), to: formatPath, mode: 0o644)
     }
 
     /// Refuses a missing or empty database file, which SQLite would take for a new one.
     private func checkDatabase() throws {
-        let hadStore = try SafeFile.read(formatPath) == Array(DataFolder.formatWithStore.utf8)
-        guard !hadStore || access(databasePath, F_OK) == 0 else {
+        guard try !hasStore() || access(databasePath, F_OK) == 0 else {
             throw CommandError(
                 .folder,
                 "\(databasePath) is missing, and the folder was in use: restore it from a backup; to begin without "

@@ -16,7 +16,7 @@ enum OutputFile {
                     : "\(path) already exists, and may hold the only copy of a key: name another file, or remove it"
             )
         }
-        try checkFolder((path as NSString).deletingLastPathComponent, for: path)
+        try checkFolder(SafeFile.folder(of: path), for: path)
     }
 
     /// Checks that files can be written into a folder.

@@ -86,7 +86,7 @@ enum SafeFile {
         CommandError(.file, "\(failure) \(path): \(String(cString: strerror(errno)))")
     }
 
-    private static func writeAll(_ bytes: [UInt8], to descriptor: CInt, _ path: String) throws {
+    static func writeAll(_ bytes: [UInt8], to descriptor: CInt, _ path: String) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
@@ -100,8 +100,22 @@ enum SafeFile {
 
     /// A rename is durable only when the folder that holds the name is.
     private static func syncFolder(of path: String) throws {
-        let folder = (path as NSString).deletingLastPathComponent
-        let descriptor = open(folder.isEmpty ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        try syncFolder(at: folder(of: path), for: path)
+    }
+
+    /// The folder of a path.
+    ///
+    /// Foundation's `deletingLastPathComponent` traps on a path of one character.
+    static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Makes the names in a folder durable.
+    /// - Throws: ``CommandError/Code/file``, with the path of `file` if there is one.
+    static func syncFolder(at folder: String, for file: String? = nil) throws {
+        let path = file ?? folder
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("cannot write", path) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw failure("cannot write", path) }

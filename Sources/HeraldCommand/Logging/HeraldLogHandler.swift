@@ -10,8 +10,12 @@ import Logging
 struct HeraldLogHandler: LogHandler {
     /// The form of log lines.
     enum Format: String, CaseIterable, Sendable {
+        /// Lines for people on standard error; if that is systemd's journal, entries with fields instead.
         case text
+        /// A line of JSON on standard error.
         case json
+        /// Entries with fields, sent to systemd's journal.
+        case journald
     }
 
     let label: String
@@ -57,43 +61,5 @@ struct HeraldLogHandler: LogHandler {
             facts: facts
         )
         sink.write(line.bytes(format))
-    }
-}
-
-/// One line of a log.
-struct LogLine {
-    let time: WallTime
-    let level: Logger.Level
-    let label: String
-    let message: String
-    /// The metadata in their order.
-    let facts: [(String, String)]
-
-    func bytes(_ format: HeraldLogHandler.Format) -> [UInt8] {
-        Array(((format == .text ? text : json) + "\n").utf8)
-    }
-
-    private var text: String {
-        let message = LogText.escaped(message, limit: LogText.longestMessage)
-        let head = "\(time.rfc3339) \(level) \(label): \(message)"
-        return facts.reduce(head) { line, fact in
-            line + " \(LogText.escaped(fact.0, limit: LogText.longestKey))=\(LogText.value(fact.1))"
-        }
-    }
-
-    private var json: String {
-        var members = [
-            member("time", time.rfc3339), member("level", "\(level)"), member("logger", label),
-            member("message", message, limit: LogText.longestMessage),
-        ]
-        // Metadata must not replace one of the four members above.
-        let taken: Set<String> = ["time", "level", "logger", "message"]
-        members += facts.map { key, value in member(taken.contains(key) ? "metadata.\(key)" : key, value) }
-        return "{\(members.joined(separator: ","))}"
-    }
-
-    private func member(_ key: String, _ value: String, limit: Int = LogText.longestValue) -> String {
-        let key = LogText.escaped(key, limit: LogText.longestKey, spelling: .json)
-        return "\"\(key)\":\"\(LogText.escaped(value, limit: limit, spelling: .json))\""
     }
 }

@@ -1,16 +1,23 @@
+import CoreMetrics
 import Dispatch
 import Foundation
+import HeraldMailbox
 import HeraldModel
 import Logging
 import Synchronization
 
-/// Writes log lines to a descriptor on a thread of its own: a reader that stalls never stops the service.
+/// Writes log lines on a thread of its own: a reader that stalls never stops the service.
 ///
-/// At most ``maximumBytes`` wait. Further lines are dropped, and one line says how many once the reader goes on.
+/// At most ``maximumBytes`` wait. Further lines are dropped and counted, and so are those that the output does not take. One
+/// line says how many once the reader goes on.
 final class LogWriter: LogSink {
     private struct State {
-        var waiting: [UInt8] = []
+        var waiting: [[UInt8]] = []
+        /// The bytes of the lines that wait.
+        var bytes = 0
         var dropped = 0
+        /// Number of dropped lines that could not be told; the next line tries again.
+        var untold = 0
         /// Whether the thread is writing, or about to.
         var isBusy = false
         /// Callers of ``flush(within:)`` that wait.
@@ -20,34 +27,38 @@ final class LogWriter: LogSink {
     /// 1 MiB: some thousand lines.
     static let maximumBytes = 1 << 20
 
-    private let descriptor: CInt
+    private let output: LogOutput
     private let dropNotice: @Sendable (Int) -> [UInt8]
+    private let droppedLines: Counter
     private let state = Mutex(State())
     private let work = DispatchSemaphore(value: 0)
     private let idle = DispatchSemaphore(value: 0)
 
     /// - Parameters:
-    ///   - descriptor: Stays open; several writers may share it.
+    ///   - output: Stays open; several writers may share it.
     ///   - dropNotice: Makes the line that says how many lines were dropped.
-    init(_ descriptor: CInt, dropNotice: @escaping @Sendable (Int) -> [UInt8]) {
-        self.descriptor = descriptor
+    init(_ output: LogOutput, dropNotice: @escaping @Sendable (Int) -> [UInt8]) {
+        self.output = output
         self.dropNotice = dropNotice
+        droppedLines = Counter(label: MetricName.logLinesDropped)
         let thread = Thread { [self] in run() }
         thread.name = "log"
         thread.start()
     }
 
     func write(_ line: [UInt8]) {
-        let wakes = state.withLock { state in
-            guard state.waiting.count + line.count <= Self.maximumBytes else {
+        let (isTaken, wakes) = state.withLock { state in
+            guard state.bytes + line.count <= Self.maximumBytes else {
                 state.dropped += 1
-                return false
+                return (false, false)
             }
-            state.waiting += line
+            state.waiting.append(line)
+            state.bytes += line.count
             defer { state.isBusy = true }
-            return !state.isBusy
+            return (true, !state.isBusy)
         }
         if wakes { work.signal() }
+        if !isTaken { droppedLines.increment() }
     }
 
     /// Waits until all lines are written, or for the time, if the reader has stalled.
@@ -62,11 +73,20 @@ final class LogWriter: LogSink {
     private func run() {
         while true {
             work.wait()
-            while let bytes = next() { writeAll(bytes) }
+            while let (lines, dropped) = next() {
+                let lost = output.write(lines)
+                if lost > 0 { droppedLines.increment(by: lost) }
+                let isTold = dropped == 0 || output.write([dropNotice(dropped)]) == 0
+                state.withLock { state in
+                    state.dropped += lost
+                    if !isTold { state.untold += dropped }
+                }
+            }
         }
     }
 
-    private func next() -> [UInt8]? {
+    /// The lines that wait, and the number of those that were dropped before.
+    private func next() -> (lines: [[UInt8]], dropped: Int)? {
         state.withLock { state in
             guard !state.waiting.isEmpty || state.dropped > 0 else {
                 state.isBusy = false
@@ -74,41 +94,35 @@ final class LogWriter: LogSink {
                 state.flushes = 0
                 return nil
             }
-            let bytes = state.dropped == 0 ? state.waiting : state.waiting + dropNotice(state.dropped)
-            state.waiting = []
-            state.dropped = 0
-            return bytes
-        }
-    }
-
-    private func writeAll(_ bytes: [UInt8]) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            if count < 0, errno == EAGAIN {
-                var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                poll(&wanted, 1, -1)
-                continue
+            defer {
+                state.waiting = []
+                state.bytes = 0
+                state.dropped = 0
+                state.untold = 0
             }
-            // A closed log must not stop the service.
-            guard count > 0 else { return }
-            rest = rest.dropFirst(count)
+            return (state.waiting, state.dropped + state.untold)
         }
     }
 }
 
 extension LogWriter {
-    /// The log of a process on standard error.
-    static func standardError(_ format: HeraldLogHandler.Format, clock: any WallClock) -> LogWriter {
-        LogWriter(STDERR_FILENO) { count in
+    /// The log of a process: standard error, or systemd's journal.
+    /// - Throws: ``CommandError/Code/configuration`` if there is no journal, and the format is its.
+    static func ofProcess(
+        _ format: HeraldLogHandler.Format,
+        environment: [String: String],
+        clock: any WallClock
+    ) throws -> (log: LogWriter, format: HeraldLogHandler.Format) {
+        let (output, format) = try LogOutput.ofProcess(format, environment: environment)
+        let log = LogWriter(output) { count in
             LogLine(
                 time: clock.now(),
                 level: .warning,
                 label: "herald",
-                message: "log lines were dropped, because nobody read them",
+                message: "log lines were dropped: nobody read them, or the journal refused them",
                 facts: [("lines", "\(count)")]
             ).bytes(format)
         }
+        return (log, format)
     }
 }

@@ -31,17 +31,23 @@ struct RelayRun: AsyncParsableCommand {
     func run() async throws {
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let environment = ProcessInfo.processInfo.environment
+        let manager = ServiceManager(environment: environment)
+        manager.starting("opening the queue")
         let settings = try RelaySettings(options, environment: environment)
         let metrics = PrometheusRegistry()
         MetricsSystem.bootstrap(metrics)
         let clock = ServiceClock()
         let threshold = LogThreshold(settings.service.logLevel)
-        let log = LogWriter.standardError(settings.service.logFormat, clock: clock)
+        let (log, format) = try LogWriter.ofProcess(
+            settings.service.logFormat,
+            environment: environment,
+            clock: clock
+        )
         defer { log.flush() }
         LoggingSystem.bootstrap { label in
             HeraldLogHandler(
                 label: label,
-                format: settings.service.logFormat,
+                format: format,
                 sink: log,
                 clock: clock,
                 threshold: threshold
@@ -68,6 +74,7 @@ struct RelayRun: AsyncParsableCommand {
             logger: logger,
             readToken: RelayAppValues.token
         )
+        BuildMetric.record()
         let listener = RelayAPI(
             RelayAPIConfiguration(
                 host: settings.service.host,
@@ -77,14 +84,18 @@ struct RelayRun: AsyncParsableCommand {
             relay: relay,
             metrics: { metrics.exposition },
             isOpen: { port in
-                Terminal.say("relay  http://\(settings.service.host):\(port)")
-                Terminal.say("ready")
+                Terminal.announce("relay  http://\(settings.service.host):\(port)")
+                Terminal.announce("ready")
+                manager.ready("sending", logger)
             }
         )
-        let reload = RelayReload(signals: hangups, relay: relay, logger: logger) { [options] in
+        let reload = RelayReload(signals: hangups, relay: relay, manager: manager, logger: logger) { [options] in
             try RelaySettings(options, environment: ProcessInfo.processInfo.environment).apps
         }
-        let services: [any Service] = [relay, listener, reload]
+        let queue = Watchdog.Part(name: "queue") { answer in await store.probe(answer) }
+        let services: [any Service] = [
+            relay, listener, reload, Watchdog(manager, parts: [queue], logger: logger),
+        ]
         var group = ServiceGroupConfiguration(
             services: services.map { .init(service: $0) },
             gracefulShutdownSignals: [.sigterm, .sigint],
@@ -127,12 +138,14 @@ struct RelayRun: AsyncParsableCommand {
 struct RelayReload: Service {
     let signals: UnixSignalsSequence
     let relay: Relay
+    let manager: ServiceManager
     let logger: Logger
     let read: @Sendable () throws -> [RelayApp]
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             for await _ in signals {
+                manager.reloading()
                 do {
                     let apps = try read()
                     try relay.replace(apps)
@@ -140,6 +153,7 @@ struct RelayReload: Service {
                 } catch {
                     logger.error("apps not reloaded; the present ones stay in force", metadata: ["error": "\(error)"])
                 }
+                manager.reloaded()
             }
         }
     }

@@ -43,10 +43,18 @@ enum RelayServiceSettings: SettingGroup {
         .time("feedback-every", \.relay.feedbackPause, in: .seconds(1) ... .seconds(7 * 86_400)) {
             "Interval between reads of the feedback services."
         },
+        .days("keep-sent-days", \.relay.keepSent, in: 0...3650) {
+            "How long rows are kept after they were sent; then the relay deletes them. 0 keeps them for ever."
+        },
+        .days("keep-refused-days", \.relay.keepUnsent, in: 0...3650) {
+            "The same for refused, expired and failed rows, from the time of that outcome."
+        },
         .time("unhealthy-after", \.relay.unhealthyAge, in: .seconds(1) ... .seconds(7 * 86_400)) {
             "Age of the oldest sendable row from which /health answers 503."
         },
-        .choice("log-format", \.logFormat, valueName: "format") { "The form of log lines on standard error." },
+        .choice("log-format", \.logFormat, valueName: "format") {
+            "The form of the log. Text becomes entries with fields where systemd's journal reads standard error."
+        },
         .choice("log-level", \.logLevel, valueName: "level") { "The least severe level that is logged." },
     ]
 }

@@ -9,12 +9,12 @@ import Synchronization
 final class RevocationAlarm: Sendable {
     private struct Gauges: Sendable {
         let isCurrent: Gauge
-        let secondsLeft: Gauge
+        let expiry: Gauge
 
         init(_ kind: PeerKind) {
             let dimensions = [("peers", kind.rawValue)]
             isCurrent = Gauge(label: MetricName.revocationListCurrent, dimensions: dimensions)
-            secondsLeft = Gauge(label: MetricName.revocationListSecondsLeft, dimensions: dimensions)
+            expiry = Gauge(label: MetricName.revocationListExpiry, dimensions: dimensions)
         }
     }
 
@@ -37,19 +37,19 @@ final class RevocationAlarm: Sendable {
         let now = clock.now()
         for (kind, gauges) in gauges {
             let standing = trust.revocationListValidity(of: kind, now: now)
-            measure(standing, gauges, now: now)
+            measure(standing, gauges)
             report(standing, kind)
         }
     }
 
-    private func measure(_ standing: RevocationLists.Validity, _ gauges: Gauges, now: WallTime) {
+    private func measure(_ standing: RevocationLists.Validity, _ gauges: Gauges) {
         switch standing {
         case .current(let until):
             gauges.isCurrent.record(1)
-            if let until { gauges.secondsLeft.record((until - now).components.seconds) }
+            if let until { gauges.expiry.record(until.milliseconds / 1000) }
         case .overdue(let since):
             gauges.isCurrent.record(0)
-            gauges.secondsLeft.record((since - now).components.seconds)
+            gauges.expiry.record(since.milliseconds / 1000)
         case .missing:
             gauges.isCurrent.record(0)
         }

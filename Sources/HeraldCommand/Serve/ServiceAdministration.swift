@@ -39,7 +39,7 @@ struct ServiceAdministration: Administration {
 
     var status: ServiceStatus {
         ServiceStatus(
-            version: Herald.version,
+            version: Version.number,
             pid: getpid(),
             started: started,
             devicesConnected: assembly.postOffice.connectedCount,

@@ -37,6 +37,7 @@ struct ServiceAssembly: Sendable {
     let storeFailure: AsyncStream<StoreError>
     /// With `--demo` only.
     let demo: Demo?
+    let manager: ServiceManager
     let logger: Logger
 
     /// Makes a service.
@@ -47,6 +48,7 @@ struct ServiceAssembly: Sendable {
         _ configuration: ServerConfiguration,
         folder: DataFolder,
         clock: ServiceClock,
+        manager: ServiceManager,
         logger: Logger
     ) async throws -> ServiceAssembly {
         if clock.isAdjustable {
@@ -76,9 +78,13 @@ struct ServiceAssembly: Sendable {
             unmarkedEnvironments: configuration.unmarkedEnvironments
         )
         let (failures, failure) = AsyncStream.makeStream(of: StoreError.self, bufferingPolicy: .bufferingOldest(1))
-        let store = try SQLiteStore(path: folder.databasePath, clock: clock, logger: logger) { error in
-            failure.yield(error)
-        }
+        let store = try SQLiteStore(
+            path: folder.databasePath,
+            clock: clock,
+            logger: logger,
+            onStep: { manager.status($0.rawValue) },
+            onFatal: { failure.yield($0) }
+        )
         try folder.recordStore()
         clock.resume(try await store.clockRecord())
         let directory = SingleNodeDirectory()
@@ -167,6 +173,7 @@ struct ServiceAssembly: Sendable {
             activationContext: contexts.activation,
             storeFailure: failures,
             demo: demo,
+            manager: manager,
             logger: logger
         )
     }
@@ -189,11 +196,16 @@ extension ServiceAssembly {
 
     /// Refuses a public address for a service under Apple's names.
     private static func refusePublicAddress(_ configuration: ServerConfiguration, _ trust: TrustFolder) throws {
-        guard ListenScope.isPublic(configuration.host), try trust.serverCertificate().namesApple else { return }
+        guard try trust.serverCertificate().namesApple,
+            let address = ListenScope.publicAddress(
+                on: configuration.host,
+                machine: ListenScope.machineAddresses()
+            )
+        else { return }
         throw CommandError(
             .configuration,
             "the server certificate has Apple's names (`herald init --as-apple`), so the service does not listen on "
-                + "\(configuration.host): choose a private address with --host, or another folder with --data"
+                + "\(address), which is public: choose a private address with --host, or another folder with --data"
         )
     }
 }

@@ -63,15 +63,18 @@ struct ServiceRun {
         )
         consoleConfiguration.hostnames = configuration.hostnames
         consoleConfiguration.maximumConnections = configuration.consoleConnections
+        let administration = ServiceAdministration(
+            assembly: assembly,
+            watch: watch,
+            clockWatch: clockWatch,
+            started: started
+        )
+        let gauges = ServiceGauges(assembly, administration)
         let console = Console(
             configuration: consoleConfiguration,
-            administration: ServiceAdministration(
-                assembly: assembly,
-                watch: watch,
-                clockWatch: clockWatch,
-                started: started
-            ),
+            administration: administration,
             metrics: metrics,
+            readGauges: { gauges.read() },
             control: [
                 TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).route,
                 TokenKeyRoute(seal: assembly.trust.seal, started: started).route,
@@ -100,7 +103,10 @@ struct ServiceRun {
                 guard let port = await ports.first(where: { _ in true }) else { return nil }
                 return await sockets.first { _ in true } == nil ? nil : port
             },
-            ready: { ready.yield() }
+            ready: { [assembly] in
+                assembly.manager.ready(ServiceRun.status(assembly), assembly.logger)
+                ready.yield()
+            }
         )
         var services: [any Service] = [
             StoreService(store: assembly.store, failure: assembly.storeFailure),
@@ -115,13 +121,23 @@ struct ServiceRun {
             console.port { port.yield($0) },
             console.socket { socket.yield() },
             readinessService,
-            ReloadSignal(signals: hangups, watch: watch, configuration: reload),
+            ReloadSignal(signals: hangups, watch: watch, configuration: reload, manager: assembly.manager),
             DrillWatch(drills: assembly.drills),
         ]
         if let demo = assembly.demo {
             let host = configuration.host
             services.append(try demo.service(folder, host: host, apiPort: api, devicePort: device, ready: readiness))
         }
+        // The last service is told first to stop.
+        services.append(
+            Watchdog(
+                assembly.manager,
+                parts: [.init(name: "store") { [store = assembly.store] in store.askWriter($0) }],
+                logger: assembly.logger
+            ) { [assembly] in
+                ServiceRun.status(assembly)
+            }
+        )
         var lifecycle = ServiceGroupConfiguration(
             services: services.map { .init(service: $0) },
             gracefulShutdownSignals: [.sigterm, .sigint],
@@ -132,6 +148,11 @@ struct ServiceRun {
         let group = ServiceGroup(configuration: lifecycle)
         defer { unlink(folder.controlSocketPath) }
         try await group.run()
+    }
+
+    /// The service's state for the service manager.
+    private static func status(_ assembly: ServiceAssembly) -> String {
+        "serving: devices \(assembly.postOffice.connectedCount) connected, notifications \(assembly.store.count) waiting"
     }
 
     /// The admin API's bearer token, new with each run.
@@ -174,9 +195,9 @@ struct ReadinessService: Service {
             host: configuration.host,
             consoleHost: configuration.consoleHost
         )
-        listeners.lines.forEach(Terminal.say)
+        Terminal.announce(listeners.lines.joined(separator: "\n"))
         try listeners.write(to: folder)
-        Terminal.say("ready")
+        Terminal.announce("ready")
         ready()
         try? await gracefulShutdown()
     }

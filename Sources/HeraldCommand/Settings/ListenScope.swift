@@ -1,11 +1,29 @@
 import Foundation
+import NIOCore
 
 /// The reach of an address to listen on.
 enum ListenScope {
+    /// The public address of a listener on `host`.
+    ///
+    /// `0.0.0.0` stands for the machine's addresses of version 4, `::` for all of them.
+    /// - Parameters:
+    ///   - host: The address to listen on.
+    ///   - machine: The addresses of the machine's interfaces; nil if they are unknown.
+    /// - Returns: An address that hosts beyond the machine's own network may reach; nil if there is none.
+    static func publicAddress(on host: String, machine: [String]?) -> String? {
+        guard host == "0.0.0.0" || host == "::", let machine else { return isPublic(host) ? host : nil }
+        return machine.first { (host == "::" || !$0.contains(":")) && isPublic($0) }
+    }
+
+    /// The addresses of this machine's interfaces; nil if the system does not tell them.
+    static func machineAddresses() -> [String]? {
+        (try? System.enumerateDevices())?.compactMap { $0.address?.ipAddress }
+    }
+
     /// Whether hosts beyond the machine's own network may reach it.
     ///
-    /// Loopback, link-local and private addresses (RFC 1918, RFC 4193) and `localhost` are not public. All addresses at
-    /// once (`0.0.0.0`, `::`) are, and so is every other name.
+    /// Loopback, link-local, private and shared addresses (RFC 1918, RFC 4193, RFC 6598) and `localhost` are not public.
+    /// All addresses at once (`0.0.0.0`, `::`) are, and so is every other name.
     static func isPublic(_ host: String) -> Bool {
         if host == "localhost" { return false }
         var bytes = [UInt8](repeating: 0, count: 16)
@@ -25,6 +43,7 @@ enum ListenScope {
         let (first, second) = (bytes[bytes.startIndex], bytes[bytes.startIndex + 1])
         switch first {
         case 10, 127: return false
+        case 100: return !(64...127).contains(second)
         case 172: return !(16...31).contains(second)
         case 169: return second != 254
         case 192: return second != 168

@@ -11,7 +11,7 @@ import HeraldTrust
 /// The settings of `herald serve`: one row each, in the order of the help and of the example file.
 ///
 /// A new setting is a row here and a property of its part's configuration. `docs/herald.yaml` and the table of live settings
-/// in `docs/operations.md` follow; `ManualTests` compares them.
+/// in `docs/operations/running.md` follow; `ManualTests` compares them.
 enum ServerSettings {
     static let rows: [Setting<ServerConfiguration>] =
         Basics.rows + Listeners.rows + Storage.rows + Limits.rows + Trust.rows + Testing.rows + Logs.rows
@@ -326,7 +326,9 @@ enum ServerSettings {
     enum Logs: SettingGroup {
         static let title = "Log"
         static let rows: [Setting<ServerConfiguration>] = [
-            .choice("log-format", \.logFormat, valueName: "format") { "The form of log lines on standard error." },
+            .choice("log-format", \.logFormat, valueName: "format") {
+                "The form of the log. Text becomes entries with fields where systemd's journal reads standard error."
+            },
             .choice("log-level", \.logLevel, valueName: "level", isLive: true) {
                 "The least severe level that is logged. No level logs payloads, tokens or keys."
             },

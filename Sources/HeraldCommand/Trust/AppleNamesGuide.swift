@@ -25,6 +25,7 @@ struct AppleNamesGuide {
             "",
             "Clients use port 443 or 2197 (for 443, serve with --api-port 443), and 2195 and 2196 for the binary",
             "interface and its feedback. While the lines exist, these machines do not reach Apple's own services.",
+            "In a container network, give Herald's container the names as network aliases instead of the lines.",
             "Remove the lines and the authority when you are done.",
         ]
     }

@@ -23,7 +23,7 @@ enum MetricText {
 
     /// The lines before the series of a metric.
     static func header(_ name: String, _ kind: String) -> String {
-        let help = MetricHelp.texts[name].map { "# HELP \(name) \($0)\n" } ?? ""
+        let help = MetricCatalog.help[name].map { "# HELP \(name) \($0)\n" } ?? ""
         return "\(help)# TYPE \(name) \(kind)\n"
     }
 

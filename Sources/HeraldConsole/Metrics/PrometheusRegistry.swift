@@ -30,13 +30,13 @@ package final class PrometheusRegistry: MetricsFactory {
             return instrument(label, dimensions, kind: .gauge) { MetricGauge() } ?? NOOPMetricsHandler.instance
         }
         return instrument(label, dimensions, kind: .histogram) {
-            MetricHistogram(bounds: MetricHistogram.sizes)
+            MetricHistogram(.sizes)
         } ?? NOOPMetricsHandler.instance
     }
 
     package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         instrument(label, dimensions, kind: .histogram) {
-            MetricHistogram(bounds: MetricHistogram.seconds)
+            MetricHistogram(.seconds)
         } ?? NOOPMetricsHandler.instance
     }
 

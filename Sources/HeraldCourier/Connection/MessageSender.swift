@@ -131,7 +131,11 @@ final class MessageSender: DeadlineHolder {
     func acknowledged(_ packetIdentifier: UInt16, _ result: DeliveryResult) {
         guard let message = window.acknowledge(packetIdentifier) else { return }
         switch message {
-        case .delivery(let delivery): report(delivery, result)
+        case .delivery(let delivery):
+            if result == .acknowledged {
+                courier.metrics.measure(delivery.envelope, acknowledged: courier.clock.now())
+            }
+            report(delivery, result)
         case .broadcast(let subscription):
             subscription.acknowledge()
             subscription.feed.count(result == .refused ? .refused : .acknowledged)

@@ -86,4 +86,12 @@ struct CourierMetrics: Sendable {
     let fullQueues = Counter(label: MetricName.deviceQueuesFull)
     let registrationsRefused = Counter(label: MetricName.registrationsRefused)
     let tokensMissing = Counter(label: MetricName.deviceTokensMissing)
+    private let deliveryDuration = Timer(label: MetricName.deliveryDuration)
+
+    /// Measures an acknowledged delivery, unless its notification was read from the store: it waited for the device.
+    func measure(_ envelope: Envelope, acknowledged now: WallTime) {
+        guard envelope.completion != nil else { return }
+        let milliseconds = max(0, now.milliseconds - envelope.notification.received.milliseconds)
+        deliveryDuration.recordMilliseconds(milliseconds)
+    }
 }

@@ -65,10 +65,10 @@ public struct DeviceFolder: Hashable, Sendable {
     /// Creates the folder if it is missing, and checks that others have no access.
     /// - Throws: ``EnrollmentError/Code/folder``.
     public func prepare() throws {
-        let parent = (path as NSString).deletingLastPathComponent
-        if !parent.isEmpty {
+        // Foundation's `deletingLastPathComponent` traps on a path of one character.
+        if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
             // The next call reports a failure.
-            try? FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+            try? FileManager.default.createDirectory(atPath: String(path[..<slash]), withIntermediateDirectories: true)
         }
         try checked { try TrustFile.makePrivateFolder(path) }
     }

@@ -30,6 +30,8 @@ enum TrustBootstrap {
         do {
             var tls = TLSConfiguration.makeClientConfiguration()
             tls.minimumTLSVersion = .tlsv12
+            // The invitation tells which authority to trust. A machine may have none of its own (no `ca-certificates`).
+            tls.trustRoots = .certificates([])
             let context = try NIOSSLContext(configuration: tls)
             let seen = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: [[UInt8]].self)
             let channel: any Channel
@@ -46,8 +48,7 @@ enum TrustBootstrap {
                                     verdict.succeed(.failed)
                                 }
                             )
-                            let end = BootstrapTimeout(seen: seen, timeout: TimeAmount(timeout))
-                            try channel.pipeline.syncOperations.addHandlers([handler, end])
+                            try channel.pipeline.syncOperations.addHandler(handler)
                         }
                     }
                     .connect(host: LocalName.resolvable(address.host), port: address.port)
@@ -56,7 +57,14 @@ enum TrustBootstrap {
                 seen.fail(error)
                 throw error
             }
-            defer { channel.close(promise: nil) }
+            // A name with several addresses has a channel for each that is tried. Only the one that was chosen ends the wait;
+            // neither end has an effect if certificates were received.
+            channel.closeFuture.whenComplete { _ in seen.fail(NoCertificates()) }
+            let timer = channel.eventLoop.scheduleTask(in: TimeAmount(timeout)) { seen.fail(NoCertificates()) }
+            defer {
+                timer.cancel()
+                channel.close(promise: nil)
+            }
             return try await seen.futureResult.get()
         } catch {
             throw EnrollmentError(
@@ -66,39 +74,9 @@ enum TrustBootstrap {
         }
     }
 
-    private static func isAddress(_ host: String) -> Bool {
-        (try? SocketAddress(ipAddress: host, port: 0)) != nil
-    }
-}
-
-/// Ends the wait with the connection, or after a timeout.
-private final class BootstrapTimeout: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-
     private struct NoCertificates: Error {}
 
-    private let seen: EventLoopPromise<[[UInt8]]>
-    private let timeout: TimeAmount
-    private var timer: Scheduled<Void>?
-
-    init(seen: EventLoopPromise<[[UInt8]]>, timeout: TimeAmount) {
-        self.seen = seen
-        self.timeout = timeout
-    }
-
-    func handlerAdded(context: ChannelHandlerContext) {
-        let seen = seen
-        timer = context.eventLoop.scheduleTask(in: timeout) { seen.fail(NoCertificates()) }
-    }
-
-    func handlerRemoved(context: ChannelHandlerContext) {
-        timer?.cancel()
-        // Has no effect if certificates were received.
-        seen.fail(NoCertificates())
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        seen.fail(error)
-        context.close(promise: nil)
+    private static func isAddress(_ host: String) -> Bool {
+        (try? SocketAddress(ipAddress: host, port: 0)) != nil
     }
 }

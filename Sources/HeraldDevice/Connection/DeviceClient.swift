@@ -68,6 +68,14 @@ public final class DeviceClient: ServiceConnection {
         do {
             return try NIOSSLContext(configuration: tls)
         } catch {
+            // Without authorities in the configuration, the system's count.
+            if configuration.authorities == nil, (try? NIOSSLContext(configuration: .makeClientConfiguration())) == nil
+            {
+                throw DeviceError(
+                    .badAuthority,
+                    "this machine has no authorities to trust: install ca-certificates, or name the service's own (ca)"
+                )
+            }
             throw DeviceError(.badIdentity, "certificate and private key do not belong together")
         }
     }

@@ -152,7 +152,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
 
     // MARK: - Completions
 
-    func settled(_ number: UInt64, _ outcome: CompletionOutcome) {
+    func settled(_ number: UInt64, _ outcome: CompletionOutcome, now: NIODeadline) {
         switch outcome {
         case .accepted:
             if inFlight.settle(number) { service.metrics.accepted.increment() }

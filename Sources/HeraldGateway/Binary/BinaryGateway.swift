@@ -181,7 +181,13 @@ package final class BinaryGateway: Sendable {
     }
 
     /// The number of connections, including those that speak HTTP/2.
-    package var connectionCount: Int { binaryListener.connectionCount + feedbackListener.connectionCount }
+    package var connectionCount: Int { binaryConnectionCount + feedbackConnectionCount }
+
+    /// The connections of the binary interface.
+    package var binaryConnectionCount: Int { binaryListener.connectionCount }
+
+    /// The connections of the feedback service.
+    package var feedbackConnectionCount: Int { feedbackListener.connectionCount }
 
     private func waitForConnections() async {
         for loop in binaryLoops.all { await loop.empty() }

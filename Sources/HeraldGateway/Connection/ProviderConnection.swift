@@ -159,8 +159,8 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
 
     // MARK: - Completions
 
-    func settled(_ number: UInt64, _ outcome: CompletionOutcome) {
-        requests.settled(number, outcome)
+    func settled(_ number: UInt64, _ outcome: CompletionOutcome, now: NIODeadline) {
+        requests.settled(number, outcome, now: now)
     }
 
     func noteTouched() -> Bool {
@@ -213,7 +213,7 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         let refused = requests.refusedTokens - refusedTokenCount
         guard refused > 0 else { return }
         refusedTokenCount = requests.refusedTokens
-        if !refusedTokens.take(refused, now: now) { cutOff(context, "token_flood") }
+        if !refusedTokens.take(refused, now: now) { cutOff(context, .tokenFlood) }
     }
 
     private var isKnown: Bool { requests.isKnown && certificateRefusal == nil }
@@ -311,18 +311,18 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
         case .reject(let refusalReason):
             session.goAway(Reply.body(refusalReason), disowning: true)
         case .cutOff:
-            cutOff(context, "slow")
+            cutOff(context, .slow)
         case .close:
             close(context)
         }
     }
 
     /// Ends a connection whose peer exceeded a limit, with a last frame if the peer may still understand it.
-    private func cutOff(_ context: ChannelHandlerContext, _ reason: String? = nil) {
+    private func cutOff(_ context: ChannelHandlerContext, _ reason: CutOffReason? = nil) {
         guard !isClosing else { return }
-        let cause = reason ?? session.end?.metricReason ?? "protocol"
+        let cause = reason ?? session.end?.reason ?? .protocol
         service.metrics.countCutOff(cause)
-        service.logger.debug("provider connection cut off", metadata: ["reason": "\(cause)"])
+        service.logger.debug("provider connection cut off", metadata: ["reason": "\(cause.rawValue)"])
         if session.end != .notHTTP2 {
             output.clear()
             session.writeLastFrame(into: &output)

@@ -5,8 +5,8 @@ import NIOCore
 
 /// A provider's connection of any protocol, as seen by its event loop.
 protocol LoopConnection: DeadlineHolder, SendableMetatype {
-    /// A completion was settled.
-    func settled(_ number: UInt64, _ outcome: CompletionOutcome)
+    /// A completion was settled; `now` is read once for all that are handled together.
+    func settled(_ number: UInt64, _ outcome: CompletionOutcome, now: NIODeadline)
     /// Marks the connection as having settled completions.
     ///
     /// - Returns: Whether this is the first mark since the last ``flushTouched()``.
@@ -97,6 +97,7 @@ final class ProviderLoop<Connection: LoopConnection>: Sendable {
     }
 
     private static func deliver(_ completions: [SettledCompletion], to connections: [UInt64: Connection]) {
+        let now = NIODeadline.now()
         var touched: [Connection] = []
         var last: (number: UInt64, connection: Connection)?
         for completion in completions {
@@ -105,7 +106,7 @@ final class ProviderLoop<Connection: LoopConnection>: Sendable {
                 last = (completion.connection, connection)
                 if connection.noteTouched() { touched.append(connection) }
             }
-            last?.connection.settled(completion.number, completion.outcome)
+            last?.connection.settled(completion.number, completion.outcome, now: now)
         }
         for connection in touched { connection.flushTouched() }
     }

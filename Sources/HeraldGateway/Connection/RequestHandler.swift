@@ -112,10 +112,10 @@ final class RequestHandler {
     }
 
     /// A completion was settled.
-    func settled(_ number: UInt64, _ outcome: CompletionOutcome) {
+    func settled(_ number: UInt64, _ outcome: CompletionOutcome, now: NIODeadline) {
         guard let request = session.request(number), request.phase == .posted else { return }
         switch outcome {
-        case .accepted: accept(request)
+        case .accepted: accept(request, now: now)
         case .refused(let refusalReason): refuse(request, Refusal(refusalReason, Refusal.storeTrouble))
         }
     }
@@ -165,9 +165,9 @@ final class RequestHandler {
         }
     }
 
-    private func accept(_ request: PendingRequest) {
+    private func accept(_ request: PendingRequest, now: NIODeadline? = nil) {
         let accepted = request.acceptance ?? .accepted
-        service.metrics.count(accepted.status)
+        service.metrics.count(accepted.status, after: (now ?? eventLoop.now) - request.begun)
         guard request.explains, let envelope = request.envelope else { return send(accepted, to: request) }
         let fields = request.fields
         let asksForPast = fields.has(.apnsExpiration) && !fields.value(of: .apnsExpiration, is: "0")

@@ -123,7 +123,7 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
 
     // MARK: - Completions: a reader posts nothing.
 
-    func settled(_ number: UInt64, _ outcome: CompletionOutcome) {}
+    func settled(_ number: UInt64, _ outcome: CompletionOutcome, now: NIODeadline) {}
     func noteTouched() -> Bool { false }
     func flushTouched() {}
 

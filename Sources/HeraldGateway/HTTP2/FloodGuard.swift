@@ -19,14 +19,14 @@ enum SessionEnd: Equatable {
     /// The peer breaks the protocol, or the library has no memory; the library's error code.
     case failed(Int32)
 
-    /// The `reason` label of the metric.
-    var metricReason: String {
+    /// The reason for the metric.
+    var reason: CutOffReason {
         switch self {
-        case .notHTTP2, .failed: "protocol"
-        case .headerBlockTooLarge: "header_block"
-        case .controlFlood: "control_flood"
-        case .resetFlood: "reset_flood"
-        case .settingsTimeout: "settings_timeout"
+        case .notHTTP2, .failed: .protocol
+        case .headerBlockTooLarge: .headerBlock
+        case .controlFlood: .controlFlood
+        case .resetFlood: .resetFlood
+        case .settingsTimeout: .settingsTimeout
         }
     }
 }

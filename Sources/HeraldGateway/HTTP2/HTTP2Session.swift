@@ -222,7 +222,7 @@ final class HTTP2Session {
             return block.begin(for: nil, now: now)
         }
         streams.open += 1
-        request.open(streamID: frame.hd.stream_id, deadline: now + bodyTimeout)
+        request.open(streamID: frame.hd.stream_id, at: now, deadline: now + bodyTimeout)
         let mark = UnsafeMutableRawPointer(bitPattern: request.index + 1)
         nghttp2_session_set_stream_user_data(library, frame.hd.stream_id, mark)
         flood.beganRequest()

@@ -39,6 +39,8 @@ final class PendingRequest {
     var isBodyDropped = false
     /// Whether the client has ended the request; if not, the stream is reset after the answer.
     @exclusivity(unchecked) var isEnded = false
+    /// The arrival of its header.
+    @exclusivity(unchecked) private(set) var begun = NIODeadline.uptimeNanoseconds(0)
     /// The deadline of the stream's next step; nil while the post office has the request.
     @exclusivity(unchecked) var deadline: NIODeadline?
 
@@ -63,11 +65,12 @@ final class PendingRequest {
     }
 
     /// Begins a new request.
-    func open(streamID: Int32, deadline: NIODeadline) {
+    func open(streamID: Int32, at now: NIODeadline, deadline: NIODeadline) {
         generation &+= 1
         phase = .receiving
         self.streamID = streamID
         isStreamOpen = true
+        begun = now
         self.deadline = deadline
     }
 

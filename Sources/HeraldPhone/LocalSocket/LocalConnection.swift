@@ -75,6 +75,16 @@ struct LocalConnection: Sendable {
         peer.send(LocalMessage.failure(.null, "a line is longer than \(LocalSocket.maximumLineBytes) bytes"))
     }
 
+    /// The requests beside the actions of a user (``PhoneAction``).
+    private enum Verb: String, CaseIterable {
+        case register, state, done, languages, device, watch, shown, pending
+    }
+
+    private static var unknownVerb: DeviceError {
+        let verbs = (Verb.allCases.map(\.rawValue) + PhoneAction.verbs).map { "\"\($0)\"" }.joined(separator: ", ")
+        return DeviceError(.notPossible, "\"do\" must be one of \(verbs)")
+    }
+
     /// A reply that has to wait.
     private struct PendingReply: Sendable {
         let id: PayloadValue
@@ -91,19 +101,19 @@ struct LocalConnection: Sendable {
         }
         let id = members["id"] ?? .null
         do {
-            switch members["do"]?.text {
-            case "register":
+            switch members["do"]?.text.flatMap({ Verb(rawValue: $0) }) {
+            case .register:
                 let topic = try topic(members)
                 try await agent.register(topic, wants: try wants(members), peer)
                 peer.send(LocalMessage.answer(id))
-            case "state":
+            case .state:
                 guard let state = members["state"]?.text.flatMap({ AppState(rawValue: $0) }), state != .endedByUser
                 else {
                     throw DeviceError(.notPossible, "\"state\" must be foreground, background or not running")
                 }
                 try await agent.move(try topic(members), to: state, peer)
                 peer.send(LocalMessage.answer(id))
-            case "done":
+            case .done:
                 guard let apnsID = members["apns_id"]?.text,
                     let outcome = members["result"]?.text.flatMap({ DisplayRecord.BackgroundOutcome(rawValue: $0) }),
                     outcome != .timedOut
@@ -115,18 +125,19 @@ struct LocalConnection: Sendable {
                 }
                 try await agent.done(try topic(members), apnsID: apnsID, outcome: outcome, peer)
                 peer.send(LocalMessage.answer(id))
-            case "languages":
+            case .languages:
                 let languages = await agent.languages
                 peer.send(LocalMessage.answer(id, ["languages": .array(languages.map { .string($0) })]))
-            case "device": peer.send(LocalMessage.answer(id, "device", await agent.snapshot()))
-            case "watch":
+            case .device: peer.send(LocalMessage.answer(id, "device", await agent.snapshot()))
+            case .watch:
                 peer.send(LocalMessage.answer(id))
                 return PendingReply(id: id) { await watch() }
-            case "shown": return try shown(id, members)
-            case "pending":
+            case .shown: return try shown(id, members)
+            case .pending:
                 let topic = members["topic"] == nil ? nil : try topic(members)
                 peer.send(LocalMessage.answer(id, "pending", try await agent.pending(of: topic)))
-            default:
+            case nil:
+                guard PhoneAction.verbs.contains(members["do"]?.text ?? "") else { throw Self.unknownVerb }
                 try await agent.perform(try JSONDecoder().decode(PhoneAction.self, from: Data(line)))
                 peer.send(LocalMessage.answer(id))
             }

@@ -98,12 +98,15 @@ extension PhoneAction: Codable {
             install, remove
     }
 
+    /// The values of `do`.
+    static var verbs: [String] { Verb.allCases.map(\.rawValue) }
+
     /// Reads an action.
     /// - Throws: `DecodingError` with an explanation for the sender.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         guard let verb = (try? container.decode(String.self, forKey: .verb)).flatMap({ Verb(rawValue: $0) }) else {
-            let verbs = Verb.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+            let verbs = Self.verbs.map { "\"\($0)\"" }.joined(separator: ", ")
             throw Self.failure("\"do\" must be one of \(verbs)", .verb, container)
         }
         func text(_ key: CodingKeys) throws -> String {

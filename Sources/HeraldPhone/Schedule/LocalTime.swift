@@ -50,6 +50,14 @@ struct LocalTime: Hashable, Sendable {
     }
 }
 
+extension LocalTime: CustomStringConvertible {
+    /// The text that ``CalendarMoment`` reads: `2026-12-24T18:00:30`.
+    var description: String {
+        // The clock's own seconds, written without the zone.
+        String(WallTime(seconds: seconds).rfc3339.prefix(19))
+    }
+}
+
 extension LocalTime {
     /// Reads `07:00` or `07:00:30` as the seconds of a day; nil for every other text.
     static func second(ofDay text: some StringProtocol) -> Int64? {

@@ -34,7 +34,8 @@ struct PendingNotifications: Codable, Hashable, Sendable {
             case .every(let rule): rule.next(after: now, in: zone)
             }
         guard let due, due > now else {
-            throw DeviceError(.notPossible, "its time is past: the device's clock shows \(now.rfc3339)")
+            let shown = "\(LocalTime(now, in: zone)) (\(zone.identifier))"
+            throw DeviceError(.notPossible, "its time is past: the device's clock shows \(shown)")
         }
         let others = all.filter { $0.topic != topic || $0.notification.id != notification.id }
         let ofApp = others.count { $0.topic == topic }

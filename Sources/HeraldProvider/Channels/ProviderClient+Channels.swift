@@ -109,20 +109,19 @@ extension ProviderClient {
         answerLimit: Int = PushAnswer.maximumBodyBytes,
         addFields: (inout HeaderBlock) -> Void = { _ in }
     ) async throws -> (answer: PushAnswer, raw: Call.Answer) {
-        let id = id ?? .random()
+        let id = id ?? newIdentifier()
         var head = head(method, path: path)
-        head.add("apns-request-id", id.canonicalBytes, isIndexed: false)
+        head.add("apns-request-id", isIndexed: false) { $0 += id.canonicalBytes }
         addFields(&head)
-        return try await submit(
-            Submission(
-                id: id,
-                head: head,
-                body: body,
-                answerLimit: answerLimit,
-                identifier: "apns-request-id",
-                isNotification: isNotification
-            )
+        let course = try course(
+            id,
+            head,
+            body,
+            answerLimit: answerLimit,
+            identifier: "apns-request-id",
+            isNotification: isNotification
         )
+        return (try await finish(course, from: .again(after: .zero)).get(), course.answer)
     }
 }
 

@@ -7,6 +7,8 @@ import NIOCore
 // Unchecked: one owner at a time. The sender fills it in before ``CallInbox`` has it; then only the event loop uses it.
 final class Call: QueuedCall, @unchecked Sendable {
     let head: HeaderBlock
+    /// The value of `authorization`; nil if the connection's certificate authenticates the provider.
+    let authorization: String?
     let body: [UInt8]
     /// Maximum length of the answer's body, in bytes.
     let answerLimit: Int
@@ -15,28 +17,37 @@ final class Call: QueuedCall, @unchecked Sendable {
     /// Whether it waits while the service is unreachable.
     let waitsForService: Bool
 
-    var stage = CallStage.new
-    var isCancelled = false
-    var settle: ((Outcome) -> Void)?
+    // Every access to these would be checked otherwise, several times for each frame.
+    @exclusivity(unchecked) var stage = CallStage.new
+    @exclusivity(unchecked) var isCancelled = false
+    @exclusivity(unchecked) var settle: ((Outcome) -> Void)?
 
     /// Number of streams that an open connection refused.
     var refusals = 0
 
     // MARK: - Progress on the stream
-    var stream: Int32 = 0
-    var bodyOffset = 0
+    @exclusivity(unchecked) var stream: Int32 = 0
+    @exclusivity(unchecked) var bodyOffset = 0
     /// Whether the socket has the whole request; before that, the service cannot act on it.
-    var isWhollySent = false
+    @exclusivity(unchecked) var isWhollySent = false
     /// Whether the answer is complete.
-    var isAnswered = false
-    var answer = Answer()
+    @exclusivity(unchecked) var isAnswered = false
+    @exclusivity(unchecked) var answer = Answer()
     /// Time limit for the answer.
     var overdue = NIODeadline.distantFuture
     /// Number of its connection.
     var link = 0
 
-    init(head: HeaderBlock, body: [UInt8], answerLimit: Int, deadline: NIODeadline, waitsForService: Bool) {
+    init(
+        head: HeaderBlock,
+        authorization: String? = nil,
+        body: [UInt8],
+        answerLimit: Int,
+        deadline: NIODeadline,
+        waitsForService: Bool
+    ) {
         self.head = head
+        self.authorization = authorization
         self.body = body
         self.answerLimit = answerLimit
         self.deadline = deadline
@@ -55,7 +66,8 @@ final class Call: QueuedCall, @unchecked Sendable {
 
     /// Outcome of an attempt.
     enum Outcome: CallOutcome {
-        case answered(Answer, link: Int)
+        /// The answer is in ``answer``.
+        case answered(link: Int)
         /// The service refused its stream repeatedly.
         case untouched
         case failed(ProviderError)

@@ -39,16 +39,16 @@ final class ClientSession {
     private let fields: UnsafeMutablePointer<nghttp2_nv>
     private static let fieldCapacity = 16
 
-    // State of the callbacks.
-    var calls: [Int32: Call] = [:]
-    var ended: [(call: Call, end: StreamEnd)] = []
+    // State of the callbacks. Every access would be checked otherwise, several times for each frame.
+    @exclusivity(unchecked) var calls: [Int32: Call] = [:]
+    @exclusivity(unchecked) var ended: [(call: Call, end: StreamEnd)] = []
     var receivedGoAway: GoAway?
     /// Whether the service's first SETTINGS have come.
     var hasSettings = false
     var end: End?
     /// The call whose answer's header block is being read.
-    var block: Call?
-    var blockBytes = 0
+    @exclusivity(unchecked) var block: Call?
+    @exclusivity(unchecked) var blockBytes = 0
 
     /// - Throws: ``ProviderError`` if there is no memory for it.
     init() throws {
@@ -101,31 +101,47 @@ final class ClientSession {
     /// - Returns: Whether there is one: no further stream can be begun after a GOAWAY, or once all numbers are used up.
     func begin(_ call: Call) -> Bool {
         call.rewind()
-        guard end == nil, receivedGoAway == nil, call.head.fields.count <= Self.fieldCapacity else { return false }
-        let stream = call.head.values.withUnsafeBufferPointer { values in
-            for (index, field) in call.head.fields.enumerated() {
-                // The library copies values and changes neither: its struct is only not const.
-                fields[index] = nghttp2_nv(
-                    name: UnsafeMutablePointer(mutating: field.name.utf8Start),
-                    value: UnsafeMutablePointer(mutating: values.baseAddress.map { $0 + field.start }),
-                    namelen: field.name.utf8CodeUnitCount,
-                    valuelen: field.count,
-                    flags: UInt8(
-                        truncatingIfNeeded: NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue
-                            | (field.isIndexed ? 0 : NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
-                    )
-                )
-            }
-            guard !call.body.isEmpty else {
-                return nghttp2_submit_request(library, nil, fields, call.head.fields.count, nil, nil)
-            }
+        guard end == nil, receivedGoAway == nil, call.head.fields.count < Self.fieldCapacity else { return false }
+        let stream = withFields(of: call) { count in
+            guard !call.body.isEmpty else { return nghttp2_submit_request(library, nil, fields, count, nil, nil) }
             var body = nghttp2_data_provider(source: nghttp2_data_source(ptr: nil), read_callback: Self.readBody)
-            return nghttp2_submit_request(library, nil, fields, call.head.fields.count, &body, nil)
+            return nghttp2_submit_request(library, nil, fields, count, &body, nil)
         }
         guard stream > 0 else { return false }
         call.stream = stream
         calls[stream] = call
         return true
+    }
+
+    /// Fills in ``fields`` with the header of a call; valid in `body`, which receives their number.
+    ///
+    /// The library copies values and changes neither names nor values: its struct is only not const.
+    private func withFields(of call: Call, _ body: (Int) -> Int32) -> Int32 {
+        func field(_ name: StaticString, _ value: UnsafePointer<UInt8>?, _ count: Int, isIndexed: Bool) -> nghttp2_nv {
+            nghttp2_nv(
+                name: UnsafeMutablePointer(mutating: name.utf8Start),
+                value: UnsafeMutablePointer(mutating: value),
+                namelen: name.utf8CodeUnitCount,
+                valuelen: count,
+                flags: UInt8(
+                    truncatingIfNeeded: NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue
+                        | (isIndexed ? 0 : NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
+                )
+            )
+        }
+        return call.head.values.withUnsafeBufferPointer { values in
+            var count = 0
+            for own in call.head.fields {
+                let value = values.baseAddress.map { $0 + own.start }
+                fields[count] = field(own.name, value, own.count, isIndexed: own.isIndexed)
+                count += 1
+            }
+            guard var authorization = call.authorization else { return body(count) }
+            return authorization.withUTF8 { value in
+                fields[count] = field("authorization", value.baseAddress, value.count, isIndexed: true)
+                return body(count + 1)
+            }
+        }
     }
 
     /// Resets the stream of a call that nobody waits for any more; it ends as lost.

@@ -15,20 +15,23 @@ struct HeaderBlock: Sendable {
 
     init() {
         fields.reserveCapacity(12)
-        values.reserveCapacity(512)
-    }
-
-    mutating func add(_ name: StaticString, _ value: some Sequence<UInt8>, isIndexed: Bool = true) {
-        let start = values.count
-        values.append(contentsOf: value)
-        fields.append(Field(name: name, start: start, count: values.count - start, isIndexed: isIndexed))
-        let value = values[start...]
-        let isBroken = value.contains { $0 < 0x20 || $0 == 0x7F } || value.first == 0x20 || value.last == 0x20
-        if isBroken, malformed == nil { malformed = name }
+        values.reserveCapacity(320)
     }
 
     mutating func add(_ name: StaticString, _ value: String, isIndexed: Bool = true) {
-        add(name, value.utf8, isIndexed: isIndexed)
+        add(name, isIndexed: isIndexed) { $0.append(contentsOf: value.utf8) }
+    }
+
+    /// Adds a field whose value `write` appends to a buffer.
+    mutating func add(_ name: StaticString, isIndexed: Bool = true, _ write: (inout [UInt8]) -> Void) {
+        let start = values.count
+        write(&values)
+        fields.append(Field(name: name, start: start, count: values.count - start, isIndexed: isIndexed))
+        if malformed == nil, Self.isMalformed(values[start...]) { malformed = name }
+    }
+
+    private static func isMalformed(_ value: ArraySlice<UInt8>) -> Bool {
+        value.contains { $0 < 0x20 || $0 == 0x7F } || value.first == 0x20 || value.last == 0x20
     }
 
     /// The fields as text, for tests; never log them: one may be a provider token.

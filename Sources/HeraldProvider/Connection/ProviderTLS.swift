@@ -25,6 +25,14 @@ enum ProviderTLS {
         do {
             return try NIOSSLContext(configuration: tls)
         } catch {
+            // Without authorities in the configuration, the system's count.
+            if configuration.authorities == nil, (try? NIOSSLContext(configuration: .makeClientConfiguration())) == nil
+            {
+                throw ProviderError(
+                    .badAuthority,
+                    "this machine has no authorities to trust: install ca-certificates, or name the service's own (ca)"
+                )
+            }
             throw ProviderError(.badCredential, "the certificate and its key cannot be used: \(error)")
         }
     }

@@ -29,6 +29,15 @@ struct CallInbox<Call: QueuedCall>: Sendable {
         }
     }
 
+    /// Starts the first attempts of many requests; each reports its outcome through ``QueuedCall/settle``.
+    func start(_ calls: [Call]) {
+        inbox.add(contentsOf: calls.lazy.map { .start($0) })
+    }
+
+    func cancel(_ calls: [Call]) {
+        inbox.add(contentsOf: calls.lazy.map { .cancel($0) })
+    }
+
     func retire(link: Int) {
         inbox.add(.retire(link: link))
     }

@@ -166,7 +166,7 @@ final class Dispatcher: @unchecked Sendable {
                 link.state.answered()
                 plan.succeeded()
                 lastError = nil
-                call.end(.answered(call.answer, link: link.number))
+                call.end(.answered(link: link.number))
             case .untouched: move(call, from: link)
             case .lost(let code):
                 let cause = call.answer.isCut ? "its answer is too long" : "it reset the stream (code \(code))"

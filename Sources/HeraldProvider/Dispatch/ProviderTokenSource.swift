@@ -30,20 +30,20 @@ final class ProviderTokenSource: Sendable {
         self.team = team
     }
 
-    /// The token for a request sent now.
-    func token(wall: WallTime, now: NIODeadline) throws -> String {
+    /// The value of `authorization` for a request sent now.
+    func authorization(wall: WallTime, now: NIODeadline) throws -> String {
         try schedule.withLock { schedule in
-            if let token = schedule.token(wall: wall, now: now) { return token }
-            let token = try ProviderToken.sign(key: key, keyID: keyID, team: team, issued: wall)
-            schedule.made(token, wall: wall, now: now)
-            return token
+            if let value = schedule.token(wall: wall, now: now) { return value }
+            let value = "bearer " + (try ProviderToken.sign(key: key, keyID: keyID, team: team, issued: wall))
+            schedule.made(value, wall: wall, now: now)
+            return value
         }
     }
 
     /// Notes that the service refused a token as too old.
     /// - Returns: Whether the next request gets another token.
-    func expired(_ token: String, wall: WallTime, now: NIODeadline) -> Bool {
-        schedule.withLock { $0.expired(token, wall: wall, now: now) }
+    func expired(_ authorization: String, wall: WallTime, now: NIODeadline) -> Bool {
+        schedule.withLock { $0.expired(authorization, wall: wall, now: now) }
     }
 
     /// Identifies a key; the same identifiers with another public key are another key.

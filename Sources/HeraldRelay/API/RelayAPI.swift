@@ -1,3 +1,4 @@
+import CoreMetrics
 import HeraldModel
 import HeraldWeb
 import Hummingbird
@@ -36,6 +37,7 @@ package struct RelayAPI: Service {
     let health: RelayHealth
     let clock: any WallClock
     let logger: Logger
+    let ready: Gauge
     let metrics: @Sendable () -> String
     let isOpen: @Sendable (Int) -> Void
 
@@ -56,6 +58,7 @@ package struct RelayAPI: Service {
         health = relay.context.health
         clock = relay.context.clock
         logger = relay.context.logger
+        ready = relay.context.metrics.ready
         self.metrics = metrics
         self.isOpen = isOpen
     }
@@ -86,7 +89,10 @@ package struct RelayAPI: Service {
         )
         router.get("health") { _, _ in try report() }
         router.get("health/live") { _, _ in WebReply.live }
-        router.get("metrics") { _, _ in WebReply.metrics(metrics()) }
+        router.get("metrics") { _, _ in
+            ready.record(health.problems.isEmpty ? 1 : 0)
+            return WebReply.metrics(metrics())
+        }
         router.get("openapi.yaml") { _, _ in WebReply.bytes(PackageResources.openapi_yaml, type: "application/yaml") }
         let routes = router.group("v1")
         if let token = configuration.token {

@@ -154,7 +154,7 @@ struct PushInput: StrictDecodable {
         for (column, text) in [(QueueColumn.sendAfter, sendAfter), (.giveUpAt, giveUpAt)] {
             guard let text else { continue }
             guard let moment = WallTime(rfc3339: text), moment.milliseconds >= 0 else {
-                throw WebRefusal(400, "`\(column.rawValue)` must be a time like 2026-11-21T02:34:56Z")
+                throw WebRefusal(400, "`\(column.name)` must be a time like 2026-11-21T02:34:56Z")
             }
             values[column] = StoredMoment.text(moment)
         }

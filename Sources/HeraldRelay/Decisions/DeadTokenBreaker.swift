@@ -113,18 +113,28 @@ package struct DeadTokenBreaker: Sendable {
         deadTokens: Int,
         at now: WallTime
     ) -> (mayMark: Bool, trip: Trip?) {
-        guard records[app] != nil || records.count < DeadTokenBreaker.maximumApps else { return (true, nil) }
-        var record = records[app] ?? Record()
-        defer { records[app] = record }
-        age(&record, at: now)
+        guard records.count < DeadTokenBreaker.maximumApps || records[app] != nil else { return (true, nil) }
+        let answers = (all: answers, dead: deadTokens)
+        return Self.note(answers, in: &records[app, default: Record()], of: app, limits, at: now)
+    }
+
+    private static func note(
+        _ answers: (all: Int, dead: Int),
+        in record: inout Record,
+        of app: String,
+        _ limits: Limits,
+        at now: WallTime
+    ) -> (mayMark: Bool, trip: Trip?) {
+        age(&record, limits.window, at: now)
         let slice = limits.window / 10
         if let last = record.slices.last, now < last.start + slice, now >= last.start {
-            record.slices[record.slices.count - 1].answers += answers
-            record.slices[record.slices.count - 1].deadTokens += deadTokens
+            record.slices[record.slices.count - 1].answers += answers.all
+            record.slices[record.slices.count - 1].deadTokens += answers.dead
         } else {
-            record.slices.append((now, answers, deadTokens))
+            record.slices.append((now, answers.all, answers.dead))
         }
         if record.trip != nil { return (false, nil) }
+        guard answers.dead > 0 else { return (true, nil) }
         let total = record.slices.reduce((0, 0)) { ($0.0 + $1.answers, $0.1 + $1.deadTokens) }
         // Few answers say nothing about the usual share.
         let usual = record.usualAnswers >= 100 ? record.usualDeadTokens / record.usualAnswers : 0
@@ -132,7 +142,7 @@ package struct DeadTokenBreaker: Sendable {
             Double(limits.allowance),
             Double(total.0) * min(max(limits.share, usual * limits.factor), 0.9)
         )
-        guard deadTokens > 0, Double(total.1) > allowed else { return (true, nil) }
+        guard Double(total.1) > allowed else { return (true, nil) }
         let trip = Trip(app: app, deadTokens: total.1, answers: total.0, since: now)
         record.trip = trip
         record.isStored = false
@@ -140,8 +150,8 @@ package struct DeadTokenBreaker: Sendable {
     }
 
     /// Moves slices that are older than the window to the usual share.
-    private func age(_ record: inout Record, at now: WallTime) {
-        while let first = record.slices.first, first.start + limits.window <= now || first.start > now {
+    private static func age(_ record: inout Record, _ window: Duration, at now: WallTime) {
+        while let first = record.slices.first, first.start + window <= now || first.start > now {
             // Each slice reduces the weight of the past by a hundredth.
             record.usualAnswers = record.usualAnswers * 0.99 + Double(first.answers)
             record.usualDeadTokens = record.usualDeadTokens * 0.99 + Double(first.deadTokens)

@@ -29,17 +29,17 @@ package struct RetryRules: Sendable, Hashable {
     ///   - attempts: Number of attempts before it.
     ///   - deadline: Time after which the row is not sent.
     ///   - now: Current time.
-    ///   - share: Random jitter, 0 to 1.
+    ///   - share: Random jitter, 0 to 1; read if the row is tried again.
     /// - Returns: The change to write.
     package func change(
         after result: SendResult,
         attempts: Int,
         deadline: WallTime,
         now: WallTime,
-        share: Double
+        share: @autoclosure () -> Double
     ) -> RowOutcome.Change {
         func later(_ reason: String, uncertain: Bool, atLeast asked: Duration = .zero) -> RowOutcome.Change {
-            let next = now + max(backOff.pause(after: attempts + 1, share: share), min(asked, .seconds(3600)))
+            let next = now + max(backOff.pause(after: attempts + 1, share: share()), min(asked, .seconds(3600)))
             // An attempt at the deadline would be too late. If one may have arrived, it is looked up once more.
             guard next < deadline || uncertain else { return .final(.expired, reason: reason) }
             return .later(next, reason: reason, uncertain: uncertain, counts: true)

@@ -1,22 +1,45 @@
 package import HeraldModel
 
 /// Columns of `push_queue` that other programs write, and the maximum length that is read.
-enum QueueColumn: String, CaseIterable {
-    case deviceToken = "device_token"
+///
+/// The raw value is the position in ``QueueRow``.
+enum QueueColumn: Int, CaseIterable {
+    case deviceToken
     case topic
     case payload
     case priority
     case expiration
-    case collapseID = "collapse_id"
-    case pushType = "push_type"
-    case sendAfter = "send_after"
-    case giveUpAt = "give_up_at"
+    case collapseID
+    case pushType
+    case sendAfter
+    case giveUpAt
     case environment
     case service
     case audience
     case template
     case parameters
-    case timeQueued = "time_queued"
+    case timeQueued
+
+    /// Name in the table.
+    var name: String {
+        switch self {
+        case .deviceToken: "device_token"
+        case .topic: "topic"
+        case .payload: "payload"
+        case .priority: "priority"
+        case .expiration: "expiration"
+        case .collapseID: "collapse_id"
+        case .pushType: "push_type"
+        case .sendAfter: "send_after"
+        case .giveUpAt: "give_up_at"
+        case .environment: "environment"
+        case .service: "service"
+        case .audience: "audience"
+        case .template: "template"
+        case .parameters: "parameters"
+        case .timeQueued: "time_queued"
+        }
+    }
 
     /// Maximum length in bytes; the relay refuses a longer value without reading it.
     var limit: Int {
@@ -44,8 +67,8 @@ package struct QueueRow: Sendable, Identifiable {
     /// The row for many tokens of which this is a part.
     package let parent: Int64?
     /// The entry of its token in `devices`.
-    package let device: DeviceEntry?
-    private let values: [SQLValue]
+    package internal(set) var device: DeviceEntry?
+    private let values: ArraySlice<SQLValue>
 
     init(
         id: Int64,
@@ -55,7 +78,7 @@ package struct QueueRow: Sendable, Identifiable {
         attempts: Int,
         parent: Int64?,
         device: DeviceEntry?,
-        values: [SQLValue]
+        values: ArraySlice<SQLValue>
     ) {
         self.id = id
         self.apnsID = apnsID
@@ -69,8 +92,7 @@ package struct QueueRow: Sendable, Identifiable {
 
     /// Value of a column; a value over the limit is truncated to one byte more than the limit.
     subscript(column: QueueColumn) -> SQLValue {
-        guard let index = QueueColumn.allCases.firstIndex(of: column), index < values.count else { return .null }
-        return values[index]
+        column.rawValue < values.count ? values[values.startIndex + column.rawValue] : .null
     }
 }
 

@@ -26,11 +26,20 @@ package struct RowOutcome: Hashable, Sendable {
     /// The reason of a row in doubt: it may have been sent, and nobody knows.
     static let inDoubt = "Uncertain"
 
+    /// A token that the service reported dead.
+    struct Death: Hashable, Sendable {
+        let token: DeadToken
+        /// Whether marking is suspended.
+        let isHeld: Bool
+    }
+
     package let row: Int64
     package let parent: Int64?
     package let change: Change
     /// When the outcome was known.
     package let time: WallTime
+    /// The dead token of a refused row, marked before the outcome is written.
+    var death: Death?
 
     package init(row: Int64, parent: Int64?, change: Change, time: WallTime) {
         self.row = row

@@ -87,7 +87,7 @@ struct RowReader: Sendable {
 
     /// When a row was queued; nil if unreadable.
     func queued(_ row: QueueRow) -> WallTime? {
-        row[.timeQueued].text.flatMap(StoredMoment.read)
+        StoredMoment.read(row[.timeQueued])
     }
 
     private func read(_ row: QueueRow, _ now: WallTime, _ filled: [UInt8]?) throws(RowError) -> RowPlan {
@@ -129,15 +129,16 @@ struct RowReader: Sendable {
     ) throws(RowError) -> PushRequest {
         guard let payload = filled ?? row[.payload].bytes, !payload.isEmpty else { throw .payloadEmpty }
         var type = PushType.allCases.first { !$0.topicSuffix.isEmpty && topic.name.hasSuffix($0.topicSuffix) } ?? .alert
+        let (verdict, isSilent) = PayloadScanner.survey(payload)
         let named = try text(row, .pushType)
         if let named {
             guard let known = PushType(rawValue: named) else { throw .badPushType }
             type = known
-        } else if type == .alert, PayloadScanner.isSilent(payload) {
+        } else if type == .alert, isSilent {
             type = .background
         }
         guard payload.count <= type.maximumPayloadBytes else { throw .payloadTooLarge }
-        guard case .object = PayloadScanner.scan(payload) else { throw .badPayload }
+        guard case .object = verdict else { throw .badPayload }
         var request = PushRequest(token: token, topic: topic, payload: payload, pushType: type)
         if row[.priority] != .null {
             guard let number = row[.priority].int.flatMap({ UInt8(exactly: $0) }),
@@ -149,7 +150,7 @@ struct RowReader: Sendable {
             request.priority = .conserving
         }
         if row[.expiration] != .null {
-            guard let moment = row[.expiration].text.flatMap(StoredMoment.read),
+            guard let moment = StoredMoment.read(row[.expiration]),
                 moment.seconds == 0 || moment >= RowReader.oldestExpiration
             else {
                 throw .badExpiration
@@ -183,7 +184,7 @@ struct RowReader: Sendable {
 
     private func moment(_ row: QueueRow, _ column: QueueColumn) throws(RowError) -> WallTime? {
         guard row[column] != .null else { return nil }
-        guard let moment = row[column].text.flatMap(StoredMoment.read) else {
+        guard let moment = StoredMoment.read(row[column]) else {
             throw column == .sendAfter ? .badSendAfter : .badGiveUpAt
         }
         return moment

@@ -19,24 +19,36 @@ final class DeadTokenMarker: Sendable {
     /// Breakers that the database is known to keep.
     var stored: [DeadTokenBreaker.Trip] { breaker.withLock { $0.stored } }
 
-    /// Counts answers, and marks the dead tokens among them.
-    func note(app: String, answers: Int, deadTokens: [DeadToken]) async {
+    /// Counts answers.
+    /// - Returns: Whether the dead tokens among them are only held, because marking is suspended.
+    func note(app: String, answers: Int, deadTokens: Int) -> Bool {
         let (mayMark, trip) = breaker.withLock {
-            $0.note(app: app, answers: answers, deadTokens: deadTokens.count, at: context.clock.now())
+            $0.note(app: app, answers: answers, deadTokens: deadTokens, at: context.clock.now())
         }
         if let trip {
             logOpen(trip)
             showBreakers()
-            // If this fails, the next check of the queue stores it.
-            do { try await store(trip) } catch { context.health.checkFailure("\(error)") }
         }
-        guard !deadTokens.isEmpty else { return }
+        return !mayMark
+    }
+
+    /// Marks dead tokens, and stores a breaker that they opened.
+    func mark(_ deaths: [RowOutcome.Death]) async {
+        guard !deaths.isEmpty else { return }
+        // If this fails, the next check of the queue stores them.
+        do { try await storeOpened() } catch { context.health.checkFailure("\(error)") }
+        await mark(deaths.filter { !$0.isHeld }.map(\.token), held: false)
+        await mark(deaths.filter(\.isHeld).map(\.token), held: true)
+    }
+
+    private func mark(_ tokens: [DeadToken], held: Bool) async {
+        guard !tokens.isEmpty else { return }
         do {
-            let count = try await context.store.markDead(deadTokens, held: !mayMark)
-            (mayMark ? context.metrics.deadTokens : context.metrics.heldTokens).increment(by: Int64(count))
+            let count = try await context.store.markDead(tokens, held: held)
+            (held ? context.metrics.heldTokens : context.metrics.deadTokens).increment(by: Int64(count))
         } catch {
             // The next answer for the token reports it again.
-            context.logger.warning("cannot mark a token dead", metadata: ["error": "\(error)"])
+            context.logger.warning("cannot mark dead tokens", metadata: ["error": "\(error)"])
         }
     }
 
@@ -58,12 +70,14 @@ final class DeadTokenMarker: Sendable {
         for trip in opened { logOpen(trip) }
         for trip in reset { context.logger.notice("dead tokens are marked again", metadata: ["app": "\(trip.app)"]) }
         showBreakers()
-        for trip in breaker.withLock({ $0.unstored }) { try await store(trip) }
+        try await storeOpened()
     }
 
-    private func store(_ trip: DeadTokenBreaker.Trip) async throws {
-        try await context.store.save(trip)
-        breaker.withLock { $0.didStore(trip) }
+    private func storeOpened() async throws {
+        for trip in breaker.withLock({ $0.unstored }) {
+            try await context.store.save(trip)
+            breaker.withLock { $0.didStore(trip) }
+        }
     }
 
     private func logOpen(_ trip: DeadTokenBreaker.Trip) {

@@ -54,6 +54,8 @@ struct FeedbackPoll: Sendable {
         )
         let progress = try? await context.store.progress(at: context.clock.now())
         // For a list, the number of registered tokens stands for the number of answers.
-        await deadTokens.note(app: label, answers: max(progress?.devices ?? 0, dead.count), deadTokens: dead)
+        let answers = max(progress?.devices ?? 0, dead.count)
+        let isHeld = deadTokens.note(app: label, answers: answers, deadTokens: dead.count)
+        await deadTokens.mark(dead.map { RowOutcome.Death(token: $0, isHeld: isHeld) })
     }
 }

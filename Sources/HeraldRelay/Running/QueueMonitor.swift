@@ -3,6 +3,11 @@ import Logging
 
 /// Checks the state of the queue at intervals, for health and metrics.
 struct QueueMonitor: Sendable {
+    /// Length of the pause after a check that took long, as a multiple of the check.
+    ///
+    /// A check reads the whole queue, and other statements wait for it.
+    private static let pauseFactor = 9
+
     private let context: RelayContext
     private let deadTokens: DeadTokenMarker
 
@@ -14,13 +19,15 @@ struct QueueMonitor: Sendable {
     func run() async {
         var last: Int64 = 0
         while !Task.isCancelled {
+            let start = ContinuousClock.now
             do {
                 try await check()
                 try await settleAbandoned(&last)
             } catch {
                 noteFailure(error)
             }
-            guard (try? await Task.sleep(for: context.configuration.progressPause)) != nil else { return }
+            let pause = max(context.configuration.progressPause, start.duration(to: .now) * Self.pauseFactor)
+            guard (try? await Task.sleep(for: pause)) != nil else { return }
         }
     }
 

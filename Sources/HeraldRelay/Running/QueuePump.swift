@@ -3,8 +3,16 @@ import HeraldModel
 import Logging
 import Synchronization
 
-/// Claims rows, has each one sent in a task of its own, and writes their outcomes.
+/// Claims rows, has those of one claim sent together, and writes their outcomes.
 final class QueuePump: Sendable {
+    /// Rows between claim and outcome.
+    private struct Hand {
+        /// Claimed rows without an outcome.
+        var inFlight: Set<Int64> = []
+        /// Outcomes that the loop has not taken yet.
+        var outcomes: [RowOutcome] = []
+    }
+
     /// State of the loop from one round to the next.
     private struct State {
         var unwritten: [RowOutcome] = []
@@ -20,20 +28,21 @@ final class QueuePump: Sendable {
         var storeFailures = 0
     }
 
-    /// How long outcomes gather before they are written.
-    private static let gathering = Duration.milliseconds(5)
+    /// How long outcomes gather at most before they are written, while there is no room for a claim.
+    private static let gathering = Duration.milliseconds(25)
     /// Pause for rows that are due and locked, and the shortest one after a failure of the database.
     private static let lockPause = Duration.milliseconds(100)
 
     private let context: RelayContext
     private let sender: RowSender
-    private let outcomes = Mutex<[RowOutcome]>([])
-    /// Claimed rows whose outcome is not in ``outcomes`` yet.
-    private let inFlight = Mutex<Set<Int64>>([])
+    private var deadTokens: DeadTokenMarker { sender.deadTokens }
+    private let hand = Mutex(Hand())
+    /// Wakes the loop when there is room for a claim, or no row is in flight.
+    private let room = AsyncSignal()
 
     private var configuration: RelayConfiguration { context.configuration }
     private var clock: any WallClock { context.clock }
-    private var inFlightCount: Int { inFlight.withLock { $0.count } }
+    private var inFlightCount: Int { hand.withLock { $0.inFlight.count } }
 
     /// Minimum room for a claim, which costs one commit whatever its size.
     private var leastRoom: Int { max(1, min(configuration.batch, configuration.window / 2)) }
@@ -49,61 +58,98 @@ final class QueuePump: Sendable {
         await withDiscardingTaskGroup { group in
             while true {
                 let isStopping = isStopping() || Task.isCancelled
-                // An outcome is recorded before its row leaves `inFlight`: if that is empty, the flush below writes all.
+                // An outcome is recorded when its row leaves `inFlight`: if that is empty, the turn below writes all.
                 let isIdle = inFlightCount == 0
                 // With many rows in flight more outcomes come at once, and one commit covers all of them.
-                if inFlightCount > leastRoom, !isStopping { try? await Task.sleep(for: Self.gathering) }
-                await flush(&state)
+                if inFlightCount > configuration.window - leastRoom, !isStopping {
+                    await room.wait(atMost: Self.gathering)
+                }
+                let isBusy = await turn(&state, &group, claims: !isStopping)
                 if isStopping, isIdle, state.unwritten.isEmpty { return await releaseLostClaim(&state) }
                 // Past the time limit for stopping, the relay that starts next looks up what was not written.
                 if Task.isCancelled { return }
                 await extend(&state)
-                var isBusy = false
-                if !isStopping, state.unwritten.isEmpty { isBusy = await claim(&state, &group) }
                 if isBusy { continue }
                 await context.signal.wait(atMost: pause(state))
             }
         }
     }
 
-    /// Claims rows, as many as there is room for.
-    /// - Returns: Whether more may be due now.
-    private func claim(_ state: inout State, _ group: inout DiscardingTaskGroup) async -> Bool {
-        let room = configuration.window - inFlightCount
+    /// Writes the outcomes, and claims as many rows as there is room for, in one transaction.
+    ///
+    /// Outcomes that the database does not take stay, and no further row is claimed.
+    /// - Returns: Whether more rows may be due now.
+    private func turn(_ state: inout State, _ group: inout DiscardingTaskGroup, claims: Bool) async -> Bool {
+        let room = configuration.window - takeOutcomes(&state)
         state.hasRoom = room >= leastRoom
-        let now = clock.now()
-        guard state.hasRoom, now >= state.retryStoreAt else { return false }
-        let limit = min(room, configuration.batch)
+        guard clock.now() >= state.retryStoreAt else { return false }
+        let claims = claims && state.hasRoom
+        guard claims || !state.unwritten.isEmpty else { return false }
         do {
-            let request = ClaimRequest(
-                limit: limit,
-                owner: context.owner,
-                now: now,
-                leaseEnd: now + configuration.lease,
-                topic: RelayApp.onlyTopic(of: context.routes.table.routes.map(\.app))
-            )
-            try await endLostClaim(&state)
-            state.hasLostClaim = true
-            let rows = try await context.store.claim(request)
-            state.hasLostClaim = false
-            storeWorks(&state)
-            state.unwritable.subtract(rows.map(\.id))
-            inFlight.withLock { $0.formUnion(rows.map(\.id)) }
-            context.metrics.inFlight.record(inFlightCount)
-            for row in rows {
-                group.addTask { [self] in await process(row) }
+            await deadTokens.mark(state.unwritten.compactMap(\.death))
+            if claims {
+                try await endLostClaim(&state)
+                state.hasLostClaim = true
             }
-            if rows.count == limit {
+            // Both may have waited for the database: a lease counts from its claim.
+            let now = clock.now()
+            let request = claims ? claim(min(room, configuration.batch), at: now) : nil
+            let turn = try await context.store.turn(
+                finishing: state.unwritten,
+                owner: context.owner,
+                claiming: request
+            )
+            if claims { state.hasLostClaim = false }
+            state.unwritten = []
+            count(turn.finished)
+            storeWorks(&state)
+            guard let request else { return false }
+            start(turn.claimed, &state, &group)
+            if turn.claimed.count == request.limit {
                 state.nextDue = now
                 return true
             }
             // A row that is due and was not claimed is locked by another program's transaction.
             state.nextDue = try await context.store.nextDue().map { max($0, now + Self.lockPause) }
-            return false
+        } catch let error as RelayStoreError where error.code == .failed && !state.unwritten.isEmpty {
+            if await flushEach(&state) {
+                storeWorks(&state)
+                // The claim failed with the outcomes.
+                return claims
+            }
         } catch {
             storeFailed(error, &state)
-            return false
         }
+        return false
+    }
+
+    /// Moves the outcomes that are known by now to ``State/unwritten``.
+    /// - Returns: The number of rows in flight.
+    private func takeOutcomes(_ state: inout State) -> Int {
+        let (outcomes, count) = hand.withLock { hand in
+            defer { hand.outcomes.removeAll(keepingCapacity: true) }
+            return (hand.outcomes, hand.inFlight.count)
+        }
+        state.unwritten += outcomes
+        return count
+    }
+
+    private func claim(_ limit: Int, at now: WallTime) -> ClaimRequest {
+        ClaimRequest(
+            limit: limit,
+            owner: context.owner,
+            now: now,
+            leaseEnd: now + configuration.lease,
+            topic: RelayApp.onlyTopic(of: context.routes.table.routes.map(\.app))
+        )
+    }
+
+    private func start(_ rows: [QueueRow], _ state: inout State, _ group: inout DiscardingTaskGroup) {
+        guard !rows.isEmpty else { return }
+        state.unwritable.subtract(rows.map(\.id))
+        hand.withLock { $0.inFlight.formUnion(rows.map(\.id)) }
+        context.metrics.inFlight.record(inFlightCount)
+        group.addTask { [self] in await sender.process(rows) { self.end($0, $1) } }
     }
 
     /// Releases the rows of a claim whose answer did not arrive, so that they are claimed again.
@@ -111,10 +157,9 @@ final class QueuePump: Sendable {
     /// Should the database commit the claim even later, its rows are free when their lease ends.
     private func endLostClaim(_ state: inout State) async throws {
         guard state.hasLostClaim else { return }
-        // An outcome is recorded before its row leaves `inFlight`: every row is found in one of them.
-        var known = state.unwritable.union(inFlight.withLock { $0 })
-        known.formUnion(outcomes.withLock { $0.map(\.row) })
-        known.formUnion(state.unwritten.map(\.row))
+        var known = hand.withLock { $0.inFlight.union($0.outcomes.lazy.map(\.row)) }
+        known.formUnion(state.unwritable)
+        known.formUnion(state.unwritten.lazy.map(\.row))
         let count = try await context.store.release(except: Array(known), owner: context.owner)
         state.hasLostClaim = false
         guard count > 0 else { return }
@@ -125,44 +170,21 @@ final class QueuePump: Sendable {
         do { try await endLostClaim(&state) } catch { storeFailed(error, &state) }
     }
 
-    private func process(_ row: QueueRow) async {
-        let outcome = await sender.process(row)
-        var isFirst = false
-        if let outcome {
-            isFirst = outcomes.withLock { outcomes in
-                outcomes.append(outcome)
-                return outcomes.count == 1
-            }
+    /// Notes that a row is processed.
+    private func end(_ row: QueueRow, _ outcome: RowOutcome?) {
+        let (isFirst, left) = hand.withLock { hand in
+            hand.inFlight.remove(row.id)
+            guard let outcome else { return (true, hand.inFlight.count) }
+            hand.outcomes.append(outcome)
+            return (hand.outcomes.count == 1, hand.inFlight.count)
         }
-        let left = inFlight.withLock { rows in
-            rows.remove(row.id)
-            return rows.count
-        }
-        // The pump may have read the outcomes before there was room for a claim.
-        let isAwaited = left == 0 || left == configuration.window - leastRoom
-        if isFirst || outcome == nil || isAwaited { context.signal.notify() }
+        if left == 0 || left == configuration.window - leastRoom { room.notify() }
+        // The loop may have read the outcomes before there was room for a claim.
+        if isFirst || left == 0 || left == configuration.window - leastRoom { context.signal.notify() }
     }
 
-    /// Writes the outcomes; those that the database does not take stay, and no further row is claimed.
-    private func flush(_ state: inout State) async {
-        state.unwritten += outcomes.withLock { outcomes in
-            defer { outcomes.removeAll(keepingCapacity: true) }
-            return outcomes
-        }
-        guard !state.unwritten.isEmpty, clock.now() >= state.retryStoreAt else { return }
-        do {
-            try await write(state.unwritten)
-            state.unwritten = []
-        } catch let error as RelayStoreError where error.code == .failed {
-            guard await flushEach(&state) else { return }
-        } catch {
-            return storeFailed(error, &state)
-        }
-        storeWorks(&state)
-    }
-
-    private func write(_ outcomes: [RowOutcome]) async throws {
-        for row in try await context.store.finish(outcomes, owner: context.owner) { context.metrics.count(row.status) }
+    private func count(_ rows: [FinishedRow]) {
+        for row in rows { context.metrics.count(row.status) }
     }
 
     /// Writes outcomes one by one after a batch failed, so that one row, for example with a trigger of another program,
@@ -171,7 +193,7 @@ final class QueuePump: Sendable {
     private func flushEach(_ state: inout State) async -> Bool {
         while let outcome = state.unwritten.first {
             do {
-                try await write([outcome])
+                count(try await context.store.finish([outcome], owner: context.owner))
             } catch let error as RelayStoreError where error.code == .failed {
                 // Its claim expires. The row is then processed again, as one that may have been sent.
                 state.unwritable.insert(outcome.row)
@@ -194,7 +216,7 @@ final class QueuePump: Sendable {
         let now = clock.now()
         guard inFlightCount > 0 || !state.unwritten.isEmpty, now >= state.extendAt else { return }
         do {
-            let rows = inFlight.withLock { Array($0) } + state.unwritten.map(\.row)
+            let rows = hand.withLock { Array($0.inFlight) } + state.unwritten.map(\.row)
             try await context.store.extend(rows, owner: context.owner, until: now + configuration.lease)
             state.extendAt = now + configuration.lease / 3
         } catch {

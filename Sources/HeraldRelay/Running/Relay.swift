@@ -89,6 +89,7 @@ package final class Relay: Service {
                 group.addTask { [monitor] in await monitor.run() }
                 group.addTask { [deadTokens] in await FeedbackPoll(context, deadTokens).run() }
                 group.addTask { await JournalMonitor(context: context).run() }
+                group.addTask { await RowRetention(context).run() }
                 await pump.run { [self] in isStopping.withLock { $0 } }
                 group.cancelAll()
             }

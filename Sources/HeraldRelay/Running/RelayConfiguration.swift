@@ -9,7 +9,7 @@ package struct RelayConfiguration: Sendable, Hashable {
     /// Maximum number of rows in flight.
     package var window = 2000
     /// Maximum number of rows in one claim.
-    package var batch = 500
+    package var batch = 1000
     /// Time limit for an answer.
     package var timeout: Duration = .seconds(30)
     /// Pause after a crash before the journal is used: requests in flight have arrived by then.
@@ -22,6 +22,10 @@ package struct RelayConfiguration: Sendable, Hashable {
     package var progressPause: Duration = .seconds(5)
     /// Decides about a row that may have been sent, if no journal knows.
     package var inDoubt = InDoubtChoice.repeat
+    /// How long sent rows are kept; zero keeps them for ever.
+    package var keepSent: Duration = .zero
+    /// The same for refused, expired and failed rows.
+    package var keepUnsent: Duration = .zero
     package var rules = RetryRules()
     package var deadTokenLimits = DeadTokenBreaker.Limits()
 

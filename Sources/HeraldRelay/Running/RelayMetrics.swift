@@ -9,12 +9,15 @@ struct RelayMetrics: Sendable {
     let deadTokens = Counter(label: "herald_relay_dead_tokens_total")
     let heldTokens = Counter(label: "herald_relay_held_tokens_total")
     let storeFailures = Counter(label: "herald_relay_store_failures_total")
-    let sending = Timer(label: "herald_relay_send_seconds")
-    let inFlight = Gauge(label: "herald_relay_in_flight")
-    let breakers = Gauge(label: "herald_relay_open_breakers")
+    let deleted = Counter(label: "herald_relay_rows_deleted_total")
+    let sending = Timer(label: "herald_relay_send_duration_seconds")
+    let inFlight = Gauge(label: "herald_relay_rows_in_flight")
+    let breakers = Gauge(label: "herald_relay_breakers_open")
+    /// Recorded when somebody asks for the metrics.
+    let ready = Gauge(label: "herald_relay_ready")
     private let oldest = Gauge(label: "herald_relay_oldest_unsent_seconds")
-    private let queued = Gauge(label: "herald_relay_queued")
-    private let scheduled = Gauge(label: "herald_relay_scheduled")
+    private let queued = Gauge(label: "herald_relay_rows_queued")
+    private let scheduled = Gauge(label: "herald_relay_rows_scheduled")
     private let final: [FinalStatus: Counter]
 
     init() {

@@ -3,7 +3,7 @@ import HeraldModel
 import HeraldProvider
 import Logging
 
-/// Processes one claimed row: looks it up, plans it, sends it, and returns its outcome.
+/// Processes claimed rows: looks them up, plans them, sends them, and reports their outcomes.
 struct RowSender: Sendable {
     /// Result of a journal lookup for a row that may have been sent.
     enum LookupResult {
@@ -18,8 +18,26 @@ struct RowSender: Sendable {
     /// Minimum number of lookups, with growing pauses, before a journal without a result counts as an answer.
     private static let leastLookups = 8
 
+    /// A row that is ready to be sent.
+    private struct Order: Sendable {
+        let row: QueueRow
+        let prepared: PreparedRow
+        let route: Route
+        /// Topic and environment, for the circuit breaker of dead tokens.
+        let app: String
+    }
+
+    /// Result of the first look at a row.
+    private enum Beginning {
+        /// The outcome to write; nil if it is already written, or if the claim is to expire.
+        case ended(RowOutcome?)
+        case sends(Order)
+        /// The journal or the queue must be asked first.
+        case asks
+    }
+
+    let deadTokens: DeadTokenMarker
     private let context: RelayContext
-    private let deadTokens: DeadTokenMarker
 
     private var configuration: RelayConfiguration { context.configuration }
     private var clock: any WallClock { context.clock }
@@ -29,14 +47,56 @@ struct RowSender: Sendable {
         self.deadTokens = deadTokens
     }
 
-    /// Processes a row.
-    /// - Returns: The outcome to write; nil if it is already written, or if the claim is to expire.
-    func process(_ row: QueueRow) async -> RowOutcome? {
+    /// Processes rows, and returns after the last one.
+    ///
+    /// The rows of one service are handed over together, since a task for each row would cost more than sending it.
+    /// - Parameters:
+    ///   - rows: Claimed rows.
+    ///   - report: Receives each row once, with the outcome to write; nil if it is already written, or if the claim is to
+    ///     expire. It must not wait.
+    func process(_ rows: [QueueRow], report: @escaping @Sendable (QueueRow, RowOutcome?) -> Void) async {
         let reader = RowReader(longestLife: configuration.rules.longestLife)
+        let table = context.routes.table
+        await withDiscardingTaskGroup { group in
+            var orders: [ObjectIdentifier: [Order]] = [:]
+            for row in rows {
+                switch begin(row, reader, table) {
+                case .ended(let outcome): report(row, outcome)
+                case .sends(let order): orders[ObjectIdentifier(order.route), default: []].append(order)
+                case .asks:
+                    group.addTask {
+                        switch await ask(row, reader) {
+                        case .ended(let outcome): report(row, outcome)
+                        case .sends(let order): await send([order], report)
+                        case .asks: report(row, nil)
+                        }
+                    }
+                }
+            }
+            for orders in orders.values {
+                group.addTask { await send(orders, report) }
+            }
+        }
+    }
+
+    /// Plans a row that needs nothing but its own content.
+    private func begin(_ row: QueueRow, _ reader: RowReader, _ table: RouteTable) -> Beginning {
+        guard !row.isUncertain else { return .asks }
+        let now = clock.now()
+        switch reader.plan(row, at: now) {
+        case .final(let status, let reason): return .ended(final(row, status, reason: reason))
+        case .wait(let moment): return .ended(later(row, at: moment))
+        case .send(let prepared): return order(row, prepared, table, at: now)
+        case .fanOut, .audience, .template: return .asks
+        }
+    }
+
+    /// Plans a row with the help of the journal and the queue.
+    private func ask(_ row: QueueRow, _ reader: RowReader) async -> Beginning {
         var row = row
         if row.isUncertain {
             switch await lookUp(row, reader) {
-            case .settled(let outcome): return outcome
+            case .settled(let outcome): return .ended(outcome)
             case .notAccepted: row.isUncertain = false
             case .unknown: break
             }
@@ -44,22 +104,22 @@ struct RowSender: Sendable {
         let now = clock.now()
         do {
             switch try await plan(row, reader, at: now) {
-            case .final(let status, let reason): return final(row, status, reason: reason)
-            case .wait(let moment): return later(row, at: moment, uncertain: row.isUncertain)
-            case .fanOut(let tokens): return try await fanOut(row, to: tokens)
+            case .final(let status, let reason): return .ended(final(row, status, reason: reason))
+            case .wait(let moment): return .ended(later(row, at: moment, uncertain: row.isUncertain))
+            case .fanOut(let tokens): return .ended(try await fanOut(row, to: tokens))
             case .audience(let user, let topic):
                 let tokens = try await context.store.tokens(of: user, topic: topic, limit: RowReader.maximumTokens)
-                guard !tokens.isEmpty else { return final(row, .refused, reason: "NoDevice") }
-                return try await fanOut(row, to: tokens)
-            case .template: return final(row, .refused, reason: RowError.badTemplate.reason)
+                guard !tokens.isEmpty else { return .ended(final(row, .refused, reason: "NoDevice")) }
+                return .ended(try await fanOut(row, to: tokens))
+            case .template: return .ended(final(row, .refused, reason: RowError.badTemplate.reason))
             case .send(let prepared):
                 guard !row.isUncertain || configuration.inDoubt.repeats(prepared.request) else {
-                    return final(row, .failed, reason: RowOutcome.inDoubt)
+                    return .ended(final(row, .failed, reason: RowOutcome.inDoubt))
                 }
-                return await send(row, prepared, at: now)
+                return order(row, prepared, context.routes.table, at: now)
             }
         } catch {
-            return later(row, at: now + .seconds(5), reason: "Store", uncertain: row.isUncertain)
+            return .ended(later(row, at: now + .seconds(5), reason: "Store", uncertain: row.isUncertain))
         }
     }
 
@@ -133,31 +193,35 @@ struct RowSender: Sendable {
 
     // MARK: - Sending
 
-    private func send(_ row: QueueRow, _ prepared: PreparedRow, at now: WallTime) async -> RowOutcome {
+    /// Finds the service of a row.
+    private func order(_ row: QueueRow, _ prepared: PreparedRow, _ table: RouteTable, at now: WallTime) -> Beginning {
         let environment = prepared.environment ?? configuration.environment
-        let table = context.routes.table
         guard let route = table.route(topic: prepared.topic, environment: environment, service: prepared.service) else {
-            return final(row, .failed, reason: "NoCredential")
+            return .ended(final(row, .failed, reason: "NoCredential"))
         }
         if let moment = route.openUntil(at: now) {
             guard moment < prepared.deadline else {
-                return final(row, .expired, reason: route.problem == nil ? nil : "Unreachable")
+                return .ended(final(row, .expired, reason: route.problem == nil ? nil : "Unreachable"))
             }
-            return later(row, at: moment, reason: "Unreachable", uncertain: row.isUncertain)
+            return .ended(later(row, at: moment, reason: "Unreachable", uncertain: row.isUncertain))
         }
-        if let wait = route.waitForCredential(prepared.topic, at: now) { return later(row, prepared, wait) }
-        let start = ContinuousClock.now
-        let result = await route.sender.send(prepared.request)
-        context.metrics.sending.recordNanoseconds(RelayMetrics.nanoseconds(ContinuousClock.now - start))
-        return await finish(row, prepared, by: route, with: result)
+        if let wait = route.waitForCredential(prepared.topic, at: now) { return .ended(later(row, prepared, wait)) }
+        let app = "\(prepared.topic.name) (\(route.app.environment.rawValue))"
+        return .sends(Order(row: row, prepared: prepared, route: route, app: app))
     }
 
-    private func finish(
-        _ row: QueueRow,
-        _ prepared: PreparedRow,
-        by route: Route,
-        with result: SendResult
-    ) async -> RowOutcome {
+    /// Sends rows through one service.
+    private func send(_ orders: [Order], _ report: @escaping @Sendable (QueueRow, RowOutcome?) -> Void) async {
+        guard let route = orders.first?.route else { return }
+        let start = ContinuousClock.now
+        await route.sender.send(orders.map(\.prepared.request)) { place, result in
+            context.metrics.sending.recordNanoseconds(RelayMetrics.nanoseconds(ContinuousClock.now - start))
+            report(orders[place].row, finish(orders[place], with: result))
+        }
+    }
+
+    private func finish(_ order: Order, with result: SendResult) -> RowOutcome {
+        let (row, prepared, route) = (order.row, order.prepared, order.route)
         let now = clock.now()
         route.note(result, at: now)
         let credential = route.noteCredential(result, prepared.topic, at: now)
@@ -166,7 +230,17 @@ struct RowSender: Sendable {
             context.metrics.retries.increment()
             return later(row, prepared, wait)
         }
-        if case .answered(let answer) = result { await noteAnswer(answer, to: row, prepared, by: route) }
+        var outcome = outcome(of: result, row, prepared, at: now)
+        if case .answered(let answer) = result { outcome.death = noteAnswer(answer, to: order) }
+        return outcome
+    }
+
+    private func outcome(
+        of result: SendResult,
+        _ row: QueueRow,
+        _ prepared: PreparedRow,
+        at now: WallTime
+    ) -> RowOutcome {
         let change = configuration.rules.change(
             after: result,
             attempts: row.attempts,
@@ -185,20 +259,20 @@ struct RowSender: Sendable {
         }
     }
 
-    private func noteAnswer(_ answer: PushAnswer, to row: QueueRow, _ prepared: PreparedRow, by route: Route) async {
-        var dead: [DeadToken] = []
-        if case .refused(let refusal) = answer, RetryRules.isDeadToken(refusal) {
-            dead.append(
-                DeadToken(
-                    token: prepared.request.token.hex,
-                    topic: prepared.topic.name,
-                    time: refusal.since ?? clock.now(),
-                    evidence: "410 \(RetryRules.word(for: refusal)) from \(route.app.service), row \(row.id)"
-                )
-            )
+    /// Counts an answer.
+    /// - Returns: The token, if it is dead.
+    private func noteAnswer(_ answer: PushAnswer, to order: Order) -> RowOutcome.Death? {
+        guard case .refused(let refusal) = answer, RetryRules.isDeadToken(refusal) else {
+            _ = deadTokens.note(app: order.app, answers: 1, deadTokens: 0)
+            return nil
         }
-        let app = "\(prepared.topic.name) (\(route.app.environment.rawValue))"
-        await deadTokens.note(app: app, answers: 1, deadTokens: dead)
+        let token = DeadToken(
+            token: order.prepared.request.token.hex,
+            topic: order.prepared.topic.name,
+            time: refusal.since ?? clock.now(),
+            evidence: "410 \(RetryRules.word(for: refusal)) from \(order.route.app.service), row \(order.row.id)"
+        )
+        return RowOutcome.Death(token: token, isHeld: deadTokens.note(app: order.app, answers: 1, deadTokens: 1))
     }
 
     // MARK: - Outcomes

@@ -21,7 +21,15 @@ struct BinarySender: RelaySender {
         client = try BinaryClient(configuration)
     }
 
-    func send(_ request: PushRequest) async -> SendResult {
+    func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async {
+        await withDiscardingTaskGroup { group in
+            for (place, request) in requests.enumerated() {
+                group.addTask { report(place, await send(request)) }
+            }
+        }
+    }
+
+    private func send(_ request: PushRequest) async -> SendResult {
         do {
             let binary = try BinaryEncoding.request(request)
             switch try await client.send(binary) {

@@ -1,9 +1,14 @@
 import HeraldModel
 package import HeraldProvider
 
-/// Sends notifications; any number may be in flight; it waits when it is at its limit.
+/// Sends notifications; any number may be in flight.
 package protocol RelaySender: Sendable {
-    func send(_ request: PushRequest) async -> SendResult
+    /// Sends notifications, and returns after the last result.
+    /// - Parameters:
+    ///   - requests: The notifications.
+    ///   - report: Receives the result of each one once, with its index in `requests`. Several
+    ///     threads may call it at once, and it must not block.
+    func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async
     func shutdown() async
 }
 
@@ -25,14 +30,17 @@ struct ProviderSender: RelaySender {
         client = try ProviderClient(configuration)
     }
 
-    func send(_ request: PushRequest) async -> SendResult {
-        do {
-            return .answered(try await client.send(request))
-        } catch let error as ProviderError {
+    func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async {
+        await client.send(requests) { report($0, Self.result(of: $1)) }
+    }
+
+    private static func result(of outcome: Result<PushAnswer, any Error>) -> SendResult {
+        switch outcome {
+        case .success(let answer): return .answered(answer)
+        case .failure(let error as ProviderError):
             if let result = error.permanentResult { return result }
             return error.mayHaveArrived ? .uncertain(error.relayReason) : .notSent(error.relayReason)
-        } catch {
-            return .uncertain("Stopped")
+        case .failure: return .uncertain("Stopped")
         }
     }
 

@@ -8,13 +8,16 @@ struct ClaimQueries {
     func claim(_ request: ClaimRequest) throws -> [QueueRow] {
         // Half of the room is for retries and lapsed leases. Rows that were never tried have the oldest `due_at`, so a
         // long queue of them would delay the others.
-        let late = try claim((request.limit + 1) / 2, "due_at > 0", request)
-        let ids = try late + claim(request.limit - late.count, "1 = 1", request)
-        return ids.isEmpty ? [] : try rows(ids)
+        var rows = try claim((request.limit + 1) / 2, "due_at > 0", request)
+        rows += try claim(request.limit - rows.count, "1 = 1", request)
+        rows.sort { $0.id < $1.id }
+        try addDevices(to: &rows)
+        return rows
     }
 
-    private func claim(_ limit: Int, _ condition: String, _ request: ClaimRequest) throws -> [Int64] {
+    private func claim(_ limit: Int, _ condition: String, _ request: ClaimRequest) throws -> [QueueRow] {
         guard limit > 0 else { return [] }
+        let columns = QueueColumn.allCases.map { dialect.bounded("push_queue.\($0.name)", $0.limit) }
         // A row with an owner was claimed before, by a relay that did not record its outcome. This relay's own claims are
         // not due before their lease ends.
         return try session.run(
@@ -26,41 +29,16 @@ struct ClaimQueries {
             UPDATE push_queue SET
                 uncertain = CASE WHEN owner IS NOT NULL AND uncertain = 0 THEN 1 ELSE uncertain END,
                 owner = ?3, due_at = ?4, apns_id = coalesce(apns_id, \(dialect.randomUUID)), topic = coalesce(topic, ?5)
-            WHERE id IN (SELECT id FROM due) RETURNING id
+            WHERE id IN (SELECT id FROM due)
+            RETURNING id, substr(apns_id, 1, 64), uncertain, attempts, parent, \(columns.joined(separator: ", "))
             """,
             [
                 .int(request.now.milliseconds), .int(Int64(limit)), .text(request.owner),
                 .int(request.leaseEnd.milliseconds), .text(request.topic),
             ]
         )
-        .rows.compactMap { $0[0].int }
-    }
-
-    private func rows(_ ids: [Int64]) throws -> [QueueRow] {
-        let columns = QueueColumn.allCases.map { dialect.bounded("q.\($0.rawValue)", $0.limit) }.joined(separator: ", ")
-        let result = try session.runOnce(
-            """
-            SELECT q.id, substr(q.apns_id, 1, 64), q.uncertain, q.attempts, q.parent,
-            d.device_token, substr(d.environment, 1, 64), substr(d.service, 1, 64), substr(d.languages, 1, 1024),
-            d.registered_at, d.dead_at, \(columns)
-            FROM push_queue q LEFT JOIN devices d
-            ON d.device_token = lower(substr(q.device_token, 1, 512)) AND d.topic = q.topic
-            WHERE q.id IN (\(SQLDialect.list(ids))) ORDER BY q.id
-            """,
-            []
-        )
-        return result.rows.compactMap { values in
+        .rows.compactMap { values in
             guard let id = values[0].int else { return nil }
-            var device: DeviceEntry?
-            if let token = values[5].text {
-                var entry = DeviceEntry(token: token, topic: "")
-                entry.environment = values[6].text
-                entry.service = values[7].text
-                entry.languages = LanguageList.read(values[8].text ?? "")
-                entry.registered = values[9].text.flatMap(StoredMoment.read)
-                entry.died = values[10].text.flatMap(StoredMoment.read)
-                device = entry
-            }
             return QueueRow(
                 id: id,
                 apnsID: values[1].text,
@@ -68,9 +46,37 @@ struct ClaimQueries {
                 lookups: Int(clamping: max(0, (values[2].int ?? 0) - 1)),
                 attempts: Int(clamping: values[3].int ?? 0),
                 parent: values[4].int,
-                device: device,
-                values: Array(values[11...])
+                device: nil,
+                values: values[5...]
             )
+        }
+    }
+
+    /// Reads the entries in `devices` for the tokens of rows.
+    private func addDevices(to rows: inout [QueueRow]) throws {
+        guard !rows.isEmpty, try !session.run("SELECT 1 FROM devices LIMIT 1").rows.isEmpty else { return }
+        let result = try session.runOnce(
+            """
+            SELECT q.id, d.device_token, substr(d.environment, 1, 64), substr(d.service, 1, 64),
+            substr(d.languages, 1, 1024), d.registered_at, d.dead_at
+            FROM push_queue q JOIN devices d
+            ON d.device_token = lower(substr(q.device_token, 1, 512)) AND d.topic = q.topic
+            WHERE q.id IN (\(SQLDialect.list(rows.lazy.map(\.id)))) ORDER BY q.id
+            """,
+            []
+        )
+        var place = 0
+        for values in result.rows {
+            guard let id = values[0].int, let token = values[1].text else { continue }
+            var entry = DeviceEntry(token: token, topic: "")
+            entry.environment = values[2].text
+            entry.service = values[3].text
+            entry.languages = LanguageList.read(values[4].text ?? "")
+            entry.registered = values[5].text.flatMap(StoredMoment.read)
+            entry.died = values[6].text.flatMap(StoredMoment.read)
+            // Both are in the order of their identifiers.
+            while place < rows.count, rows[place].id < id { place += 1 }
+            if place < rows.count, rows[place].id == id { rows[place].device = entry }
         }
     }
 
@@ -91,7 +97,7 @@ struct ClaimQueries {
         // Without an owner, the next claim does not take them for sent. A doubt from an earlier owner stays in `uncertain`.
         let others = rows.isEmpty ? "" : " AND id NOT IN (\(SQLDialect.list(rows)))"
         return try session.runOnce(
-            "UPDATE push_queue SET owner = NULL, due_at = 0 WHERE owner = ?1 AND status = 'queued'\(others)",
+            "UPDATE push_queue SET owner = NULL, due_at = 0 WHERE owner = ?1 AND status = 'queued' AND due_at > 0\(others)",
             [.text(owner)]
         )
         .changed

@@ -5,8 +5,13 @@ struct OutcomeQueries {
     /// Outcomes that one statement writes.
     private struct Update: Hashable {
         let change: RowOutcome.Change
-        /// The time to write; NULL unless the row was sent.
-        let time: SQLValue
+        /// The second in which the row ended; nil for a row that stays queued.
+        let ended: Int64?
+
+        init(_ outcome: RowOutcome) {
+            change = outcome.change
+            if case .final = outcome.change { ended = outcome.time.seconds } else { ended = nil }
+        }
     }
 
     /// Maximum number of rows for many tokens in one check, which reads all their parts at worst.
@@ -21,15 +26,10 @@ struct OutcomeQueries {
         // Two relays that each finish one of the last two parts of a row must see each other's write.
         try lock(parents)
         // Most outcomes of a second are equal, and share a statement.
-        for (update, group) in Dictionary(grouping: outcomes, by: Self.update) {
+        for (update, group) in Dictionary(grouping: outcomes, by: Update.init) {
             finished += try write(update, to: group.map(\.row).sorted(), owner: owner)
         }
         return try finished + close(parents)
-    }
-
-    private static func update(_ outcome: RowOutcome) -> Update {
-        guard case .final(.sent, _) = outcome.change else { return Update(change: outcome.change, time: .null) }
-        return Update(change: outcome.change, time: StoredMoment.text(outcome.time))
     }
 
     /// Locks rows until the end of the transaction, in order of their identifiers.
@@ -43,12 +43,18 @@ struct OutcomeQueries {
     private func write(_ update: Update, to rows: [Int64], owner: String) throws -> [FinishedRow] {
         switch update.change {
         case .final(let status, let reason):
-            // Regardless of the claim's owner: the service's answer to the row's identifier is the truth.
+            let end = update.ended.map { WallTime(seconds: $0) }
+            // Regardless of the claim's owner: the service's answer to the row's identifier is the truth. `due_at` keeps
+            // the end of rows without a `time_sent`, for their age.
             let result = try run(
-                "status = ?1, reason = ?2, time_sent = ?3, attempts = attempts + ?4, owner = NULL, uncertain = 0",
+                """
+                status = ?1, reason = ?2, time_sent = ?3, attempts = attempts + ?4, due_at = ?5, owner = NULL,
+                uncertain = 0
+                """,
                 [
-                    .text(status.rawValue), .text(reason), update.time,
-                    .int(status == .sent || status == .refused ? 1 : 0),
+                    .text(status.rawValue), .text(reason),
+                    end.flatMap { status == .sent ? StoredMoment.text($0) : nil } ?? .null,
+                    .int(status == .sent || status == .refused ? 1 : 0), .int(end?.milliseconds ?? 0),
                 ],
                 on: rows,
                 where: "status = 'queued'"

@@ -180,7 +180,9 @@ final class PostgresConnection: SQLSession {
         let isPassing = !isWorking || state.isEmpty || passing.contains { state.hasPrefix($0) }
         throw RelayStoreError(
             isPassing ? .unavailable : .failed,
-            "PostgreSQL: \(reason)\(state.isEmpty ? "" : " (\(state))")"
+            "PostgreSQL: \(reason)\(state.isEmpty ? "" : " (\(state))")",
+            // insufficient_privilege
+            isDenied: state == "42501"
         )
     }
 

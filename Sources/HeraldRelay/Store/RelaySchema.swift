@@ -70,9 +70,7 @@ enum RelaySchema {
         )
         """,
         "CREATE INDEX IF NOT EXISTS push_queue_due ON push_queue (due_at, id) WHERE status = 'queued'",
-        "CREATE INDEX IF NOT EXISTS push_queue_owner ON push_queue (owner) WHERE status = 'queued' AND owner IS NOT NULL",
         "CREATE INDEX IF NOT EXISTS push_queue_parent ON push_queue (parent) WHERE parent IS NOT NULL",
-        "CREATE INDEX IF NOT EXISTS push_queue_done ON push_queue (status, id) WHERE status <> 'queued'",
         """
         CREATE TRIGGER IF NOT EXISTS push_queue_moved AFTER UPDATE OF send_after ON push_queue
         WHEN NEW.status = 'queued' AND NEW.owner IS NULL AND NEW.parts IS NULL
@@ -142,9 +140,7 @@ enum RelaySchema {
         )
         """,
         "CREATE INDEX IF NOT EXISTS push_queue_due ON push_queue (due_at, id) WHERE status = 'queued'",
-        "CREATE INDEX IF NOT EXISTS push_queue_owner ON push_queue (owner) WHERE status = 'queued' AND owner IS NOT NULL",
         "CREATE INDEX IF NOT EXISTS push_queue_parent ON push_queue (parent) WHERE parent IS NOT NULL",
-        "CREATE INDEX IF NOT EXISTS push_queue_done ON push_queue (status, id) WHERE status <> 'queued'",
         """
         CREATE OR REPLACE FUNCTION push_queue_moved() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN NEW.due_at := 0; RETURN NEW; END $$

@@ -8,13 +8,22 @@ package protocol RelayStore: Sendable {
     /// - Returns: A warning if the queue lacks a part that the relay can do without.
     @discardableResult
     func prepare() async throws -> String?
-    /// Claims due rows, oldest first. The claims are durable when it returns.
-    func claim(_ request: ClaimRequest) async throws -> [QueueRow]
+    /// Writes outcomes, and claims due rows, oldest first. All of it is durable when it returns.
+    ///
+    /// A row that is already final does not change.
+    /// - Parameters:
+    ///   - outcomes: The outcomes.
+    ///   - owner: The relay that writes them.
+    ///   - request: The claim; nil for none.
+    /// - Returns: The rows that are final now, and the rows that were claimed.
+    /// - Throws: `RelayStoreError`; nothing is written then.
+    func turn(
+        finishing outcomes: [RowOutcome],
+        owner: String,
+        claiming request: ClaimRequest?
+    ) async throws -> StoreTurn
     /// When the next unclaimed row is due; nil if there is none.
     func nextDue() async throws -> WallTime?
-    /// Writes outcomes; a row that is already final does not change.
-    /// - Returns: The rows that are final now, including rows for many tokens.
-    func finish(_ outcomes: [RowOutcome], owner: String) async throws -> [FinishedRow]
     /// Extends the claims of an owner on the given rows. It may own others whose claim it never received.
     func extend(_ rows: [Int64], owner: String, until: WallTime) async throws
     /// Ends the claims of an owner on all rows but the given ones. They are due at once, and were not sent by that owner.
@@ -51,10 +60,41 @@ package protocol RelayStore: Sendable {
     func retry(_ selection: RowSelection) async throws -> Int
     /// Deletes final rows.
     func purge(_ selection: RowSelection) async throws -> Int
+    /// Deletes final rows of these statuses that ended before a time. One call checks a limited number of rows.
+    ///
+    /// A row that another program finished without a `time_sent` counts from its `send_after`, else its `time_queued`.
+    /// - Returns: The number of deleted rows, and the row to go on after; nil at the end.
+    func deleteOld(
+        _ statuses: [FinalStatus],
+        endedBefore: WallTime,
+        after last: Int64
+    ) async throws -> (deleted: Int, last: Int64?)
 
     /// Reports that other programs may have written.
     func changes() -> AsyncStream<Void>
     func close() async
+}
+
+extension RelayStore {
+    /// Claims due rows, oldest first.
+    ///
+    /// The claims are durable when it returns.
+    package func claim(_ request: ClaimRequest) async throws -> [QueueRow] {
+        try await turn(finishing: [], owner: request.owner, claiming: request).claimed
+    }
+
+    /// Writes outcomes; a row that is already final does not change.
+    /// - Returns: The rows that are final now, including rows for many tokens.
+    package func finish(_ outcomes: [RowOutcome], owner: String) async throws -> [FinishedRow] {
+        try await turn(finishing: outcomes, owner: owner, claiming: nil).finished
+    }
+}
+
+/// Result of a transaction that finishes and claims rows.
+package struct StoreTurn: Sendable {
+    /// The rows that are final now, including rows for many tokens.
+    package let finished: [FinishedRow]
+    package let claimed: [QueueRow]
 }
 
 /// A request for rows to send.

@@ -13,10 +13,13 @@ package struct RelayStoreError: Error, Hashable, Sendable {
     package let code: Code
     /// Description on one line, without a row's content and without a password.
     package let message: String
+    /// Whether the relay's user lacks a right in the database.
+    package let isDenied: Bool
 
-    package init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String, isDenied: Bool = false) {
         self.code = code
         self.message = message
+        self.isDenied = isDenied
     }
 }
 

@@ -10,7 +10,7 @@ struct RowQueries {
 
     func enqueue(_ push: NewPush) throws -> Int64 {
         let columns = QueueColumn.allCases.filter { push.values[$0] != nil }
-        let names = columns.map(\.rawValue).joined(separator: ", ")
+        let names = columns.map(\.name).joined(separator: ", ")
         let places = (1...max(1, columns.count)).map { "?\($0)" }.joined(separator: ", ")
         let sql = "INSERT INTO push_queue (\(names)) VALUES (\(places)) RETURNING id"
         let result = try session.run(sql, columns.map { push.values[$0] ?? .null })
@@ -91,8 +91,8 @@ struct RowQueries {
         progress.breakers = try DeadTokenQueries(session: session).breakers()
         let claims = try session.run(
             """
-            SELECT owner, count(*), max(due_at) FROM push_queue WHERE status = 'queued' AND owner IS NOT NULL
-            GROUP BY owner ORDER BY owner
+            SELECT owner, count(*), max(due_at) FROM push_queue
+            WHERE status = 'queued' AND due_at > 0 AND owner IS NOT NULL GROUP BY owner ORDER BY owner
             """
         )
         progress.claims = claims.rows.map { row in

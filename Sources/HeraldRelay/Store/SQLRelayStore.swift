@@ -2,6 +2,9 @@ package import HeraldModel
 
 /// A ``RelayStore`` on SQL; the statements are the same for both databases, except for ``SQLDialect``.
 package struct SQLRelayStore: RelayStore {
+    /// Interval at which a probe looks for progress.
+    private static let probePause = Duration.milliseconds(250)
+
     let database: any SQLDatabase
     private var dialect: SQLDialect { database.dialect }
 
@@ -63,7 +66,7 @@ package struct SQLRelayStore: RelayStore {
         }
         do {
             try await database.read { session in
-                let columns = QueueColumn.allCases.map(\.rawValue).joined(separator: ", ")
+                let columns = QueueColumn.allCases.map(\.name).joined(separator: ", ")
                 _ = try session.runOnce(
                     """
                     SELECT id, \(columns), status, reason, apns_id, attempts, time_sent, due_at, owner, uncertain, parent, parts
@@ -105,14 +108,40 @@ package struct SQLRelayStore: RelayStore {
         }
     }
 
-    package func claim(_ request: ClaimRequest) async throws -> [QueueRow] {
+    package func turn(
+        finishing outcomes: [RowOutcome],
+        owner: String,
+        claiming request: ClaimRequest?
+    ) async throws -> StoreTurn {
         let dialect = dialect
-        return try await database.write { try ClaimQueries(session: $0, dialect: dialect).claim(request) }
+        return try await database.write { session in
+            let finished = try OutcomeQueries(session: session, dialect: dialect).finish(outcomes, owner: owner)
+            let claimed = try request.map { try ClaimQueries(session: session, dialect: dialect).claim($0) }
+            return StoreTurn(finished: finished, claimed: claimed ?? [])
+        }
     }
 
     package func nextDue() async throws -> WallTime? {
         let dialect = dialect
         return try await database.read { try ClaimQueries(session: $0, dialect: dialect).nextDue() }
+    }
+
+    /// Calls `answer` when the database has answered or refused, or a statement before makes progress.
+    ///
+    /// A long statement delays all others of a SQLite file. It is no hang.
+    package func probe(_ answer: @escaping @Sendable () -> Void) async {
+        let (database, start) = (database, database.progressCount)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while database.progressCount == start {
+                    guard (try? await Task.sleep(for: Self.probePause)) != nil else { return }
+                }
+                answer()
+            }
+            _ = try? await nextDue()
+            answer()
+            group.cancelAll()
+        }
     }
 
     package func extend(_ rows: [Int64], owner: String, until: WallTime) async throws {
@@ -139,13 +168,6 @@ package struct SQLRelayStore: RelayStore {
         let dialect = dialect
         try await database.write {
             try ClaimQueries(session: $0, dialect: dialect).fanOut(row, to: tokens, owner: owner)
-        }
-    }
-
-    package func finish(_ outcomes: [RowOutcome], owner: String) async throws -> [FinishedRow] {
-        let dialect = dialect
-        return try await database.write {
-            try OutcomeQueries(session: $0, dialect: dialect).finish(outcomes, owner: owner)
         }
     }
 
@@ -208,6 +230,23 @@ package struct SQLRelayStore: RelayStore {
     package func purge(_ selection: RowSelection) async throws -> Int {
         // Parts are deleted with their row.
         try await change(selection, and: "parent IS NULL") { try $0.delete($1) }
+    }
+
+    package func deleteOld(
+        _ statuses: [FinalStatus],
+        endedBefore end: WallTime,
+        after last: Int64
+    ) async throws -> (deleted: Int, last: Int64?) {
+        let dialect = dialect
+        // Read apart, because a transaction that writes keeps other programs from writing.
+        let page = try await database.read {
+            try RetentionQueries(session: $0, dialect: dialect).page(statuses, endedBefore: end, after: last)
+        }
+        guard !page.old.isEmpty else { return (0, page.last) }
+        let deleted = try await database.write {
+            try RetentionQueries(session: $0, dialect: dialect).delete(page.old, statuses)
+        }
+        return (deleted, page.last)
     }
 
     /// Changes the rows of a selection, one page in each transaction.

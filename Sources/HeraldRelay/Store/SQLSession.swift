@@ -53,6 +53,8 @@ struct SQLResult {
 /// The database with the relay's tables.
 protocol SQLDatabase: Sendable {
     var dialect: SQLDialect { get }
+    /// A number that grows while a statement runs; constant if each statement has a time limit.
+    var progressCount: Int { get }
     /// Runs a short read-write transaction.
     func write<Value: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Value) async throws -> Value
     /// Runs a read-only transaction.
@@ -60,4 +62,8 @@ protocol SQLDatabase: Sendable {
     /// Reports writes by other programs, and one change at the start.
     func changes() -> AsyncStream<Void>
     func close() async
+}
+
+extension SQLDatabase {
+    var progressCount: Int { 0 }
 }

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import GRDBSQLite
 import HeraldModel
+import Synchronization
 
 /// The queue in a SQLite file that other programs write too.
 ///
@@ -10,10 +11,24 @@ import HeraldModel
 final class SQLiteDatabase: SQLDatabase {
     /// Time limit for the lock of another program's transaction.
     static let lockTimeout = Duration.seconds(10)
+    /// Memory for pages, in KiB: those of a claim and of the outcomes that one transaction writes.
+    private static let cacheSize = 8192
+    /// Length to which the file of the rollback journal is cut after a transaction, in bytes.
+    private static let journalSize = 4 << 20
+
+    /// Instructions of a statement between two steps of ``progressCount``: milliseconds, unless the disk is slow.
+    private static let progressInterval: Int32 = 10_000
+
+    /// Name of the function that makes an `apns_id`.
+    static let newIdentifier = "new_apns_id"
+    private static let identifiers = Mutex(IdentifierSource())
 
     let dialect = SQLDialect.sqlite
     private let path: String
     private let queue: DatabaseQueue
+    private let progress = ProgressCounter()
+
+    var progressCount: Int { progress.count.load(ordering: .relaxed) }
 
     /// Opens the file, or creates it.
     /// - Throws: ``RelayStoreError/Code/unusable``.
@@ -25,12 +40,34 @@ final class SQLiteDatabase: SQLDatabase {
         settings.busyMode = .timeout(Double(SQLiteDatabase.lockTimeout.wholeMilliseconds) / 1000)
         settings.foreignKeysEnabled = false
 
-        settings.prepareDatabase { database in
-            try database.execute(sql: "PRAGMA mmap_size = 0; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY")
+        // The connection keeps the counter with its settings.
+        settings.prepareDatabase { [progress] database in
+            sqlite3_progress_handler(
+                database.sqliteConnection,
+                SQLiteDatabase.progressInterval,
+                { counter in
+                    guard let counter else { return 0 }
+                    let progress = Unmanaged<ProgressCounter>.fromOpaque(counter).takeUnretainedValue()
+                    progress.count.add(1, ordering: .relaxed)
+                    return 0
+                },
+                Unmanaged.passUnretained(progress).toOpaque()
+            )
+            database.add(
+                function: DatabaseFunction(SQLiteDatabase.newIdentifier, argumentCount: 0) { _ in
+                    SQLiteDatabase.identifiers.withLock { $0.identifier() }.description
+                }
+            )
+            try database.execute(
+                sql: """
+                    PRAGMA mmap_size = 0; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;
+                    PRAGMA cache_size = -\(SQLiteDatabase.cacheSize); PRAGMA journal_size_limit = \(SQLiteDatabase.journalSize)
+                    """
+            )
         }
         do {
             queue = try DatabaseQueue(path: path, configuration: settings)
-            try queue.writeWithoutTransaction { try SQLiteDatabase.leaveWriteAheadLog($0, path) }
+            try queue.writeWithoutTransaction { try SQLiteDatabase.keepJournal($0, path) }
         } catch let error as RelayStoreError {
             throw error
         } catch {
@@ -43,7 +80,7 @@ final class SQLiteDatabase: SQLDatabase {
         do {
             return try await queue.writeWithoutTransaction { database in
                 // Another program may have changed the journal mode. The check needs no I/O.
-                try SQLiteDatabase.leaveWriteAheadLog(database, path)
+                try SQLiteDatabase.keepJournal(database, path)
                 var result: Value?
                 try database.inTransaction(.immediate) {
                     result = try body(SQLiteSession(database: database))
@@ -74,10 +111,14 @@ final class SQLiteDatabase: SQLDatabase {
         try? queue.close()
     }
 
-    private static func leaveWriteAheadLog(_ database: Database, _ path: String) throws {
-        guard try String.fetchOne(database, sql: "PRAGMA journal_mode")?.lowercased() == "wal" else { return }
-        let mode = try? String.fetchOne(database, sql: "PRAGMA journal_mode = DELETE")
-        guard mode?.lowercased() == "delete" else {
+    /// Chooses a rollback journal whose file stays: making and deleting it would cost more than writing it.
+    ///
+    /// The mode is this connection's own, but for the write-ahead log, which the file remembers.
+    private static func keepJournal(_ database: Database, _ path: String) throws {
+        let found = try String.fetchOne(database, sql: "PRAGMA journal_mode")?.lowercased()
+        guard found != "persist" else { return }
+        let mode = try? String.fetchOne(database, sql: "PRAGMA journal_mode = PERSIST")
+        guard mode?.lowercased() == "persist" else {
             throw RelayStoreError(
                 .unusable,
                 "the queue \(path) is in WAL mode, which is not safe with several writers, and another program keeps it "
@@ -85,7 +126,7 @@ final class SQLiteDatabase: SQLDatabase {
             )
         }
         // Commits to the log did not change the header's change counter, so cached pages of this connection may be stale.
-        try database.execute(sql: "PRAGMA shrink_memory")
+        if found == "wal" { try database.execute(sql: "PRAGMA shrink_memory") }
     }
 
     private func error(_ error: any Error) -> RelayStoreError {
@@ -109,6 +150,11 @@ final class SQLiteDatabase: SQLDatabase {
         guard let error = error as? DatabaseError else { return "\(error)" }
         return "\(error.message ?? "no reason given"), SQLite error \(error.extendedResultCode.rawValue)"
     }
+}
+
+/// A number that grows while a statement runs.
+private final class ProgressCounter: Sendable {
+    let count = Atomic(0)
 }
 
 /// A transaction in SQLite.

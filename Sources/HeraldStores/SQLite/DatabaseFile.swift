@@ -1,3 +1,4 @@
+import CPosix
 import Foundation
 
 /// The store's file, inspected before SQLite opens it.
@@ -16,12 +17,12 @@ struct DatabaseFile {
     let path: String
 
     /// Checks that the file is missing, empty, or a store of a known format.
-    /// - Returns: Whether it holds anything.
+    /// - Returns: The format; nil if the file holds nothing.
     /// - Throws: ``StoreError`` for every other file.
-    func inspect(newestFormat: UInt32) throws -> Bool {
+    func inspect(newestFormat: UInt32) throws -> UInt32? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            if errno == ENOENT { return false }
+            if errno == ENOENT { return nil }
             throw StoreError(.cannotOpen, "cannot open the store \(path): \(DatabaseFile.reason(errno))")
         }
         defer { close(descriptor) }
@@ -30,23 +31,20 @@ struct DatabaseFile {
         guard count >= 0 else {
             throw StoreError(.cannotOpen, "cannot read the store \(path): \(DatabaseFile.reason(errno))")
         }
-        guard count > 0 else { return false }
-        try check(header: header.prefix(count), newestFormat: newestFormat)
-        return true
+        guard count > 0 else { return nil }
+        return try check(header: header.prefix(count), newestFormat: newestFormat)
     }
 
-    private func check(header: ArraySlice<UInt8>, newestFormat: UInt32) throws {
+    private func check(header: ArraySlice<UInt8>, newestFormat: UInt32) throws -> UInt32 {
         guard header.count == DatabaseFile.headerLength, header.starts(with: Array("SQLite format 3\0".utf8)) else {
             throw StoreError(
                 .foreignFile,
                 "\(path) is not a Herald store; use another data folder, or restore the store from a backup"
             )
         }
-        try check(
-            applicationID: DatabaseFile.bigEndian(header, at: 68),
-            format: DatabaseFile.bigEndian(header, at: 60),
-            newestFormat: newestFormat
-        )
+        let format = DatabaseFile.bigEndian(header, at: 60)
+        try check(applicationID: DatabaseFile.bigEndian(header, at: 68), format: format, newestFormat: newestFormat)
+        return format
     }
 
     /// Checks the owner and format that the header, or an open connection, states.
@@ -98,6 +96,14 @@ struct DatabaseFile {
         return Int(
             clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue
         )
+    }
+
+    /// Bytes of the file and its write-ahead log, as far as they are there.
+    var size: Int {
+        [path, path + "-wal"].reduce(0) { sum, path in
+            var status = herald_status()
+            return herald_status(path, 1, &status) == 0 ? sum + Int(status.size) : sum
+        }
     }
 
     private var folderPath: String {

@@ -15,11 +15,13 @@ struct DatabaseOpener {
     let configuration: SQLiteStoreConfiguration
     let logger: Logger
     var schema = Schema.current
+    /// Gets each step that may take long.
+    var onStep: @Sendable (SQLiteStore.OpeningStep) -> Void = { _ in }
 
     /// Opens the one connection that writes: creates a missing store, checks one that was not closed cleanly, and
     /// migrates one of an older format.
     func writer() throws -> DatabaseQueue {
-        let exists = try file.inspect(newestFormat: schema.format)
+        let exists = try file.inspect(newestFormat: schema.format) != nil
         if !exists { try file.create() }
         do {
             let queue = try DatabaseQueue(path: file.path, configuration: settings(isReader: false))
@@ -32,7 +34,7 @@ struct DatabaseOpener {
                     try database.execute(sql: "PRAGMA application_id = \(DatabaseFile.applicationID)")
                 }
                 try setDurable(database)
-                try IntegrityCheck(configuration: configuration, logger: logger).run(database)
+                try IntegrityCheck(configuration: configuration, logger: logger) { onStep(.checking) }.run(database)
                 try migrate(database)
             }
             return queue
@@ -48,7 +50,10 @@ struct DatabaseOpener {
     private func migrate(_ database: Database) throws {
         let format = try Schema.format(of: database)
         guard format != schema.format else { return }
-        if format != 0 { logger.notice("upgrading the store; this can take some seconds") }
+        if format != 0 {
+            onStep(.upgrading)
+            logger.notice("upgrading the store; this can take some seconds")
+        }
         try schema.apply(to: database)
         do { _ = try database.checkpoint(.truncate) } catch DatabaseError.SQLITE_BUSY {}
     }

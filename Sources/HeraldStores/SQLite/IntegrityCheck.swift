@@ -15,6 +15,8 @@ struct IntegrityCheck {
 
     let configuration: SQLiteStoreConfiguration
     let logger: Logger
+    /// Called before a check.
+    var begins: () -> Void = {}
 
     /// Checks the file if it was not closed cleanly.
     ///
@@ -26,6 +28,7 @@ struct IntegrityCheck {
         let tables = Set(try String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table'"))
         // There are no tables if the first start was interrupted.
         guard tables.contains("setting"), try !StoreSettings.isClean(database) else { return }
+        begins()
         logger.notice("the store was not closed cleanly; checking it")
         let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
         if pages <= configuration.fullCheckPages {

@@ -22,12 +22,20 @@ package final class SQLiteStore: Sendable {
     private let presence: FilePresence
     private let counters = StatisticsCounters()
 
+    /// A step of the opening that may take long.
+    package enum OpeningStep: String, Sendable {
+        case checking = "checking the store, which was not closed cleanly"
+        case upgrading = "upgrading the store"
+        case reading = "reading the store"
+    }
+
     /// Opens or creates a store; blocks until the index is built (a second or two for a million notifications).
     /// - Parameters:
     ///   - path: The file; its folder must exist.
     ///   - configuration: Limits.
     ///   - clock: Gives the time of journal events about puts.
     ///   - logger: Gets problems with the disk.
+    ///   - onStep: Gets each step of the opening.
     ///   - onFatal: Called once, on the store's thread, when the store has failed permanently. The process must then end
     ///     with an error: after a failed sync, only a restart reads the disk's real content.
     /// - Throws: ``StoreError``, one line for the operator. A foreign, newer or damaged file stays unchanged.
@@ -36,6 +44,7 @@ package final class SQLiteStore: Sendable {
         configuration: SQLiteStoreConfiguration = SQLiteStoreConfiguration(),
         clock: any WallClock,
         logger: Logger,
+        onStep: @escaping @Sendable (OpeningStep) -> Void = { _ in },
         onFatal: @escaping @Sendable (StoreError) -> Void
     ) throws {
         file = DatabaseFile(path: path)
@@ -48,8 +57,9 @@ package final class SQLiteStore: Sendable {
             countLimit: configuration.backlogLimit,
             byteLimit: configuration.backlogByteLimit
         )
-        let opener = DatabaseOpener(file: file, configuration: configuration, logger: logger)
+        let opener = DatabaseOpener(file: file, configuration: configuration, logger: logger, onStep: onStep)
         let connection = try opener.writer()
+        onStep(.reading)
         index = SharedIndex(try IndexBuilder(file: file, logger: logger).run(connection))
         let connections = try (0..<max(1, configuration.readerCount)).map { _ in try opener.reader() }
         readers = ReaderPool(connections, path: path)
@@ -64,6 +74,15 @@ package final class SQLiteStore: Sendable {
 
     /// Counts of the store's work since it was opened.
     package var statistics: StoreStatistics { counters.current }
+
+    /// Writes that wait for the disk.
+    package var pendingWrites: Int { queue.pendingRequests }
+
+    /// Bytes of the database and its write-ahead log.
+    package var sizeOnDisk: Int { file.size }
+
+    /// Free bytes on its disk for this user; nil if the system does not say.
+    package var freeSpace: Int? { file.freeSpace() }
 
     /// Damaged rows that were left out since the start; a row counts each time it is read.
     package var damagedRows: Int { damage.total }
@@ -147,6 +166,11 @@ package final class SQLiteStore: Sendable {
             store.logger.warning("could not close the store", metadata: ["error": "\(error)"])
         }
         store.queue.closed()
+    }
+
+    /// Calls `done` when the writer has come to it: never if the writer hangs.
+    package func askWriter(_ done: @escaping @Sendable () -> Void) {
+        change({ _, _ in }, { _ in done() })
     }
 
     /// Makes a change on the writer's connection, and waits until it is durable.

@@ -10,8 +10,8 @@ import HeraldModel
 /// A removed notification keeps its entry until the removal is durable, but only ``stored(_:)`` returns it. So the index
 /// knows the position of every live notification on disk.
 ///
-/// Entries are in one array. A dictionary maps slots to array indexes. Entries that expire in the same second form a linked
-/// list, whose head is in a second dictionary.
+/// Entries are in one array. A ``SlotHashTable`` maps slots to array indexes. Entries that expire in the same second form a
+/// linked list, whose head is in a dictionary.
 struct SlotIndex {
     /// The facts about a stored notification that need no read.
     struct Entry: Hashable, Sendable {
@@ -26,10 +26,12 @@ struct SlotIndex {
         let uniqueID: NotificationID
     }
 
-    private struct Node {
+    private struct Node: SlotHolder {
         var entry: Entry
         var previous = SlotIndex.none
         var next = SlotIndex.none
+
+        var slot: Slot { entry.slot }
     }
 
     private static let none: Int32 = -1
@@ -37,7 +39,7 @@ struct SlotIndex {
     private static let shortWalk: Int64 = 64
 
     private var nodes: [Node] = []
-    private var indexes: [Slot: Int32] = [:]
+    private var indexes = SlotHashTable()
     private var lists: [Int64: Int32] = [:]
     private var free: Int32 = SlotIndex.none
     /// The earliest second that may have a list.
@@ -57,16 +59,16 @@ struct SlotIndex {
 
     /// The notification on disk of a slot, also if it is removed.
     func stored(_ slot: Slot) -> Entry? {
-        indexes[slot].map { nodes[Int($0)].entry }
+        indexes.find(slot, in: nodes).map { nodes[Int($0)].entry }
     }
 
     /// Sets the notification of a slot.
     /// - Returns: The previous one.
     @discardableResult
     mutating func set(_ entry: Entry) -> Entry? {
-        guard let index = indexes[entry.slot] else {
+        guard let index = indexes.find(entry.slot, in: nodes) else {
             let index = newIndex(entry)
-            indexes[entry.slot] = index
+            indexes.add(index, in: nodes)
             link(index)
             return nil
         }
@@ -85,7 +87,7 @@ struct SlotIndex {
     /// Marks the notification of a slot as removed, if it has this sequence.
     /// - Returns: Whether it had, and was not removed before.
     mutating func remove(_ slot: Slot, sequence: UInt64) -> Bool {
-        guard let index = indexes[slot] else { return false }
+        guard let index = indexes.find(slot, in: nodes) else { return false }
         guard nodes[Int(index)].entry.sequence == sequence, !nodes[Int(index)].entry.isRemoved else { return false }
         nodes[Int(index)].entry.isRemoved = true
         removedCount += 1
@@ -94,16 +96,16 @@ struct SlotIndex {
 
     /// Sets the position of a slot's notification, if it has this sequence.
     mutating func move(_ slot: Slot, sequence: UInt64, to new: SegmentPosition) {
-        guard let index = indexes[slot], nodes[Int(index)].entry.sequence == sequence else { return }
+        guard let index = indexes.find(slot, in: nodes), nodes[Int(index)].entry.sequence == sequence else { return }
         nodes[Int(index)].entry.position = new
     }
 
     /// Deletes the entry of a slot, if it has this sequence.
     mutating func forget(_ slot: Slot, sequence: UInt64) {
-        guard let index = indexes[slot], nodes[Int(index)].entry.sequence == sequence else { return }
+        guard let index = indexes.find(slot, in: nodes), nodes[Int(index)].entry.sequence == sequence else { return }
         if nodes[Int(index)].entry.isRemoved { removedCount -= 1 }
         unlink(index)
-        indexes[slot] = nil
+        indexes.remove(slot, in: nodes)
         nodes[Int(index)].next = free
         free = index
     }
@@ -131,7 +133,7 @@ struct SlotIndex {
 
     mutating func reserve(_ count: Int) {
         nodes.reserveCapacity(count)
-        indexes.reserveCapacity(count)
+        indexes.reserve(count, in: nodes)
     }
 
     private func collect(_ second: Int64, at moment: WallTime, limit: Int, into found: inout [Entry]) {

@@ -67,6 +67,9 @@ final class WriteQueue: Sendable {
         return true
     }
 
+    /// Requests that are not finished.
+    var pendingRequests: Int { state.withLock { $0.pendingCount } }
+
     // MARK: - The writer's side
 
     /// Urgent requests in the queue, whether the queue is empty, and whether the store is closing.

@@ -56,6 +56,7 @@ final class Writer {
     private var segments: SegmentTable
     private var journal: JournalTable
     private var batch: WriteBatch
+    private let metrics = StoreMetrics()
 
     init(_ database: Database, _ store: Dependencies) throws {
         self.store = store
@@ -114,6 +115,7 @@ final class Writer {
         batch.begin(at: store.clock.now())
         defer { batch.clear() }
         var commit = Commit()
+        let begin = now
         do {
             let journalEnd = try transact {
                 try fillBatch(&commit)
@@ -126,9 +128,11 @@ final class Writer {
             failed(commit, error)
             return
         }
+        let end = now
+        metrics.committed(nanoseconds: (end - begin).wholeNanoseconds)
         settings.committed()
         batch.updateIndex(segments.positions)
-        schedule.committed(urgent: commit.urgent, pagesInLog: log.pages, now: now)
+        schedule.committed(urgent: commit.urgent, pagesInLog: log.pages, now: end)
         store.statistics.committed(changes: commit.changes)
         backlog.finish(count: commit.count, urgent: commit.urgent, bytes: commit.bytes)
         report(commit)

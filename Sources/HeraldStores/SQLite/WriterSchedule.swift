@@ -95,9 +95,9 @@ struct WriterSchedule {
         return facts.isClosing ? .finish : .sleep(until: probeAt, urgent: 1, any: false)
     }
 
-    /// Waits a moment for more requests if the last commit had many.
+    /// Waits a moment for three quarters of what the last commit had.
     private func nextForUrgent(_ facts: Facts) -> Step {
-        let wanted = min(gatherLimit, lastUrgent / 2)
+        let wanted = min(gatherLimit, lastUrgent * 3 / 4)
         guard let lastCommit, facts.urgent < wanted, !facts.isClosing, facts.now < lastCommit + gatherWindow else {
             return .commit
         }

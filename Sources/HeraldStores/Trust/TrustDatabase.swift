@@ -43,10 +43,24 @@ package final class TrustDatabase: Sendable {
         }
     }
 
-    private init(path: String, isNew: Bool, schema: Schema = TrustTables.schema) throws {
+    /// Opens the ledger of a trust folder without changing it.
+    /// - Throws: `TrustError`, also if an interrupted change must be undone first.
+    package static func openToRead(_ layout: TrustLayout, mayCreate: Bool) throws -> any TrustStore {
+        guard try TrustFile.checkSecret(layout.ledger) > 0 else {
+            throw TrustError(.damaged, "\(layout.ledger) is empty: restore the file from a backup")
+        }
+        do {
+            return try TrustDatabase(path: layout.ledger, isNew: false, isReadOnly: true)
+        } catch {
+            throw TrustError(error, path: layout.ledger, isWrite: false)
+        }
+    }
+
+    private init(path: String, isNew: Bool, isReadOnly: Bool = false, schema: Schema = TrustTables.schema) throws {
         self.path = path
         var settings = Configuration()
         settings.label = "herald-ledger"
+        settings.readonly = isReadOnly
         settings.busyMode = .timeout(TrustDatabase.lockTimeout)
         settings.foreignKeysEnabled = false
         settings.prepareDatabase { database in
@@ -55,13 +69,14 @@ package final class TrustDatabase: Sendable {
         queue = try DatabaseQueue(path: path, configuration: settings)
         try queue.writeWithoutTransaction { database in
             if !isNew { try TrustDatabase.check(database, path, newestFormat: schema.format) }
-            guard try Schema.format(of: database) != schema.format else { return }
+            guard !isReadOnly, try Schema.format(of: database) != schema.format else { return }
             try database.execute(sql: "PRAGMA application_id = \(TrustDatabase.applicationID)")
             try schema.apply(to: database)
         }
     }
 
-    private static func check(_ database: Database, _ path: String, newestFormat: UInt32) throws {
+    /// Checks the owner, the format and the journal of an open ledger.
+    static func check(_ database: Database, _ path: String, newestFormat: UInt32) throws {
         guard try Int64.fetchOne(database, sql: "PRAGMA application_id") == applicationID else {
             throw TrustError(.damaged, "\(path) is a database of another program: restore the file from a backup")
         }
@@ -128,6 +143,11 @@ extension TrustError {
             self.init(
                 isWrite ? .unwritable : .unreadable,
                 "another process has locked \(path) for \(Int(TrustDatabase.lockTimeout)) seconds: try again"
+            )
+        case .SQLITE_READONLY where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK:
+            self.init(
+                .unreadable,
+                "a change of \(path) was interrupted: run `herald provider list`, or start the service, which undoes it"
             )
         default:
             self.init(isWrite ? .unwritable : .unreadable, "cannot \(isWrite ? "write" : "read") \(path): \(reason)")

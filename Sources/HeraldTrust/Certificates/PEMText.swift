@@ -1,3 +1,4 @@
+import Foundation
 import SwiftASN1
 
 /// PEM blocks of one kind.
@@ -11,7 +12,12 @@ enum PEMText {
         return document.derBytes
     }
 
+    /// The text with one block.
+    ///
+    /// `PEMDocument.pemString` counts the characters that are left at each line: a revocation list of 100,000 would take
+    /// it minutes.
     static func text(_ kind: String, der: [UInt8]) -> String {
-        PEMDocument(type: kind, derBytes: der).pemString + "\n"
+        let lines = Data(der).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+        return "-----BEGIN \(kind)-----\n\(lines)\n-----END \(kind)-----\n"
     }
 }

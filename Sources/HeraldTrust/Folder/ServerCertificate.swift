@@ -9,6 +9,7 @@ package struct ServerCertificate: Sendable {
     /// PKCS#8, SEC 1 or PKCS#1, in PEM; a secret.
     package let keyPEM: String
     package let names: Set<ServerName>
+    package let begins: WallTime
     package let expires: WallTime
     /// Whether Herald's own root signed it; Herald never replaces a certificate of the user.
     package let isOurs: Bool
@@ -34,6 +35,7 @@ package struct ServerCertificate: Sendable {
         chain = bundle.certificates.map(PEMBundle.der)
         keyPEM = try key.serializeAsPEM().pemString + "\n"
         names = Set((try? own.extensions.subjectAlternativeNames)?.compactMap { ServerName($0) } ?? [])
+        begins = WallTime(own.notValidBefore)
         expires = WallTime(own.notValidAfter)
         isOurs =
             own.issuer == root.certificate.subject

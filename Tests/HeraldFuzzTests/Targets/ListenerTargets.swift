@@ -37,16 +37,21 @@ extension FuzzTarget {
     /// The first bytes of a TLS client, before TLS reads them.
     @Sendable
     private static func clientHello(_ bytes: [UInt8]) {
-        let buffer = ByteBuffer(bytes: bytes)
-        let isComplete = ClientHello.isComplete(buffer)
-        check(isComplete || bytes.count < 5 + 16_384 + 256, "a record is longer than allowed")
-        if bytes.count > 1, ClientHello.isComplete(ByteBuffer(bytes: bytes.dropLast())) {
-            check(isComplete, "a complete record becomes incomplete")
-        }
-        if let name = ClientHello.serverName(in: buffer) {
+        for isSecond in [false, true] {
+            var whole = ClientHelloBuffer(isSecond: isSecond)
+            let isOver = whole.append(ByteBuffer(bytes: bytes))
+            check(whole.bytes.readableBytes == bytes.count, "bytes are lost")
+            var pieces = ClientHelloBuffer(isSecond: isSecond)
+            let end = bytes.indices.first { pieces.append(ByteBuffer(bytes: bytes[$0...$0])) }
+            check((end != nil) == isOver, "the end depends on how the bytes are cut")
+            if !isOver || end == bytes.indices.last {
+                check(pieces.serverName == whole.serverName, "the name depends on how the bytes are cut")
+            }
+            guard let name = whole.serverName else { continue }
             check((1...253).contains(name.utf8.count), "a server name of \(name.utf8.count) bytes")
             check(name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }, "a server name that is not printable ASCII")
         }
+        _ = ClientHello.isAskedForAgain(by: ByteBuffer(bytes: bytes))
         if let alert = TLSAlert(record: bytes) { check(!alert.name.isEmpty, "an alert without a name") }
     }
 }

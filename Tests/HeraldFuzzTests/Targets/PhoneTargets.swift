@@ -58,7 +58,8 @@ extension FuzzTarget {
     private static func stringsFile(_ bytes: [UInt8]) {
         guard let texts = try? StringsFile.read(bytes, file: "file") else { return }
         func quoted(_ text: String) -> String {
-            "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+            // By scalars: with a combining mark behind it, a quotation mark is another character.
+            "\"" + text.unicodeScalars.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }.joined() + "\""
         }
         // A zero byte in second place would stand for UTF-16.
         let written = "\n\n" + texts.map { "\(quoted($0.key)) = \(quoted($0.value));\n" }.joined()

@@ -20,7 +20,7 @@ extension FuzzTarget {
         if let input = try? JSONDecoder().decode(StrictKeys<DeviceInput>.self, from: Data(bytes)).value,
             let entry = try? input.entry(at: now)
         {
-            check(DeviceToken(entry.token) != nil && Topic(entry.topic) != nil, "an entry without token or topic")
+            check(PushToken(entry.token) != nil && Topic(entry.topic) != nil, "an entry without token or topic")
         }
         guard let input = try? JSONDecoder().decode(StrictKeys<PushInput>.self, from: Data(bytes)).value,
             let push = try? input.push()
@@ -51,7 +51,7 @@ extension FuzzTarget {
             attempts: 0,
             parent: nil,
             device: nil,
-            values: values
+            values: values[...]
         )
         switch reader.plan(row, at: now, payload: Array(#"{"aps":{}}"#.utf8)) {
         case .final(_, let reason): check(!reason.isEmpty && reason.utf8.count < 64, "the reason \(reason)")

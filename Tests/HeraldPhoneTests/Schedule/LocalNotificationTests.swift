@@ -130,7 +130,9 @@ import Testing
             #expect(throws: DeviceError.self) { try kit.does(.schedule(PhoneKit.topic, notification)) }
         }
         #expect(throws: DeviceError.self) { try schedule(&kit, "a", .after(.zero)) }
-        #expect(throws: DeviceError.self) { try schedule(&kit, "a", moment("2026-03-01T11:59")) }
+        _ = try set(&kit, zone: "Asia/Tokyo")
+        let past = try #require(throws: DeviceError.self) { try schedule(&kit, "a", moment("2026-03-01T20:59")) }
+        #expect(past.message == "its time is past: the device's clock shows 2026-03-01T21:00:00 (Asia/Tokyo)")
         #expect(throws: DeviceError.self) { try kit.does(.cancel(PhoneKit.other, id: nil)) }
         #expect(pending(kit).isEmpty)
     }

@@ -4,11 +4,11 @@ import Testing
 
 @testable import HeraldConsole
 
-@Suite struct MetricHelpTests {
+@Suite struct MetricCatalogTests {
     private let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    @Test func `every metric in the source has a description`() throws {
+    @Test func `every metric in the source has a row`() throws {
         let sources = root.appendingPathComponent("Sources")
         let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))
         var found: Set<String> = []
@@ -17,14 +17,25 @@ import Testing
                 found.insert(String(match.1))
             }
         }
-        #expect(found == Set(MetricHelp.texts.keys.filter { $0.hasPrefix("herald_") }))
+        #expect(found == Set(MetricCatalog.all.map(\.name).filter { $0.hasPrefix("herald_") }))
     }
 
-    @Test func `the manual has every description`() throws {
-        let file = root.appendingPathComponent("docs/operations.md")
+    @Test func `the manual has every metric, and no other`() throws {
+        let file = root.appendingPathComponent("docs/metrics.md")
         let rows = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)
-        for (name, text) in MetricHelp.texts {
-            #expect(rows.contains("| `\(name)` | \(text.dropLast()) |"))
+        let expected = MetricCatalog.all.map { metric in
+            let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
+            return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.help.dropLast()) |"
+        }
+        #expect(rows.filter { $0.contains(/^\| `\w+` \| (counter|gauge|histogram) \|/) } == expected)
+    }
+
+    @Test func `names follow the conventions of Prometheus`() {
+        for metric in MetricCatalog.all {
+            let isCounter = metric.kind == .counter
+            #expect(metric.name.hasSuffix("_total") == isCounter, "\(metric.name)")
+            #expect(metric.kind != .histogram || metric.name.hasSuffix("_duration_seconds"), "\(metric.name)")
+            #expect(metric.help.hasSuffix("."), "\(metric.name)")
         }
     }
 

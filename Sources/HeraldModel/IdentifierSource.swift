@@ -1,24 +1,22 @@
-import HeraldModel
-
-/// Generates identifiers of notifications: one source per connection, seeded from the system's generator.
+/// Generates identifiers of notifications, seeded from the system's generator.
 ///
 /// The system's generator would cost four system calls per request. Identifiers must be unique, not secret. The generator
 /// is xoshiro256++ (Blackman and Vigna, 2019), with a period of 2^256 - 1.
-struct IdentifierSource: RandomNumberGenerator {
+package struct IdentifierSource: RandomNumberGenerator {
     private var state: (UInt64, UInt64, UInt64, UInt64)
 
-    init(seed: (UInt64, UInt64, UInt64, UInt64)) {
+    package init(seed: (UInt64, UInt64, UInt64, UInt64)) {
         // The generator never leaves the state of all zeros.
         state = seed == (0, 0, 0, 0) ? (1, 2, 3, 4) : seed
     }
 
     /// Makes a source with a random seed.
-    init() {
+    package init() {
         var system = SystemRandomNumberGenerator()
         self.init(seed: (system.next(), system.next(), system.next(), system.next()))
     }
 
-    mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         let result = Self.rotated(state.0 &+ state.3, by: 23) &+ state.0
         let shifted = state.1 << 17
         state.2 ^= state.0
@@ -35,13 +33,13 @@ struct IdentifierSource: RandomNumberGenerator {
     }
 
     /// A new identifier.
-    mutating func identifier() -> NotificationID {
+    package mutating func identifier() -> NotificationID {
         NotificationID(random: next(), next())
     }
 
     /// A new identifier that ends with the provider's 32-bit identifier of the binary interface (version 8, RFC 9562
     /// §5.8); its other 90 bits are random.
-    mutating func identifier(ending identifier: UInt32) -> NotificationID {
+    package mutating func identifier(ending identifier: UInt32) -> NotificationID {
         let random = NotificationID(random: next(), next())
         return NotificationID(
             high: random.high & ~0xF000 | 0x8000,

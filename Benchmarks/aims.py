@@ -1,0 +1,40 @@
+"""The aim of each figure; docs/performance.md has the same table, and says why where a figure is short of its aim."""
+
+#: The ratio to the peer that is wanted, by CPU time where the figure has it; above 1 is better than the peer.
+AIMS = {
+    "gateway": 1.0,
+    "gateway_sync_1ms": 1.0,
+    "gateway_sync_5ms": 1.0,
+    "accept": 0.7,
+    "accept_nginx": 1.6,
+    "client": 0.5,
+    "relay": 0.6,
+    "courier": 1.1,
+    "courier_9000": 1.2,
+    "courier_p99": 0.8,
+    "handshake_full": 3.0,
+    "handshake_resumed": 3.0,
+    "reconnect": 2.5,
+    "idle_memory": 0.77,
+    "idle_memory_churn": 0.77,
+    "store": 0.5,
+    "store_queue": 1.0,
+}
+
+
+def reached(name, figure):
+    """The ratio that counts for the aim, and whether it is reached; None for a figure without an aim."""
+    if name not in AIMS:
+        return None
+    ratio = figure.get("by_cpu", figure["ratio"])
+    return ratio, ratio >= AIMS[name]
+
+
+def shortfalls(figures):
+    """A line for each figure that is short of its aim."""
+    lines = []
+    for name in AIMS:
+        outcome = reached(name, figures[name]) if name in figures else None
+        if outcome and not outcome[1]:
+            lines.append(f"{name:20} {outcome[0]:5.2f} of {AIMS[name]:.2f}")
+    return lines

@@ -1,0 +1,125 @@
+import Crypto
+import Foundation
+import HeraldTrust
+
+/// The list of a backup's files, with their sizes and digests: the file `manifest.json`.
+///
+/// The text is the only one that this type writes for these values, and it contains its own digest, so every changed byte is
+/// noticed.
+struct BackupManifest: Codable, Hashable, Sendable {
+    /// A file of the backup.
+    struct File: Codable, Hashable, Sendable {
+        /// Relative to the backup, like `trust/token.keys`.
+        let path: String
+        /// In bytes.
+        let size: Int
+        /// SHA-256, in hexadecimal.
+        let sha256: String
+    }
+
+    /// The number grows when an older Herald cannot restore the backup.
+    static let newestFormat = 1
+
+    let format: Int
+    /// The version of Herald that made the backup.
+    let herald: String
+    /// When the backup began, RFC 3339.
+    let created: String
+    /// Notifications that wait, and devices that have connected; 0 if the service never ran.
+    let waiting: Int
+    let devices: Int
+    /// Sorted by path.
+    let files: [File]
+    /// SHA-256 of the text of this manifest with an empty digest, in hexadecimal.
+    private(set) var digest: String
+
+    init(herald: String, created: String, waiting: Int, devices: Int, files: [File]) throws {
+        format = Self.newestFormat
+        self.herald = herald
+        self.created = created
+        self.waiting = waiting
+        self.devices = devices
+        self.files = files.sorted { $0.path < $1.path }
+        digest = ""
+        digest = Self.hexadecimal(SHA256.hash(data: try bytes()))
+    }
+
+    /// Reads the content of the file.
+    /// - Parameters:
+    ///   - bytes: The content.
+    ///   - path: The file's path, for messages.
+    /// - Throws: ``CommandError/Code/folder`` if it is damaged, or of a newer Herald.
+    init(reading bytes: [UInt8], at path: String) throws {
+        struct Format: Decodable { let format: Int }
+        let damaged = CommandError(.folder, "\(path) is damaged: use another backup")
+        guard let format = try? JSONDecoder().decode(Format.self, from: Data(bytes)).format else { throw damaged }
+        guard format <= Self.newestFormat else {
+            throw CommandError(
+                .folder,
+                "\(path) is of a newer Herald (format \(format), this one reads up to \(Self.newestFormat)): restore it "
+                    + "with that version"
+            )
+        }
+        guard let found = try? JSONDecoder().decode(BackupManifest.self, from: Data(bytes)),
+            try found.bytes() == Data(bytes)
+        else { throw damaged }
+        let made = try BackupManifest(
+            herald: found.herald,
+            created: found.created,
+            waiting: found.waiting,
+            devices: found.devices,
+            files: found.files
+        )
+        guard found == made, Set(found.files.map(\.path)).count == found.files.count,
+            found.files.allSatisfy({ BackupLayout.isPart($0.path) })
+        else { throw damaged }
+        self = found
+    }
+
+    /// The content of the file.
+    func bytes() throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+        return try encoder.encode(self) + Data("\n".utf8)
+    }
+
+    static func hexadecimal(_ digest: some Sequence<UInt8>) -> String {
+        let digits = Array("0123456789abcdef")
+        return digest.reduce(into: "") { text, byte in
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+    }
+}
+
+/// The places of the files in a backup, which has the shape of a data folder.
+enum BackupLayout {
+    static let manifest = "manifest.json"
+    static let format = "format"
+    static let authority = "ca.pem"
+    static let store = "store/herald.db"
+    static let ledger = "trust/ledger.db"
+    /// The folders, all of mode 0700.
+    static let folders = ["trust", "store"]
+
+    /// Whether a path may be in a manifest.
+    static func isPart(_ path: String) -> Bool {
+        if [format, authority, store].contains(path) { return true }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        return parts.count == 2 && parts[0] == "trust" && !["", ".", ".."].contains(parts[1])
+    }
+
+    /// Whether a path may be in an unfinished backup: a file of the manifest, the manifest, or a file beside one of them.
+    ///
+    /// SQLite adds `-journal` to the name of a file, and ``SafeFile`` adds the process and `.new`.
+    static func isDraftFile(_ path: String) -> Bool {
+        [format, authority, manifest, store].contains {
+            path == $0 || path.hasPrefix($0 + ".") || path.hasPrefix($0 + "-")
+        }
+    }
+
+    /// The mode of a restored file.
+    static func mode(_ path: String) -> mode_t {
+        path == format || path == authority || path.hasSuffix(".crl") ? 0o644 : 0o600
+    }
+}

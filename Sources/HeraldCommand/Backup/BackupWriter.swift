@@ -1,0 +1,134 @@
+import CPosix
+import Foundation
+import HeraldModel
+import HeraldStores
+import HeraldTrust
+
+/// Makes a backup of a data folder, also while a service runs on it and commands change it.
+///
+/// 1. The store, one snapshot.
+/// 2. The files of the trust folder, while no command changes them, and then the ledger.
+///
+/// The trust is the newer part: it knows every device and every revocation of the time at which the store was copied.
+struct BackupWriter {
+    /// A finished backup.
+    struct Report {
+        let manifest: BackupManifest
+        /// Entries of the trust folder that are no files.
+        let leftOut: [String]
+        /// The number of damaged rows of the store.
+        let damaged: Int
+    }
+
+    let folder: DataFolder
+    /// The folder that the backup becomes.
+    let target: String
+
+    /// Makes the backup.
+    /// - Throws: ``CommandError``; the message says if there is a backup that a loss of power may undo. Otherwise there is none.
+    func write(now: WallTime) async throws -> Report {
+        try checkTarget()
+        let draft = try DraftFolder(target + ".unfinished", parts: BackupLayout.folders)
+        let report: Report
+        do {
+            report = try await fill(draft.path, now: now)
+            guard rename(draft.path, target) == 0 else {
+                guard errno == ENOTEMPTY || errno == EEXIST else {
+                    throw SafeFile.failure("cannot rename \(draft.path) to", target)
+                }
+                throw exists
+            }
+        } catch {
+            draft.remove()
+            throw error
+        }
+        do {
+            try SafeFile.syncFolder(at: SafeFile.folder(of: target))
+        } catch {
+            throw CommandError(
+                .file,
+                "\(target) is whole, but a loss of power may take its name away: \(error); check the disk, then run sync"
+            )
+        }
+        return report
+    }
+
+    private var exists: CommandError {
+        CommandError(.file, "\(target) already exists: name a new folder; a backup never overwrites")
+    }
+
+    private func checkTarget() throws {
+        try OutputFile.checkFolder(SafeFile.folder(of: target), for: target)
+        var status = herald_status()
+        guard herald_status(target, 0, &status) == 0 else { return }
+        let names = try? FileManager.default.contentsOfDirectory(atPath: target)
+        guard mode_t(status.mode) & S_IFMT == S_IFDIR, names?.isEmpty ?? false else { throw exists }
+    }
+
+    private func fill(_ draft: String, now: WallTime) async throws -> Report {
+        // Read first: a first start that goes on meanwhile may add the store.
+        let format = try SafeFile.read(folder.formatPath)
+        try SafeFile.write(format, to: "\(draft)/\(BackupLayout.format)", mode: 0o600)
+        let copy = DataFolder(path: draft)
+        if try copy.hasStore() {
+            try BackupCheck.translatingCopyErrors {
+                try DatabaseCopy(of: .store, at: folder.databasePath).write(to: copy.databasePath)
+            }
+            try FileCopy.settle(copy.databasePath, mode: 0o600)
+        }
+        let leftOut: [String]
+        do {
+            leftOut = try await TrustBackup.whileUnchanged(TrustLayout(data: folder.path)) { names in
+                try copyTrust(names, to: draft)
+            }
+        } catch let error as TrustError {
+            throw CommandError(error)
+        }
+        let content = try BackupCheck.check(copy)
+        let manifest = try BackupManifest(
+            herald: Version.number,
+            created: now.rfc3339,
+            waiting: content?.waiting ?? 0,
+            devices: content?.devices ?? 0,
+            files: try files(of: draft)
+        )
+        try SafeFile.write(Array(try manifest.bytes()), to: "\(draft)/\(BackupLayout.manifest)", mode: 0o600)
+        for part in BackupLayout.folders { try SafeFile.syncFolder(at: "\(draft)/\(part)") }
+        try SafeFile.syncFolder(at: draft)
+        return Report(manifest: manifest, leftOut: leftOut, damaged: content?.damaged ?? 0)
+    }
+
+    /// Copies the trust folder and the authority that clients trust.
+    /// - Returns: The paths that are no files.
+    private func copyTrust(_ names: [String], to draft: String) throws -> [String] {
+        var leftOut: [String] = []
+        for name in names {
+            let path = "\(folder.trustPath)/\(name)"
+            var status = herald_status()
+            guard herald_status(path, 0, &status) == 0, mode_t(status.mode) & S_IFMT == S_IFREG else {
+                leftOut.append(path)
+                continue
+            }
+            _ = try FileCopy.copy(FileCopy.Source(path), to: "\(draft)/trust/\(name)", mode: 0o600)
+        }
+        let authority = try FileCopy.Source(folder.authorityPath)
+        _ = try FileCopy.copy(authority, to: "\(draft)/\(BackupLayout.authority)", mode: 0o600)
+        try BackupCheck.translatingCopyErrors {
+            try DatabaseCopy(of: .ledger, at: "\(folder.path)/\(BackupLayout.ledger)")
+                .write(to: "\(draft)/\(BackupLayout.ledger)")
+        }
+        try FileCopy.settle("\(draft)/\(BackupLayout.ledger)", mode: 0o600)
+        return leftOut
+    }
+
+    private func files(of draft: String) throws -> [BackupManifest.File] {
+        var paths = [BackupLayout.format, BackupLayout.authority]
+        for part in BackupLayout.folders {
+            paths += try FileManager.default.contentsOfDirectory(atPath: "\(draft)/\(part)").map { "\(part)/\($0)" }
+        }
+        return try paths.map { path in
+            let content = try FileCopy.content(of: "\(draft)/\(path)")
+            return BackupManifest.File(path: path, size: content.size, sha256: content.sha256)
+        }
+    }
+}

@@ -1,0 +1,38 @@
+/// One line of `herald doctor`.
+struct DoctorFinding: Encodable, Hashable {
+    enum Level: String, Encodable {
+        case ok
+        /// It works, but poorly, or it will fail soon.
+        case warn
+        /// It does not work, or data are in danger.
+        case fail
+    }
+
+    /// The subject, in one word.
+    let area: String
+    let level: Level
+    let text: String
+    /// The command or change that helps; nil if nothing is to be done.
+    let remedy: String?
+
+    static func ok(_ area: String, _ text: String) -> DoctorFinding {
+        DoctorFinding(area: area, level: .ok, text: text, remedy: nil)
+    }
+
+    static func warn(_ area: String, _ text: String, _ remedy: String) -> DoctorFinding {
+        DoctorFinding(area: area, level: .warn, text: text, remedy: remedy)
+    }
+
+    static func fail(_ area: String, _ text: String, _ remedy: String) -> DoctorFinding {
+        DoctorFinding(area: area, level: .fail, text: text, remedy: remedy)
+    }
+
+    /// The line for people.
+    var line: String {
+        let pad = { (text: String, width: Int) in
+            text + String(repeating: " ", count: max(1, width - text.count))
+        }
+        let head = pad(level.rawValue, 6) + pad(area, 14) + LogText.escaped(text, limit: 1024, spelling: .terminal)
+        return head + (remedy.map { ": " + LogText.escaped($0, limit: 1024, spelling: .terminal) } ?? "")
+    }
+}

@@ -1,0 +1,38 @@
+import CPosix
+import Foundation
+
+/// The user and the group to whom a folder belongs.
+struct FolderOwner: Hashable {
+    let user: UInt32
+    let group: UInt32
+
+    /// - Returns: nil if the system does not say.
+    init?(of path: String) {
+        var status = herald_status()
+        guard herald_status(path, 1, &status) == 0 else { return nil }
+        (user, group) = (status.user, status.group)
+    }
+
+    /// Runs code with the rights of this owner if root runs the process; otherwise with the rights of the caller.
+    ///
+    /// So root writes nothing where a link of the owner leads. All threads of the process have these rights meanwhile.
+    /// - Throws: ``CommandError/Code/folder`` if the system refuses the change, and what `body` throws.
+    func acting<Result>(_ body: () throws -> Result) throws -> Result {
+        guard geteuid() == 0, user != 0 else { return try body() }
+        let count = getgroups(0, nil)
+        var groups = [gid_t](repeating: 0, count: Int(max(0, count)))
+        guard count >= 0, getgroups(count, &groups) == count else { throw refusal }
+        let ownGroup = getegid()
+        defer { _ = (seteuid(0), setegid(ownGroup), setgroups(numericCast(groups.count), groups)) }
+        guard setgroups(1, [group]) == 0, setegid(group) == 0, seteuid(user) == 0 else { throw refusal }
+        return try body()
+    }
+
+    private var refusal: CommandError {
+        CommandError(
+            .folder,
+            "cannot act as user \(user), who owns the folder (\(String(cString: strerror(errno)))): "
+                + "run the command as that user"
+        )
+    }
+}

@@ -1,0 +1,270 @@
+import CoreMetrics
+import HeraldModel
+import NIOCore
+import Synchronization
+import Tracing
+
+/// One request: its content, and what its attempts have shown so far.
+// Unchecked: one owner at a time. While an attempt is under way it is the event loop, else the sender.
+final class Course: @unchecked Sendable {
+    let id: NotificationID
+    let head: HeaderBlock
+    let body: [UInt8]
+    let answerLimit: Int
+    /// The header field with its identifier: `apns-id` or `apns-request-id`.
+    let identifier: String
+    /// Whether it is a notification or broadcast.
+    ///
+    /// Channel management is neither resolved nor retried when ambiguous.
+    let isNotification: Bool
+    let started: NIODeadline
+    let span: (any Span)?
+    fileprivate var decision: RetryDecision
+    /// The value of `authorization` of the last attempt.
+    fileprivate var authorization: String?
+    /// Whether an attempt may have arrived.
+    fileprivate var isInDoubt = false
+    /// The raw answer to channel management.
+    fileprivate(set) var answer = Call.Answer()
+
+    fileprivate init(
+        _ id: NotificationID,
+        _ head: HeaderBlock,
+        _ body: [UInt8],
+        answerLimit: Int,
+        identifier: String,
+        isNotification: Bool,
+        span: (any Span)?,
+        started: NIODeadline,
+        decision: RetryDecision
+    ) {
+        self.id = id
+        self.head = head
+        self.body = body
+        self.answerLimit = answerLimit
+        self.identifier = identifier
+        self.isNotification = isNotification
+        self.span = span
+        self.started = started
+        self.decision = decision
+    }
+}
+
+/// The attempts of a request, until its outcome is known.
+extension ProviderClient {
+    /// The error is a ``ProviderError`` or a `CancellationError`.
+    typealias Reply = Result<PushAnswer, any Error>
+
+    /// Consequence of an attempt.
+    enum Step: Sendable {
+        case end(Reply)
+        /// Another attempt.
+        case again(after: Duration)
+        /// The resolver may know whether the request has arrived.
+        case resolve(ProviderError)
+    }
+
+    /// Prepares a request for its first attempt.
+    /// - Throws: ``ProviderError/Code/badRequest``.
+    func course(
+        _ id: NotificationID,
+        _ head: HeaderBlock,
+        _ body: [UInt8],
+        answerLimit: Int,
+        identifier: String,
+        isNotification: Bool,
+        span: @autoclosure () -> (any Span)? = nil
+    ) throws -> Course {
+        if let name = head.malformed {
+            let message = "the value of \(name) has a character that no header field may contain"
+            throw ProviderError(.badRequest, message, id)
+        }
+        var policy = configuration.retry
+        policy.repeatsAmbiguous = policy.repeatsAmbiguous && isNotification
+        let started = clock.now()
+        return Course(
+            id,
+            head,
+            body,
+            answerLimit: answerLimit,
+            identifier: identifier,
+            isNotification: isNotification,
+            // After the checks: nothing would end the span of a request that they refuse.
+            span: span(),
+            started: started,
+            decision: RetryDecision(policy: policy, deadline: started + TimeAmount(configuration.totalTimeout))
+        )
+    }
+
+    /// Makes the next attempt of a request.
+    /// - Throws: The error of signing a provider token.
+    func call(for course: Course) throws -> Call {
+        course.authorization = try tokens?.authorization(wall: clock.wall(), now: clock.now())
+        return Call(
+            head: course.head,
+            authorization: course.authorization,
+            body: course.body,
+            answerLimit: course.answerLimit,
+            deadline: course.decision.deadline,
+            waitsForService: configuration.retry.waitsForService
+        )
+    }
+
+    /// Makes attempts, and pauses between them, until one is final.
+    func finish(_ course: Course, from first: Step) async -> Reply {
+        var step = first
+        while true {
+            switch step {
+            case .end(let reply): return ended(course, reply)
+            case .resolve(let error):
+                step = self.step(course, await configuration.resolver?(course.id) ?? .unknown, of: error)
+            case .again(let pause):
+                if pause > .zero { try? await clock.sleep(pause) }
+                if Task.isCancelled {
+                    step = cancelled()
+                } else {
+                    do {
+                        let call = try call(for: course)
+                        step = self.step(course, after: await calls.perform(call), of: call)
+                    } catch {
+                        step = .end(.failure(error))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Decides what follows an attempt.
+    func step(_ course: Course, after outcome: Call.Outcome, of call: Call) -> Step {
+        switch outcome {
+        case .answered(let link):
+            if !course.isNotification { course.answer = call.answer }
+            do throws(ProviderError) {
+                let answer = try PushAnswer(
+                    status: call.answer.status,
+                    field: { call.answer.field($0) },
+                    body: call.answer.body,
+                    identifier: course.identifier
+                )
+                return step(course, answer, link: link)
+            } catch {
+                return step(course, failed: error)
+            }
+        case .untouched:
+            let error = ProviderError(.unreachable, "the service refuses every stream for this request")
+            return step(course, .untouched, or: error)
+        case .failed(let error): return step(course, failed: error)
+        case .cancelled: return cancelled()
+        }
+    }
+
+    private func step(_ course: Course, _ answer: PushAnswer, link: Int) -> Step {
+        guard case .refused(let refusal) = answer else {
+            count(metrics.accepted)
+            return .end(.success(answer))
+        }
+        return step(course, event(refusal, course.authorization, link: link)) {
+            count(metrics.refused)
+            return .success(answer)
+        }
+    }
+
+    private func step(_ course: Course, failed error: ProviderError) -> Step {
+        guard error.mayHaveArrived else { return .end(failure(course, error)) }
+        guard configuration.resolver != nil, course.isNotification else { return step(course, .unknown, of: error) }
+        return .resolve(error)
+    }
+
+    /// Decides what follows an attempt without an answer.
+    private func step(_ course: Course, _ fate: PushFate, of error: ProviderError) -> Step {
+        switch fate {
+        case .accepted:
+            count(metrics.accepted)
+            return .end(.success(.accepted(PushReceipt(resolved: course.id))))
+        case .neverArrived:
+            // The resolver was asked for the identifier, so its answer covers all attempts.
+            course.isInDoubt = false
+            return step(course, .untouched, or: error)
+        case .unknown:
+            course.isInDoubt = true
+            return step(course, .ambiguous, or: error)
+        }
+    }
+
+    private func step(_ course: Course, _ event: RetryDecision.Event, or error: ProviderError) -> Step {
+        step(course, event) { failure(course, error) }
+    }
+
+    /// Decides between another attempt and the end.
+    private func step(_ course: Course, _ event: RetryDecision.Event, or end: () -> Reply) -> Step {
+        let now = clock.now()
+        let step = budget.withLock { budget in
+            course.decision.next(event, now: now, chance: .random(in: 0...1), budget: &budget)
+        }
+        guard case .again(let pause) = step else { return .end(end()) }
+        metrics.retries.increment()
+        return .again(after: pause)
+    }
+
+    /// Applies a refusal to the provider token and the connection, and returns it as an event.
+    private func event(_ refusal: PushRefusal, _ authorization: String?, link: Int) -> RetryDecision.Event {
+        switch refusal.reason.known {
+        case .expiredProviderToken:
+            guard let authorization, let tokens,
+                tokens.expired(authorization, wall: clock.wall(), now: clock.now())
+            else { break }
+            return .renewed
+        case .tooManyProviderTokenUpdates:
+            // The service counts token updates by connection, so this connection accepts no other token.
+            calls.retire(link: link)
+        default: break
+        }
+        return .refused(refusal)
+    }
+
+    private func cancelled() -> Step {
+        metrics.cancelled.increment()
+        return .end(.failure(CancellationError()))
+    }
+
+    // MARK: - Observation
+
+    /// Notes the end of a request.
+    func ended(_ course: Course, _ reply: Reply) -> Reply {
+        metrics.duration.recordNanoseconds((clock.now() - course.started).nanoseconds)
+        guard let span = course.span else { return reply }
+        switch reply {
+        case .success(.refused(let refusal)):
+            span.attributes["apns.reason"] = refusal.reason.text
+            span.setStatus(SpanStatus(code: .error, message: refusal.reason.text))
+        case .success: break
+        case .failure(let error): span.recordError(error)
+        }
+        span.end()
+        return reply
+    }
+
+    /// A span for a notification; nil without a tracer.
+    func span(_ pushType: PushType) -> (any Span)? {
+        guard let tracer else { return nil }
+        let span = tracer.startAnySpan("apns send", ofKind: .client)
+        span.attributes["server.address"] = configuration.host
+        span.attributes["server.port"] = configuration.port
+        span.attributes["apns.push_type"] = pushType.rawValue
+        return span
+    }
+
+    /// Counts a final answer, which earns a share of a retry.
+    private func count(_ counter: Counter) {
+        counter.increment()
+        budget.withLock { $0.earn() }
+    }
+
+    /// Counts a failed request and adds its identifier to the error.
+    private func failure(_ course: Course, _ error: ProviderError) -> Reply {
+        (course.isInDoubt ? metrics.ambiguous : metrics.unsent).increment()
+        var error = ProviderError(error, course.id)
+        error.mayHaveArrived = course.isInDoubt
+        return .failure(error)
+    }
+}

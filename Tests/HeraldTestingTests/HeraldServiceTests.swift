@@ -1,0 +1,121 @@
+import Foundation
+import HeraldModel
+import HeraldPhone
+import HeraldProvider
+import Testing
+
+@testable import HeraldTesting
+
+/// The real binary as a test's service.
+@Suite(.timeLimit(.minutes(5))) struct HeraldServiceTests {
+    private static let app = "com.example.chat"
+
+    /// A sender, as a backend team would have one.
+    private func send(_ text: String, to token: DeviceToken, through herald: HeraldService) async throws -> PushAnswer {
+        let key = try await herald.providerKey(topics: Self.app)
+        var configuration = ProviderConfiguration(
+            host: herald.host,
+            port: herald.apiPort,
+            credential: .key(pem: key.pem, id: key.id, team: key.team)
+        )
+        configuration.authorities = try herald.authority()
+        configuration.retry = ProviderRetry.never
+        let topic = try #require(Topic(Self.app))
+        let token = try #require(PushToken(token.hex))
+        return try await withProviderClient(configuration) { client in
+            try await client.send(PushRequest(token: token, topic: topic, payload: Payload(text)))
+        }
+    }
+
+    @Test func `a device shows what a sender sends, in the language of its user`() async throws {
+        let herald = try await HeraldService.shared()
+        try await herald.withDevice { device in
+            let token = try await device.install(Self.app)
+            guard case .accepted(let receipt) = try await send("Dinner is ready", to: token, through: herald) else {
+                Issue.record("refused")
+                return
+            }
+            let record = try await device.next(for: Self.app)
+            #expect(record.body == "Dinner is ready" && record.shown && record.apnsID == receipt.id)
+            #expect(device.notifications == [record])
+            // The device has it before its answer is in the journal.
+            while try await !herald.run("journal", record.apnsID).contains("delivered") {}
+        }
+    }
+
+    @Test func `tests that run at once each have a device of their own`() async throws {
+        let herald = try await HeraldService.shared()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 1...3 {
+                group.addTask {
+                    try await herald.withDevice { device in
+                        let token = try await device.install(Self.app)
+                        _ = try await send("Number \(number)", to: token, through: herald)
+                        #expect(try await device.next().body == "Number \(number)")
+                        #expect(device.notifications.count == 1)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func `a drill refuses, and ends with its test; the clock moves; the folder goes with the service`()
+        async throws
+    {
+        let data = try await withHerald(options: ["--clock", "adjustable"]) { herald in
+            try await herald.withDevice { device in
+                let token = try await device.install(Self.app)
+                try await herald.withDrill("refuse", "--reason", "TooManyRequests") {
+                    guard case .refused(let refusal) = try await send("Hello", to: token, through: herald) else {
+                        Issue.record("accepted in spite of the drill")
+                        return
+                    }
+                    #expect(refusal.reason.known == .tooManyRequests)
+                }
+                guard case .accepted = try await send("Hello", to: token, through: herald) else {
+                    Issue.record("refused after the drill")
+                    return
+                }
+            }
+            try await herald.run("clock", "advance", "1h")
+            let certificate = String(decoding: try await herald.providerCertificate(topics: Self.app), as: UTF8.self)
+            #expect(certificate.contains("PRIVATE KEY"))
+            return herald.data
+        }
+        #expect(!FileManager.default.fileExists(atPath: data))
+    }
+
+    @Test func `a service that does not start says why`() async throws {
+        let error = await #expect(throws: HeraldTestError.self) {
+            try await HeraldService.start(options: ["--journal-days", "0"])
+        }
+        #expect(error?.description.contains("journal-days") == true)
+    }
+
+    @Test func `a service that is not ready in time is ended, by force if it does not stop`() async throws {
+        let folder = NSTemporaryDirectory() + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let program = folder + "/herald"
+        try "#!/bin/sh\ntrap '' TERM\necho waiting for the disk >&2\nexec sleep 600\n"
+            .write(toFile: program, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program)
+        let error = await #expect(throws: HeraldTestError.self) {
+            try await ServiceProcess(HeraldBinary(path: program), options: [], folder: folder, patience: 1)
+        }
+        #expect(error?.description.contains("not ready after 1 s: waiting for the disk") == true)
+        #expect(!FileManager.default.fileExists(atPath: folder))
+    }
+
+    @Test func `a wait that is over, and a wrong name of an app, are explained`() async throws {
+        let herald = try await HeraldService.shared()
+        try await herald.withDevice { device in
+            let late = await #expect(throws: HeraldTestError.self) { try await device.next(within: .milliseconds(1)) }
+            #expect(late?.description.contains("no notification came within") == true)
+            let wrong = await #expect(throws: HeraldTestError.self) { try await device.install("com example") }
+            #expect(wrong?.description.contains("not the name of an app") == true)
+        }
+        let refused = await #expect(throws: HeraldTestError.self) { try await herald.run("journal") }
+        #expect(refused?.description.contains("herald journal") == true)
+    }
+}

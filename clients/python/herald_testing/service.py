@@ -1,0 +1,245 @@
+"""A running service of a test."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import queue
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from . import apple, binary
+from .device import Device
+from .errors import HeraldError
+from .process import Guarded, environment
+
+#: Seconds that something may take which is bound to come.
+PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class ProviderKey:
+    """A key with which a provider signs its tokens."""
+
+    #: The `.p8` file.
+    path: pathlib.Path
+    #: The key's identifier (`kid`), and the team's (`iss`).
+    key_id: str
+    team_id: str
+
+    @property
+    def pem(self) -> str:
+        """The private key (PKCS#8, PEM)."""
+        return self.path.read_text()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The service's answer to a notification."""
+
+    status: int
+    apns_id: str | None
+    #: The reason of a refusal, like `BadDeviceToken`.
+    reason: str | None
+    #: What became of it, in words.
+    explanation: str | None
+
+
+class Herald:
+    """A service on free ports of the loopback, with a data folder that goes with it.
+
+    Its attributes say where it is:
+
+    - `host`: the name of all listeners, which the certificate has;
+    - `api_port`, `binary_port`, `feedback_port`: for providers;
+    - `device_port`, `activation_port`: for devices;
+    - `console_port`: for operators, on 127.0.0.1, without TLS;
+    - `ca`: the file with the authority of the certificate;
+    - `data`: the data folder.
+    """
+
+    host = "localhost"
+
+    def __init__(self, *options: str, binary_path: str | os.PathLike[str] | None = None) -> None:
+        """Starts `herald serve` with further options, and waits until it is ready."""
+        self._binary = binary.find(binary_path)
+        # The path of a Unix socket has 103 bytes at most, and folders of tests are longer.
+        parent = None if len(tempfile.gettempdir()) < 60 else "/tmp"
+        self._folder = pathlib.Path(tempfile.mkdtemp(prefix="herald-", dir=parent))
+        self.data = self._folder / "data"
+        self.ca = self.data / "ca.pem"
+        self._serial = 0
+        self._has_apples_names = False
+        self._keys: dict[tuple[str, tuple[str, ...]], ProviderKey] = {}
+        try:
+            self._start(options)
+        except BaseException:
+            self.stop()
+            raise
+        listeners = json.loads((self.data / "run" / "listeners.json").read_text())
+        self.api_port: int = listeners["api"]
+        self.binary_port: int = listeners["binary"]
+        self.feedback_port: int = listeners["feedback"]
+        self.device_port: int = listeners["device"]
+        self.activation_port: int = listeners["activation"]
+        self.console_port: int = listeners["console"]
+
+    _process: Guarded | None = None
+
+    def _start(self, options: tuple[str, ...]) -> None:
+        # Both at once: the version costs no time then.
+        version = subprocess.Popen(
+            [self._binary, "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=environment(),
+        )
+        ports = [part for name in ("api", "binary", "feedback", "device", "activation", "console") for part in (f"--{name}-port", "0")]
+        lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        command = [self._binary, "serve", "--data", str(self.data), *ports, *options]
+        self._process = Guarded(command, str(self._folder / "serve.log"), lines.put)
+        line: str | None = ""
+        while line is not None and line != "ready":
+            try:
+                line = lines.get(timeout=PATIENCE)
+            except queue.Empty:
+                raise HeraldError(f"`herald serve` is not ready after {PATIENCE:.0f} s: {self.log}") from None
+        binary.check_version(self._binary, version.communicate()[0])
+        if line is None:
+            raise HeraldError(f"`herald serve` ended before it was ready: {self.log}")
+
+    @property
+    def log(self) -> str:
+        """The log of the service."""
+        with contextlib.suppress(OSError):
+            return (self._folder / "serve.log").read_text().strip()
+        return ""
+
+    def stop(self) -> None:
+        """Stops the service, and deletes its folder."""
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Herald:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def _path(self, name: str) -> pathlib.Path:
+        self._serial += 1
+        return self._folder / f"{self._serial}-{name}"
+
+    # ---- Commands ----
+
+    def run(self, *command: str | os.PathLike[str] | float, stdin: str | None = None) -> str:
+        """Runs a command of `herald` on this service, like `run("journal", apns_id)`; what it prints."""
+        result = self._run(*command, stdin=stdin)
+        if result.returncode != 0:
+            words = result.stderr.strip() or result.stdout.strip()
+            raise HeraldError(f"`herald {' '.join(map(str, command))}` failed with status {result.returncode}: {words}")
+        return result.stdout
+
+    def _run(self, *command: str | os.PathLike[str] | float, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self._binary, *map(str, command), "--data", str(self.data)],
+            input=stdin or "", capture_output=True, text=True, env=environment(), timeout=PATIENCE,
+        )
+
+    def journal(self, apns_id: str) -> list[dict[str, Any]]:
+        """What became of a notification: the lines of the journal, oldest first."""
+        found: list[dict[str, Any]] = json.loads(self._run("journal", apns_id, "--json").stdout)
+        return found
+
+    def advance(self, seconds: float) -> None:
+        """Moves the service's clock ahead. Only a service with the option `--clock adjustable` can: the fixture `own_herald`."""
+        self.run("clock", "advance", f"{seconds:.0f}s")
+
+    @contextlib.contextmanager
+    def drill(self, kind: str, *options: str | float) -> Iterator[int]:
+        """Has failures while the context lasts: `with herald.drill("refuse", "--reason", "TooManyRequests"):`.
+
+        The kinds and options are those of `herald drill start`. The value is the drill's number.
+        """
+        number: int = json.loads(self.run("drill", "start", kind, *options, "--json"))["id"]
+        try:
+            yield number
+        finally:
+            self._run("drill", "stop", number)
+
+    # ---- Providers ----
+
+    def provider_key(self, *topics: str, team: str = "TEAM000001") -> ProviderKey:
+        """A key for provider tokens: for these topics, or for all apps. The same arguments give the same key."""
+        known = self._keys.get((team, topics))
+        if known is not None:
+            return known
+        folder = self._path("key")
+        options = [part for topic in topics for part in ("--topic", topic)]
+        self.run("provider", "key", "--team", team, *options, "--out", folder)
+        (path,) = folder.iterdir()
+        key = ProviderKey(path, path.stem.partition("_")[2], team)
+        self._keys[team, topics] = key
+        return key
+
+    def provider_certificate(self, *topics: str) -> pathlib.Path:
+        """A file with a provider's certificate for these topics, its chain and its private key."""
+        path = self._path("provider.pem")
+        self.run("provider", "certificate", *(part for topic in topics for part in ("--topic", topic)), "--out", path)
+        return path
+
+    def send(self, token: str, topic: str, payload: Any = None, *, alert: str | None = None, **headers: str | float) -> Answer:
+        """Sends a notification, as a provider of its own: for tests of an app or a device.
+
+        The payload is an object for JSON, or `alert` its text. Headers are `push_type`, `priority`, `expiration`, `collapse_id`
+        and `id`.
+        """
+        if (payload is None) == (alert is None):
+            raise TypeError("give either a payload or an alert")
+        body = json.dumps({"aps": {"alert": alert}} if payload is None else payload)
+        key = self.provider_key()
+        options = [part for name, value in headers.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+        result = self._run(
+            "send", token, "--topic", topic, "--key", key.path, "--key-id", key.key_id, "--team", key.team_id, "--payload", "-",
+            "--json", *options, stdin=body,
+        )
+        try:
+            answer = json.loads(result.stdout)
+        except ValueError:
+            raise HeraldError(f"`herald send` failed: {result.stderr.strip()}") from None
+        return Answer(answer["status"], answer.get("apns_id"), answer.get("reason"), answer.get("explanation"))
+
+    # ---- Clients that know Apple's names only ----
+
+    @contextlib.contextmanager
+    def as_apple(self) -> Iterator[None]:
+        """Leads the connections of this process to Apple's push services here while the context lasts.
+
+        Names are resolved by `socket.getaddrinfo`, as asyncio, httpx and most clients do, and certificates are trusted by
+        SSL_CERT_FILE. Make the client within the context.
+        """
+        if not self._has_apples_names:
+            self.run("init", "--as-apple")
+            self._has_apples_names = True
+        with apple.names(self.ca, api=self.api_port, gateway=self.binary_port, feedback=self.feedback_port):
+            yield
+
+    # ---- Devices ----
+
+    def device(self) -> Device:
+        """A virtual device of this service, connected. Use it as a context, or `close` it."""
+        identity = self._path("device.pem")
+        self.run("device", "enroll", "--name", "test", "--out", identity)
+        folder = self._path("device")
+        command = [
+            self._binary, "agent", "run", "--identity", str(identity), "--folder", str(folder), "--json",
+            "--service", f"{self.host}:{self.device_port}", "--ca", str(self.ca),
+        ]
+        return Device(command, folder, str(self._path("agent.log")))
