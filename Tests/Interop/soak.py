@@ -99,12 +99,12 @@ PARTS = {
         1, 8, 30, variable="HERALD_SWEEP_ROUNDS",
     ),
     "engine": Part(
-        "test_engine.py::TestFaults::test_servers_that_are_killed_and_paused_lose_nothing",
-        "one of three NATS servers killed or paused under load", "no acknowledged write is lost", 10, 100, 8, 20,
+        "test_engine.py::test_servers_that_are_killed_and_paused_lose_nothing",
+        "one of three NATS servers killed or paused under load", "no acknowledged write is lost", 3, 50, 5, 10,
     ),
     "engine-all": Part(
-        "test_engine.py::TestFaults::test_three_servers_that_are_killed_at_once_lose_nothing",
-        "all three NATS servers killed at once under load", "no acknowledged write is lost", 5, 50, 8, 15,
+        "test_engine.py::test_three_servers_that_are_killed_at_once_lose_nothing",
+        "all three NATS servers killed at once under load", "no acknowledged write is lost", 2, 20, 7, 10,
     ),
     "power": Part(
         "test_power.py::test_a_power_cut_forgets_no_answered_notification", "power cuts of a virtual machine under load",
