@@ -77,24 +77,23 @@ class EngineClient:
                 await asyncio.sleep(0.05)
 
     async def put(self, ledger, write, headers=None, ballast=0):
-        """Publishes, with so many bytes more, and notes the outcome. Returns the error code of a refusal."""
+        """Publishes, with so many bytes more, and notes the outcome."""
         body = f"{write.value} {'x' * ballast}".encode()
         try:
             answer = await self.connection.request(write.subject, body, timeout=ANSWER, headers=headers)
         except NoRespondersError:
-            write.refused = True
-            return 503
+            write.refused = 503
+            return
         except OutboundBufferLimitError:
-            write.refused = True
-            return None
+            write.refused = "not sent"
+            return
         except (NATSTimeoutError, ConnectionClosedError, OSError):
-            return None
+            return
         body = json.loads(answer.data)
         if "error" in body:
-            write.refused = True
-            return body["error"].get("err_code", 0)
-        ledger.stored(write, body["seq"])
-        return None
+            write.refused = body["error"].get("err_code", 0)
+        else:
+            ledger.stored(write, body["seq"])
 
     async def store(self, ledger, subject):
         """Publishes until one write is acknowledged, and returns that."""
@@ -134,13 +133,16 @@ class EngineClient:
 
     async def log(self, stream):
         """All entries that the leader's copy of the stream holds, in their order."""
-        information = await self.information(stream)
-        sequence, entries = max(1, information["state"]["first_seq"]), []
-        while sequence <= information["state"]["last_seq"]:
-            answer = await self.ask(f"$JS.API.STREAM.MSG.GET.{stream}", {"seq": sequence, "next_by_subj": ">"})
-            if "error" in answer:
-                assert answer["error"]["err_code"] == 10037, answer
-                break
-            entries.append(Entry.of(answer["message"]))
-            sequence = entries[-1].sequence + 1
-        return entries
+        information = await self.information(stream, subjects_filter=">")
+        if information["config"]["max_msgs_per_subject"] == 1:
+            questions = [{"last_by_subj": subject} for subject in information["state"].get("subjects", {})]
+        else:
+            questions = [{"seq": sequence} for sequence in range(1, information["state"]["last_seq"] + 1)]
+        entries = []
+        for start in range(0, len(questions), 64):
+            asked = [self.ask(f"$JS.API.STREAM.MSG.GET.{stream}", question) for question in questions[start : start + 64]]
+            answers = await asyncio.gather(*asked)
+            entries += [Entry.of(answer["message"]) for answer in answers if "error" not in answer]
+            # 10037: no such message.
+            assert all(answer.get("error", {}).get("err_code", 10037) == 10037 for answer in answers)
+        return sorted(entries, key=lambda entry: entry.sequence)

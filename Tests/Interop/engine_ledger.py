@@ -19,8 +19,8 @@ class Write:
     answered: int = None
     #: Its sequence in the stream, if it was stored for sure.
     sequence: int = None
-    #: It never happened: the server said so, or nobody took it.
-    refused: bool = False
+    #: The reason for which it never happened: the error code of a refusal, 503 if nobody took it, "not sent".
+    refused: int | str | None = None
 
 
 class EngineLedger:
@@ -71,7 +71,7 @@ class EngineLedger:
             if not write or write.subject != subject:
                 found.append(f"{subject} has {value!r}, which nobody wrote there")
             elif write.refused:
-                found.append(f"{value} was refused and is stored at {sequence}")
+                found.append(f"{value} was refused ({write.refused}) and is stored at {sequence}")
             elif write.sequence not in (None, sequence):
                 found.append(f"{value} was acknowledged as {write.sequence} and is stored as {sequence}")
         for subject, sequence in self.newest.items():

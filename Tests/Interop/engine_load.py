@@ -1,6 +1,7 @@
 """Clients that write to a replicated stream and read it while its servers fail."""
 
 import asyncio
+import collections
 
 from engine_client import BOX, RECORDS, EngineClient
 from engine_ledger import EngineLedger, broken_conditions
@@ -10,10 +11,9 @@ from service import PATIENCE
 class EngineLoad:
     """Clients that write and read until they are told to stop."""
 
-    #: Writes that one client has in flight.
-    DEPTH = 32
-
-    def __init__(self, trio, chance, slots=200, records=10, ballast=0):
+    def __init__(self, trio, chance, slots=200, records=10, ballast=0, depth=32):
+        #: Each of three clients has so many writes in flight.
+        self.depth = depth
         self.trio, self.chance, self.ballast = trio, chance, ballast
         self.ledger = EngineLedger()
         self.slots = [f"box.{number}" for number in range(slots)]
@@ -38,7 +38,7 @@ class EngineLoad:
         await self.clients[0].make_stream(BOX)
         await self.clients[0].make_stream(RECORDS)
         for client in self.clients:
-            self.tasks += [asyncio.create_task(self._write(client)) for _ in range(self.DEPTH)]
+            self.tasks += [asyncio.create_task(self._write(client)) for _ in range(self.depth)]
             self.tasks.append(asyncio.create_task(self._read(client)))
         self.tasks += [
             asyncio.create_task(self._change(self.clients[number % 3], subject)) for number, subject in enumerate(self.records)
@@ -61,6 +61,18 @@ class EngineLoad:
     @property
     def unknown(self):
         return len(self.ledger.unknown) + len(self.record_ledger.unknown)
+
+    def refusals(self):
+        """How many writes were refused, by the reason."""
+        writes = [*self.ledger.writes, *self.record_ledger.writes]
+        return collections.Counter(f"refused_{write.refused}".replace(" ", "_") for write in writes if write.refused)
+
+    async def read_again(self):
+        """Waits until a bounded read counted."""
+        before = self.reads
+        async with asyncio.timeout(120):
+            while self.reads == before:
+                await asyncio.sleep(0.01)
 
     async def advance(self, count):
         """Waits until so many more writes were acknowledged."""
@@ -126,12 +138,12 @@ class EngineLoad:
         return found + [f"{write.value} of {write.subject}, acknowledged as {write.sequence}, is lost" for write in lost]
 
 
-async def verdict(load, trio):
-    """Everything that is wrong after a run, on each of the three servers, once they are whole again."""
-    client = await EngineClient.connect(*trio.urls)
+async def verdict(load, servers):
+    """All that is wrong after a run in the copy of each server, once they are whole again."""
+    client = await EngineClient.connect(*(server.url for server in servers))
     try:
         faults = list(load.wrong)
-        for server in trio.servers:
+        for server in servers:
             for stream in ("BOX", "RECORDS"):
                 await client.lead(stream, server)
             faults += [f"{server}: {fault}" for fault in load.faults(await client.log("BOX"), await client.log("RECORDS"))]

@@ -110,6 +110,14 @@ PARTS = {
         "test_power.py::test_a_power_cut_forgets_no_answered_notification", "power cuts of a virtual machine under load",
         "no answered notification is lost", 0, 30, 60, 30,
     ),
+    "engine-power": Part(
+        "test_engine_power.py::test_a_power_cut_of_all_servers_loses_nothing",
+        "power cuts of a machine with all three NATS servers under load", "no acknowledged write is lost", 0, 20, 40, 15,
+    ),
+    "engine-power-one": Part(
+        "test_engine_power.py::test_a_power_cut_of_one_server_loses_nothing",
+        "power cuts of a machine with one of three NATS servers, which is needed", "no acknowledged write is lost", 0, 20, 40, 15,
+    ),
     "slopes": Part(
         "test_slopes.py::test_nothing_grows", "ten seconds of coming and going, all in one batch",
         "memory, descriptors, threads and files do not grow", 0, 1_000_000, 10, 60,
