@@ -29,12 +29,12 @@ class EngineClient:
         self.connection = connection
 
     @classmethod
-    async def connect(cls, *urls):
+    async def connect(cls, *urls, ping=2):
         async def quiet(_):
             pass
 
         return cls(await nats.connect(
-            servers=list(urls), max_reconnect_attempts=-1, reconnect_time_wait=0.1, connect_timeout=2, ping_interval=2,
+            servers=list(urls), max_reconnect_attempts=-1, reconnect_time_wait=0.1, connect_timeout=2, ping_interval=ping,
             max_outstanding_pings=2, error_cb=quiet, pending_size=-1, dont_randomize=len(urls) == 1,
         ))
 

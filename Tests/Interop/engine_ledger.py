@@ -2,11 +2,17 @@
 
 A write has four outcomes: stored with a sequence, refused, not sent, or unknown (sent, and never answered). Whatever is stored
 must be found later: in the log order, under its sequence, or replaced by one that comes later in the log.
+
+The refusal of a condition says nothing for sure while leaders change. The write reaches the old leader and the new one: the old one
+refuses it, and the new one stores it.
 """
 
 import base64
 import dataclasses
 import itertools
+
+#: Refusals of a condition: the subject has another sequence, or somebody else is writing to it.
+CONDITIONAL = (10071, 10164)
 
 
 @dataclasses.dataclass(eq=False)
@@ -19,7 +25,7 @@ class Write:
     answered: int = None
     #: Its sequence in the stream, if it was stored for sure.
     sequence: int = None
-    #: The reason for which it never happened: the error code of a refusal, 503 if nobody took it, "not sent".
+    #: Why it did not happen: the error code of a refusal, 503 if nobody took it, "not sent".
     refused: int | str | None = None
 
 
@@ -32,6 +38,8 @@ class EngineLedger:
         self.writes = []
         #: Two writes that were acknowledged with one sequence.
         self.collisions = []
+        #: Writes whose condition was refused, and that are stored all the same.
+        self.contradicted = set()
         self._places = {}
         #: Of each subject, the greatest sequence that was acknowledged.
         self.newest = {}
@@ -70,6 +78,8 @@ class EngineLedger:
             write = by_value.get(value)
             if not write or write.subject != subject:
                 found.append(f"{subject} has {value!r}, which nobody wrote there")
+            elif write.refused in CONDITIONAL:
+                self.contradicted.add(value)
             elif write.refused:
                 found.append(f"{value} was refused ({write.refused}) and is stored at {sequence}")
             elif write.sequence not in (None, sequence):

@@ -110,6 +110,10 @@ PARTS = {
         "test_power.py::test_a_power_cut_forgets_no_answered_notification", "power cuts of a virtual machine under load",
         "no answered notification is lost", 0, 30, 60, 30,
     ),
+    "engine-reads": Part(
+        "test_engine_reads.py::test_a_read_behind_a_barrier_is_fresh_where_a_leader_answers_with_the_past",
+        "a leader paused until another is elected, and asked when it resumes", "no read behind a barrier is stale", 1, 30, 8, 5,
+    ),
     "engine-power": Part(
         "test_engine_power.py::test_a_power_cut_of_all_servers_loses_nothing",
         "power cuts of a machine with all three NATS servers under load", "no acknowledged write is lost", 0, 20, 40, 15,

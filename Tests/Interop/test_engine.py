@@ -58,7 +58,8 @@ async def after_faults(trio, rounds, numbers, fault, figures):
         await load.read_again()
     faults = await verdict(load, trio.servers)
     figures.add(
-        acknowledged=load.acknowledged, unknown=load.unknown, bounded_reads=load.reads, answers_too_old=load.stale, **load.refusals()
+        acknowledged=load.acknowledged, unknown=load.unknown, bounded_reads=load.reads, answers_too_old=load.stale, **load.refusals(),
+        refused_and_stored=len(load.record_ledger.contradicted),
     )
     return faults
 
@@ -160,6 +161,13 @@ class TestLedger:
         write = ledger.begin("a")
         write.refused = 503
         assert "was refused" in ledger.faults([*log, Entry(4, "a", write.value, None)])[0]
+
+    def test_a_write_whose_condition_was_refused_may_be_there(self):
+        ledger, log = self.story()
+        write = ledger.begin("a")
+        write.refused = 10164
+        assert ledger.faults([*log, Entry(4, "a", write.value, None)]) == []
+        assert ledger.contradicted == {write.value}
 
     def test_a_write_that_is_there_twice_is_found(self):
         ledger, log = self.story()

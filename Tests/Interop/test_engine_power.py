@@ -64,6 +64,7 @@ class Story:
                         server.start()
                 await self.wait_for(self.trio.is_whole)
                 self.figures.add(cuts=1)
+                print(f"{load.acknowledged} acknowledged; {self.figures}", flush=True)
             await load.advance(PACE)
         self.figures.add(acknowledged=load.acknowledged, unknown=load.unknown, **load.refusals())
         await self.wait_for(self.trio.is_whole)
@@ -145,7 +146,6 @@ def cut_power(folder, guests, rounds):
         numbers = list(group)
         chances = [rounds.random(number) for number in numbers]
         faults = with_story(folder, f"cluster{life}", guests, figures, "always", lambda story: story.play(chances))
-        print(f"cuts {numbers}: {figures}, faults {faults[:5]}", flush=True)
         assert not faults, f"cuts {numbers}: {faults[:5]}"
     rounds.report(**figures, lost=0, control_faults=len(lost))
 
