@@ -114,6 +114,10 @@ PARTS = {
         "test_engine_reads.py::test_a_read_behind_a_barrier_is_fresh_where_a_leader_answers_with_the_past",
         "a leader paused until another is elected, and asked when it resumes", "no read behind a barrier is stale", 1, 30, 8, 5,
     ),
+    "engine-disks": Part(
+        "test_engine_disks.py::test_bad_disks_lose_nothing", "a slow, full, failing, lost or outdated disk of a NATS server under load",
+        "no acknowledged write is lost", 2, 24, 10, 5,
+    ),
     "engine-power": Part(
         "test_engine_power.py::test_a_power_cut_of_all_servers_loses_nothing",
         "power cuts of a machine with all three NATS servers under load", "no acknowledged write is lost", 0, 20, 40, 15,
