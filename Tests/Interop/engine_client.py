@@ -41,7 +41,7 @@ class EngineClient:
     async def close(self):
         await self.connection.close()
 
-    async def ask(self, subject, question=None, timeout=10):
+    async def ask(self, subject, question=None, timeout=3):
         """A question of the API; again while nobody answers, as during an election."""
         end = asyncio.get_running_loop().time() + 60
         while True:

@@ -70,5 +70,5 @@ class NATSGuest(Machine):
         end = time.monotonic() + BOOT
         while not condition():
             if time.monotonic() > end or self.process.poll() is not None:
-                raise NoGuest("\n".join(self.lines[-30:]))
+                raise NoGuest("\n".join([*self.lines[:20], "…", *self.lines[20:][-20:]]))
             time.sleep(0.1)

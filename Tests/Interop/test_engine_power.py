@@ -98,14 +98,15 @@ class Story:
             with_it, without_it = chance.sample(self.outside, 2)
             for stream in ("BOX", "RECORDS"):
                 await load.clients[0].lead(stream, chance.choice((with_it, self.guest.servers[0])))
-            without_it.pause()
+            # Not paused: what waits in its sockets would reach it later.
+            without_it.kill()
             await load.advance(chance.randrange(PACE, 3 * PACE))
             with_it.kill()
         else:
             await asyncio.sleep(chance.random() / 2)
         self.cut(chance)
         if self.outside:
-            without_it.resume()
+            without_it.start()
         self.guest.switch_on()
 
     def cut(self, chance):
