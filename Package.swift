@@ -126,6 +126,7 @@ let package = Package(
             ]
         ),
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]),
+        herald("HeraldCluster", ["HeraldModel", "HeraldMailbox", crypto, logging, coreMetrics, nioCore]),
         herald("HeraldWeb", [hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1]),
         herald(
             "HeraldConsole",
@@ -233,6 +234,10 @@ let package = Package(
                 "HeraldStores", "HeraldMailbox", "HeraldModel", "HeraldTrust", "HeraldTestSupport", grdb, grdbSQLite,
                 logging,
             ]
+        ),
+        tests(
+            "HeraldClusterTests",
+            ["HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging, nioCore]
         ),
         tests("HeraldWebTests", ["HeraldWeb", hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix]),
         tests(
