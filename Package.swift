@@ -61,7 +61,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// Everything that reads foreign bytes.
 let fuzzed: [Target.Dependency] = [
     "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway", "HeraldStores",
-    "HeraldPhone", "HeraldRelay", "HeraldCommand", "HeraldWeb", crypto, nioCore, x509,
+    "HeraldCluster", "HeraldPhone", "HeraldRelay", "HeraldCommand", "HeraldWeb", crypto, nioCore, x509,
 ]
 
 let package = Package(
@@ -116,8 +116,7 @@ let package = Package(
             "HeraldGateway",
             [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "CNghttp2", nioCore,
-                nioSSL,
-                logging, metrics, coreMetrics,
+                nioSSL, logging, metrics, coreMetrics,
             ]
         ),
         herald(
@@ -139,8 +138,7 @@ let package = Package(
             "HeraldActivation",
             [
                 "HeraldModel", "HeraldTrust", "HeraldListener", "HeraldWeb", hummingbird, hummingbirdCore, httpTypes,
-                logging,
-                coreMetrics, nioCore, nioPosix, nioSSL, nioTLS,
+                logging, coreMetrics, nioCore, nioPosix, nioSSL, nioTLS,
             ]
         ),
         herald(
@@ -167,8 +165,7 @@ let package = Package(
             "HeraldDevice",
             [
                 "HeraldModel", "HeraldWire", "HeraldTrust", asn1, crypto, httpClient, nioCore, nioHTTP1, nioPosix,
-                nioSSL,
-                x509,
+                nioSSL, x509,
             ]
         ),
         herald("HeraldPhone", ["HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
@@ -247,8 +244,7 @@ let package = Package(
             "HeraldConsoleTests",
             [
                 "HeraldConsole", "HeraldModel", "HeraldTestSupport", "HeraldWeb", httpClient, lifecycle, logging,
-                coreMetrics,
-                nioCore, nioHTTP1,
+                coreMetrics, nioCore, nioHTTP1,
             ]
         ),
         tests(
@@ -331,8 +327,7 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
             "GatewayBench",
             [
                 "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldStores", "HeraldTrust",
-                allocator,
-                argumentParser, crypto, logging, nioCore, nioPosix, nioSSL,
+                allocator, argumentParser, crypto, logging, nioCore, nioPosix, nioSSL,
             ]
         ),
         benchmark("ClientBench", ["HeraldModel", "HeraldProvider", argumentParser]),
