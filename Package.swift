@@ -104,6 +104,8 @@ let package = Package(
 
         herald("HeraldModel", []),
         herald("HeraldWire", ["HeraldModel", nioCore]),
+        // A client of NATS that knows nothing of Herald.
+        herald("HeraldNATS", [nioCore, nioPosix, nioTLS, nioSSL, crypto, logging]),
         herald("HeraldTrust", ["HeraldModel", x509, asn1, crypto, cryptoExtras]),
         herald("HeraldMailbox", ["HeraldModel", logging, metrics, coreMetrics]),
         herald(
@@ -208,6 +210,7 @@ let package = Package(
             "HeraldTrustTests",
             ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]
         ),
+        tests("HeraldNATSTests", ["HeraldNATS", crypto, logging, nioCore, nioEmbedded, nioPosix, nioSSL]),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging]),
         tests(
             "HeraldListenerTests",
