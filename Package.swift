@@ -116,15 +116,14 @@ let package = Package(
             "HeraldGateway",
             [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "CNghttp2", nioCore,
-                nioSSL,
-                logging, metrics, coreMetrics,
+                nioSSL, logging, metrics, coreMetrics,
             ]
         ),
         herald(
             "HeraldCourier",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", nioCore, nioSSL, logging,
-                metrics, coreMetrics,
+                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", nioCore, nioSSL,
+                logging, metrics, coreMetrics,
             ]
         ),
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]),
@@ -139,8 +138,7 @@ let package = Package(
             "HeraldActivation",
             [
                 "HeraldModel", "HeraldTrust", "HeraldListener", "HeraldWeb", hummingbird, hummingbirdCore, httpTypes,
-                logging,
-                coreMetrics, nioCore, nioPosix, nioSSL, nioTLS,
+                logging, coreMetrics, nioCore, nioPosix, nioSSL, nioTLS,
             ]
         ),
         herald(
@@ -167,8 +165,7 @@ let package = Package(
             "HeraldDevice",
             [
                 "HeraldModel", "HeraldWire", "HeraldTrust", asn1, crypto, httpClient, nioCore, nioHTTP1, nioPosix,
-                nioSSL,
-                x509,
+                nioSSL, x509,
             ]
         ),
         herald("HeraldPhone", ["HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
@@ -187,13 +184,11 @@ let package = Package(
             name: "HeraldCommand",
             dependencies: [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway",
-                "HeraldCourier",
-                "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
-                "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "CPosix", "CSignals",
-                "CVersion",
-                argumentParser, configuration, crypto, yams, lifecycle, unixSignals, logging, metrics, coreMetrics,
-                nioCore, nioHTTP1,
-                nioPosix, httpClient, allocator,
+                "HeraldCourier", "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
+                "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "HeraldCluster",
+                "HeraldNATS", "CPosix", "CSignals", "CVersion", argumentParser, configuration, crypto, yams,
+                lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioPosix, httpClient,
+                allocator,
             ],
             swiftSettings: settings
         ),
@@ -220,8 +215,7 @@ let package = Package(
             "HeraldGatewayTests",
             [
                 "HeraldGateway", "HeraldListener", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldWire",
-                "HeraldTestSupport", "CNghttp2",
-                nioCore, nioEmbedded, nioPosix, nioSSL, logging,
+                "HeraldTestSupport", "CNghttp2", nioCore, nioEmbedded, nioPosix, nioSSL, logging,
             ]
         ),
         tests(
@@ -247,8 +241,7 @@ let package = Package(
             "HeraldConsoleTests",
             [
                 "HeraldConsole", "HeraldModel", "HeraldTestSupport", "HeraldWeb", httpClient, lifecycle, logging,
-                coreMetrics,
-                nioCore, nioHTTP1,
+                coreMetrics, nioCore, nioHTTP1,
             ]
         ),
         tests(
@@ -259,9 +252,8 @@ let package = Package(
             "HeraldProviderTests",
             [
                 "HeraldProvider", "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel",
-                "HeraldTestSupport",
-                "HeraldTrust", "HeraldWire", coreMetrics, crypto, inMemoryTracing, logging, metricsTestKit, nioCore,
-                nioPosix, nioSSL, tracing,
+                "HeraldTestSupport", "HeraldTrust", "HeraldWire", coreMetrics, crypto, inMemoryTracing, logging,
+                metricsTestKit, nioCore, nioPosix, nioSSL, tracing,
             ]
         ),
         tests(
@@ -279,17 +271,15 @@ let package = Package(
             "HeraldScreenTests",
             [
                 "HeraldScreen", "HeraldDevice", "HeraldModel", "HeraldPhone", "HeraldWeb", httpClient, lifecycle,
-                logging, nioCore,
-                nioHTTP1,
+                logging, nioCore, nioHTTP1,
             ]
         ),
         tests(
             "HeraldCommandTests",
             [
                 "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox", "HeraldModel",
-                "HeraldPhone",
-                "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport", "HeraldTrust", "HeraldWeb",
-                argumentParser, httpClient, logging, nioCore,
+                "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport", "HeraldTrust",
+                "HeraldWeb", argumentParser, httpClient, logging, nioCore,
             ]
         ),
         .testTarget(

@@ -1,4 +1,5 @@
-import HeraldModel
+import Foundation
+import NIOCore
 
 /// The configuration files of the NATS servers of a cluster: one for each server.
 ///
@@ -38,9 +39,15 @@ struct NATSServerFiles {
     /// A peer as a host of a URL.
     private static func host(_ peer: String) -> String { peer.contains(":") ? "[\(peer)]" : peer }
 
+    /// A password for the routes between the servers.
+    static func makePassword() -> String {
+        var random = SystemRandomNumberGenerator()
+        return (0..<4).map { _ in String(random.next(), radix: 36) }.joined()
+    }
+
     private func text(of peer: String) -> String {
         let (listen, advertise) =
-            IPAddress(peer) == nil
+            (try? SocketAddress(ipAddress: peer, port: 0)) == nil
             // The name may be one of a router, or of a container's host.
             ? ("0.0.0.0", "\nclient_advertise: \"\(peer):\(Self.clientPort)\"") : (Self.host(peer), "")
         let routeAdvertise = advertise.isEmpty ? "" : "\n  advertise: \"\(peer):\(Self.routePort)\""
