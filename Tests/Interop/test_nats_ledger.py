@@ -78,6 +78,6 @@ def test_every_outcome_is_true_while_servers_are_killed(tmp_path, rounds):
                         pass
                     case other:
                         raise AssertionError((number, outcome, other))
-            rounds.figures(**{name: publisher.count(name) for name in ("stored", "notSent", "unknown")})
+            rounds.report(**{name: publisher.count(name) for name in ("stored", "notSent", "unknown")})
     finally:
         trio.close()
