@@ -5,12 +5,10 @@ import Synchronization
 package struct LogSnapshot: Sendable {
     private let log: any ReplicatedLog
     private let barriers: LogBarriers
-    private let node: NodeName
 
-    package init(log: any ReplicatedLog, barriers: LogBarriers, node: NodeName) {
+    package init(log: any ReplicatedLog, barriers: LogBarriers) {
         self.log = log
         self.barriers = barriers
-        self.node = node
     }
 
     /// Reports the newest message of each subject of a stream as of this call, without tombstones and barriers, in the order
