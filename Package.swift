@@ -122,8 +122,8 @@ let package = Package(
         herald(
             "HeraldCourier",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", nioCore, nioSSL, logging,
-                metrics, coreMetrics,
+                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", nioCore, nioSSL,
+                logging, metrics, coreMetrics,
             ]
         ),
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]),
@@ -187,13 +187,11 @@ let package = Package(
             name: "HeraldCommand",
             dependencies: [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway",
-                "HeraldCourier",
-                "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
-                "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "CPosix", "CSignals",
-                "CVersion",
-                argumentParser, configuration, crypto, yams, lifecycle, unixSignals, logging, metrics, coreMetrics,
-                nioCore, nioHTTP1,
-                nioPosix, httpClient, allocator,
+                "HeraldCourier", "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
+                "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "HeraldCluster",
+                "HeraldNATS", "CPosix", "CSignals", "CVersion", argumentParser, configuration, crypto, yams,
+                lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioPosix, httpClient,
+                allocator,
             ],
             swiftSettings: settings
         ),
@@ -220,8 +218,7 @@ let package = Package(
             "HeraldGatewayTests",
             [
                 "HeraldGateway", "HeraldListener", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldWire",
-                "HeraldTestSupport", "CNghttp2",
-                nioCore, nioEmbedded, nioPosix, nioSSL, logging,
+                "HeraldTestSupport", "CNghttp2", nioCore, nioEmbedded, nioPosix, nioSSL, logging,
             ]
         ),
         tests(
@@ -258,9 +255,8 @@ let package = Package(
             "HeraldProviderTests",
             [
                 "HeraldProvider", "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel",
-                "HeraldTestSupport",
-                "HeraldTrust", "HeraldWire", coreMetrics, crypto, inMemoryTracing, logging, metricsTestKit, nioCore,
-                nioPosix, nioSSL, tracing,
+                "HeraldTestSupport", "HeraldTrust", "HeraldWire", coreMetrics, crypto, inMemoryTracing, logging,
+                metricsTestKit, nioCore, nioPosix, nioSSL, tracing,
             ]
         ),
         tests(
@@ -278,17 +274,15 @@ let package = Package(
             "HeraldScreenTests",
             [
                 "HeraldScreen", "HeraldDevice", "HeraldModel", "HeraldPhone", "HeraldWeb", httpClient, lifecycle,
-                logging, nioCore,
-                nioHTTP1,
+                logging, nioCore, nioHTTP1,
             ]
         ),
         tests(
             "HeraldCommandTests",
             [
                 "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox", "HeraldModel",
-                "HeraldPhone",
-                "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport", "HeraldTrust", "HeraldWeb",
-                argumentParser, httpClient, logging, nioCore,
+                "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport", "HeraldTrust",
+                "HeraldWeb", argumentParser, httpClient, logging, nioCore,
             ]
         ),
         .testTarget(
