@@ -20,7 +20,9 @@ extension Versioned: Equatable {}
 package final class RecordChanges: Sendable {
     private let log: any ReplicatedLog
     private let barriers: LogBarriers
-    /// The records with a write that may still happen. The next change reads first, and then writes in any case: with
+    /// The records with a write that may still happen.
+    ///
+    /// The next change reads first, and then writes in any case: with
     /// another sequence, the late write is refused.
     private let uncertain = Mutex<Set<LogSubject>>([])
 
@@ -32,12 +34,14 @@ package final class RecordChanges: Sendable {
     /// Changes a record; an edit that sets it to nil removes it.
     ///
     /// - Parameters:
+    ///   - subject: The subject of the record.
+    ///   - stream: The stream of the subject.
     ///   - known: What this node knows of the record.
     ///   - isWhole: Whether it knows all of it. If not, the record is written even if the edit changes nothing that is known.
     ///   - timeToLive: The time after which the log removes what is written; nil to keep it.
-    ///
-    /// `done` is called once, from any thread, possibly before this returns: with the record that the log has now and the
-    /// edit's value, or with a ``RecordChangeFailure``, the edit's error, or a ``RecordError``.
+    ///   - edit: The change; its value is handed on.
+    ///   - done: Called once, from any thread, possibly before this returns: with the record that the log has now and the
+    ///     edit's value, or with a ``RecordChangeFailure``, the edit's error, or a ``RecordError``.
     package func change<Record: LogRecord & Equatable, Value: Sendable>(
         _ subject: LogSubject,
         in stream: LogStream,
