@@ -104,7 +104,7 @@ package struct TrustFolder: Sendable {
         return try TrustFolder(layout: layout, makingMissing: false, store: store, now: WallTime(seconds: 0))
     }
 
-    /// Opens the folder. With `makingMissing` it makes missing files.
+    /// Opens the folder; with `makingMissing` it makes missing files.
     ///
     /// A first start makes the ledger after them, so with a ledger a missing file is a lost one.
     private init(layout: TrustLayout, makingMissing: Bool, store: StoreOpener, now: WallTime) throws {
