@@ -116,8 +116,7 @@ let package = Package(
             "HeraldGateway",
             [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "CNghttp2", nioCore,
-                nioSSL,
-                logging, metrics, coreMetrics,
+                nioSSL, logging, metrics, coreMetrics,
             ]
         ),
         herald(
@@ -167,8 +166,7 @@ let package = Package(
             "HeraldDevice",
             [
                 "HeraldModel", "HeraldWire", "HeraldTrust", asn1, crypto, httpClient, nioCore, nioHTTP1, nioPosix,
-                nioSSL,
-                x509,
+                nioSSL, x509,
             ]
         ),
         herald("HeraldPhone", ["HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
@@ -331,8 +329,7 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
             "GatewayBench",
             [
                 "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldStores", "HeraldTrust",
-                allocator,
-                argumentParser, crypto, logging, nioCore, nioPosix, nioSSL,
+                allocator, argumentParser, crypto, logging, nioCore, nioPosix, nioSSL,
             ]
         ),
         benchmark("ClientBench", ["HeraldModel", "HeraldProvider", argumentParser]),
