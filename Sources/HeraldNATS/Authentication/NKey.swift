@@ -38,6 +38,14 @@ package struct NKey: Sendable {
         )
     }
 
+    /// Makes the seed of a new key.
+    package static func makeSeed() -> String {
+        let bytes =
+            [seedPrefix | userPrefix >> 5, userPrefix << 3] + Array(Curve25519.Signing.PrivateKey().rawRepresentation)
+        let sum = checksum(bytes)
+        return Base32.encode(bytes + [UInt8(truncatingIfNeeded: sum), UInt8(truncatingIfNeeded: sum >> 8)])
+    }
+
     /// Signature of a server's nonce, in base 64 of URLs without padding.
     func signature(of nonce: String) throws(NATSError) -> String {
         do {
