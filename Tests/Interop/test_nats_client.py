@@ -255,7 +255,7 @@ def test_a_slow_server_is_an_error_and_no_memory(server):
         numbers = [client.send("store", bytes(64 << 10), subject="s", within=1) for _ in range(400)]
         answers = [client.answer(number) for number in numbers]
         kinds = {(answer["outcome"], answer.get("kind")) for answer in answers}
-        # Those in the sockets are unknown; the others were refused at once, or were not sent when the connection ended.
+        # Messages in the sockets are unknown; the others were refused at once, or were not sent when the connection ended.
         assert ("notSent", "busy") in kinds
         assert {outcome for outcome, _ in kinds} == {"unknown", "notSent"}
         assert client.done("statistics")["statistics"]["refusedBusy"] > 0
