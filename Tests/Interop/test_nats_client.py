@@ -170,7 +170,7 @@ def tls(tmp_path):
         usages=[ExtendedKeyUsageOID.SERVER_AUTH],
     )
     client = authority.issue(tmp_path / "client.pem", subject="herald")
-    extra = f'tls {{ cert_file: "{server}", key_file: "{server}", ca_file: "{ca}", verify: true FIRST }}'
+    extra = f'tls {{ cert_file: "{server}", key_file: "{server}", ca_file: "{ca}", verify: true, handshake_first: FIRST }}'
     return address, extra, {"ca": ca, "certificate": client, "key": client, "server_name": "nats.example"}
 
 
@@ -179,7 +179,7 @@ def test_tls_verifies_both_ends(tmp_path, tls, first):
     address, extra, options = tls
     if first:
         options |= {"tls_first": True}
-    with server_with(tmp_path, extra.replace("FIRST", "handshake_first: true" if first else ""), address=address) as server:
+    with server_with(tmp_path, extra.replace("FIRST", str(first).lower()), address=address) as server:
         with NATSClient(server.url, **options) as client:
             assert client.connected() == "n1"
             client.create("S", ["s.>"])
