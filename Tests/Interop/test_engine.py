@@ -16,6 +16,8 @@ from nats_servers import NATSTrio
 PACE = 150
 #: Rounds with the same cluster.
 LIFE = 10
+#: The same, where all die: a cluster makes a snapshot soon after that.
+LIFE_OF_ALL = 3
 #: Bytes of each write, for clusters that make Raft snapshots while they run: they do so every 8 MiB.
 BALLAST = 6000
 
@@ -32,11 +34,6 @@ class Figures(dict):
             self[name] = self.get(name, 0) + value
 
 
-def lives(rounds):
-    """The rounds, in groups that share a cluster."""
-    return [list(group) for _, group in itertools.groupby(rounds, key=lambda number: number // LIFE)]
-
-
 def has_snapshot(trio):
     """Whether a stream's Raft group has a snapshot of more than its creation. Before, a start replays the whole Raft log."""
     names = [file.name for server in trio.servers for file in server.folder.glob("jetstream/$SYS/_js_/S-*/snapshots/snap.*")]
@@ -44,12 +41,10 @@ def has_snapshot(trio):
     return any(int(name.split(".")[2]) > 1 for name in names if not name.endswith(".tmp"))
 
 
-async def after_faults(trio, rounds, numbers, fault, figures):
+async def after_faults(trio, rounds, numbers, fault, ballast, figures):
     """Plays faults under load on a new cluster, and checks all copies of its log."""
     trio.launch()
     await asyncio.to_thread(trio.wait)
-    # Every second cluster.
-    ballast = BALLAST if numbers[0] // LIFE % 2 else 0
     async with EngineLoad(trio, rounds.random("load", numbers[0]), ballast=ballast) as load:
         for number in numbers:
             await fault(trio, load, rounds.random(number), figures)
@@ -64,15 +59,16 @@ async def after_faults(trio, rounds, numbers, fault, figures):
     return faults
 
 
-def play(tmp_path, rounds, fault):
-    """Plays all rounds, and returns their sums. Fails with the first cluster that lost something."""
+def play(tmp_path, rounds, life, fault):
+    """Plays all rounds, `life` of them with the same cluster, and returns sums. Fails with the first cluster that lost something."""
     figures = Figures()
-    for life, numbers in enumerate(lives(rounds)):
-        folder = tmp_path / f"cluster{life}"
+    for number, group in itertools.groupby(rounds, key=lambda number: number // life):
+        numbers = list(group)
+        folder = tmp_path / f"cluster{number}"
         folder.mkdir()
         trio = NATSTrio(folder)
         try:
-            faults = asyncio.run(after_faults(trio, rounds, numbers, fault, figures))
+            faults = asyncio.run(after_faults(trio, rounds, numbers, fault, BALLAST if number % 2 else 0, figures))
         finally:
             trio.close()
         assert not faults, f"rounds {numbers}: {faults[:5]}"
@@ -115,11 +111,11 @@ async def kill_all(trio, load, chance, figures):
 
 
 def test_servers_that_are_killed_and_paused_lose_nothing(tmp_path, rounds):
-    play(tmp_path, rounds, kill_or_pause)
+    play(tmp_path, rounds, LIFE, kill_or_pause)
 
 
 def test_three_servers_that_are_killed_at_once_lose_nothing(tmp_path, rounds):
-    figures = play(tmp_path, rounds, kill_all)
+    figures = play(tmp_path, rounds, LIFE_OF_ALL, kill_all)
     assert figures["before_a_snapshot"]
 
 
