@@ -1,6 +1,7 @@
 """A client of a replicated stream that tells the outcomes of its writes apart."""
 
 import asyncio
+import itertools
 import json
 
 import nats
@@ -71,9 +72,13 @@ class EngineClient:
 
     async def lead(self, stream, server):
         """Makes a server the leader of a stream: it is the one that answers `log`."""
-        async with asyncio.timeout(60):
-            while (await self.information(stream))["cluster"].get("leader") != server.name:
-                await self.ask(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", {"placement": {"preferred": server.name}})
+        async with asyncio.timeout(240):
+            for attempt in itertools.count():
+                if (await self.information(stream))["cluster"].get("leader") == server.name:
+                    return
+                # It may be behind, and then another one leads. Asked too often, it never does.
+                if attempt % 50 == 0:
+                    await self.ask(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", {"placement": {"preferred": server.name}})
                 await asyncio.sleep(0.05)
 
     async def put(self, ledger, write, headers=None, ballast=0):
