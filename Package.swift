@@ -61,7 +61,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// Everything that reads foreign bytes.
 let fuzzed: [Target.Dependency] = [
     "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway", "HeraldStores",
-    "HeraldPhone", "HeraldRelay", "HeraldCommand", "HeraldWeb", crypto, nioCore, x509,
+    "HeraldCluster", "HeraldNATS", "HeraldPhone", "HeraldRelay", "HeraldCommand", "HeraldWeb", crypto, nioCore, x509,
 ]
 
 let package = Package(
@@ -104,6 +104,8 @@ let package = Package(
 
         herald("HeraldModel", []),
         herald("HeraldWire", ["HeraldModel", nioCore]),
+        // A client of NATS that knows nothing of Herald.
+        herald("HeraldNATS", [nioCore, nioPosix, nioTLS, nioSSL, crypto, logging]),
         herald("HeraldTrust", ["HeraldModel", x509, asn1, crypto, cryptoExtras]),
         herald("HeraldMailbox", ["HeraldModel", logging, metrics, coreMetrics]),
         herald(
@@ -114,18 +116,21 @@ let package = Package(
             "HeraldGateway",
             [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "CNghttp2", nioCore,
-                nioSSL,
-                logging, metrics, coreMetrics,
+                nioSSL, logging, metrics, coreMetrics,
             ]
         ),
         herald(
             "HeraldCourier",
             [
-                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", nioCore, nioSSL, logging,
-                metrics, coreMetrics,
+                "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", nioCore, nioSSL,
+                logging, metrics, coreMetrics,
             ]
         ),
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]),
+        herald(
+            "HeraldCluster",
+            ["HeraldModel", "HeraldMailbox", "HeraldNATS", crypto, logging, coreMetrics, nioCore]
+        ),
         herald("HeraldWeb", [hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1]),
         herald(
             "HeraldConsole",
@@ -136,8 +141,7 @@ let package = Package(
             "HeraldActivation",
             [
                 "HeraldModel", "HeraldTrust", "HeraldListener", "HeraldWeb", hummingbird, hummingbirdCore, httpTypes,
-                logging,
-                coreMetrics, nioCore, nioPosix, nioSSL, nioTLS,
+                logging, coreMetrics, nioCore, nioPosix, nioSSL, nioTLS,
             ]
         ),
         herald(
@@ -164,8 +168,7 @@ let package = Package(
             "HeraldDevice",
             [
                 "HeraldModel", "HeraldWire", "HeraldTrust", asn1, crypto, httpClient, nioCore, nioHTTP1, nioPosix,
-                nioSSL,
-                x509,
+                nioSSL, x509,
             ]
         ),
         herald("HeraldPhone", ["HeraldModel", "HeraldDevice", "CPosix", nioCore, nioPosix]),
@@ -184,13 +187,11 @@ let package = Package(
             name: "HeraldCommand",
             dependencies: [
                 "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway",
-                "HeraldCourier",
-                "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
-                "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "CPosix", "CSignals",
-                "CVersion",
-                argumentParser, configuration, crypto, yams, lifecycle, unixSignals, logging, metrics, coreMetrics,
-                nioCore, nioHTTP1,
-                nioPosix, httpClient, allocator,
+                "HeraldCourier", "HeraldStores", "HeraldConsole", "HeraldActivation", "HeraldProvider", "HeraldRelay",
+                "HeraldDevice", "HeraldPhone", "HeraldDesktop", "HeraldScreen", "HeraldWeb", "HeraldCluster",
+                "HeraldNATS", "CPosix", "CSignals", "CVersion", argumentParser, configuration, crypto, yams,
+                lifecycle, unixSignals, logging, metrics, coreMetrics, nioCore, nioHTTP1, nioPosix, httpClient,
+                allocator,
             ],
             swiftSettings: settings
         ),
@@ -207,6 +208,7 @@ let package = Package(
             "HeraldTrustTests",
             ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]
         ),
+        tests("HeraldNATSTests", ["HeraldNATS", crypto, logging, nioCore, nioPosix]),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging]),
         tests(
             "HeraldListenerTests",
@@ -216,8 +218,7 @@ let package = Package(
             "HeraldGatewayTests",
             [
                 "HeraldGateway", "HeraldListener", "HeraldMailbox", "HeraldTrust", "HeraldModel", "HeraldWire",
-                "HeraldTestSupport", "CNghttp2",
-                nioCore, nioEmbedded, nioPosix, nioSSL, logging,
+                "HeraldTestSupport", "CNghttp2", nioCore, nioEmbedded, nioPosix, nioSSL, logging,
             ]
         ),
         tests(
@@ -234,13 +235,16 @@ let package = Package(
                 logging,
             ]
         ),
+        tests(
+            "HeraldClusterTests",
+            ["HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging, nioCore]
+        ),
         tests("HeraldWebTests", ["HeraldWeb", hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix]),
         tests(
             "HeraldConsoleTests",
             [
                 "HeraldConsole", "HeraldModel", "HeraldTestSupport", "HeraldWeb", httpClient, lifecycle, logging,
-                coreMetrics,
-                nioCore, nioHTTP1,
+                coreMetrics, nioCore, nioHTTP1,
             ]
         ),
         tests(
@@ -251,9 +255,8 @@ let package = Package(
             "HeraldProviderTests",
             [
                 "HeraldProvider", "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel",
-                "HeraldTestSupport",
-                "HeraldTrust", "HeraldWire", coreMetrics, crypto, inMemoryTracing, logging, metricsTestKit, nioCore,
-                nioPosix, nioSSL, tracing,
+                "HeraldTestSupport", "HeraldTrust", "HeraldWire", coreMetrics, crypto, inMemoryTracing, logging,
+                metricsTestKit, nioCore, nioPosix, nioSSL, tracing,
             ]
         ),
         tests(
@@ -271,17 +274,15 @@ let package = Package(
             "HeraldScreenTests",
             [
                 "HeraldScreen", "HeraldDevice", "HeraldModel", "HeraldPhone", "HeraldWeb", httpClient, lifecycle,
-                logging, nioCore,
-                nioHTTP1,
+                logging, nioCore, nioHTTP1,
             ]
         ),
         tests(
             "HeraldCommandTests",
             [
                 "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox", "HeraldModel",
-                "HeraldPhone",
-                "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport", "HeraldTrust", "HeraldWeb",
-                argumentParser, httpClient, logging, nioCore,
+                "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport", "HeraldTrust",
+                "HeraldWeb", argumentParser, httpClient, logging, nioCore,
             ]
         ),
         .testTarget(
@@ -323,13 +324,13 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
             "GatewayBench",
             [
                 "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldStores", "HeraldTrust",
-                allocator,
-                argumentParser, crypto, logging, nioCore, nioPosix, nioSSL,
+                allocator, argumentParser, crypto, logging, nioCore, nioPosix, nioSSL,
             ]
         ),
         benchmark("ClientBench", ["HeraldModel", "HeraldProvider", argumentParser]),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
         benchmark("LedgerBench", ["HeraldModel", "HeraldStores", "HeraldTrust", grdb]),
+        benchmark("NATSBench", ["LoadKit", "HeraldNATS", allocator, argumentParser, logging, nioCore, nioPosix]),
         benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", allocator, grdbSQLite, logging]),
         .executableTarget(
             name: "PushChat",

@@ -65,7 +65,8 @@ enum Manual {
     @Test func `herald.yaml holds every setting with its help and its default`() throws {
         let blocks = [
             block(ServerSettings.Basics.self), block(ServerSettings.Listeners.self), block(ServerSettings.Storage.self),
-            block(ServerSettings.Limits.self), block(ServerSettings.Trust.self), block(ServerSettings.Testing.self),
+            block(ClusterSettings.self), block(ServerSettings.Limits.self), block(ServerSettings.Trust.self),
+            block(ServerSettings.Testing.self),
             block(ServerSettings.Logs.self),
         ]
         try Manual.check("herald.yaml", Self.heading + blocks.joined())

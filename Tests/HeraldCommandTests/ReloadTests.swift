@@ -12,6 +12,9 @@ import Testing
     /// A value of each setting that is not its default.
     private static let values: [String: [String]] = [
         "accept-non-json": [], "broadcast-apps": ["none"], "clock": ["adjustable"], "console-host": ["::1"],
+        "cluster": ["nats://a"], "cluster-accept-loss": [], "cluster-ca": ["ca.pem"], "cluster-certificate": ["a.pem"],
+        "cluster-credentials": ["herald.nk"], "cluster-monitor": ["http://a:8222"], "cluster-partitions": ["8"],
+        "cluster-replicas": ["5"], "cluster-unverified": [], "node": ["a"],
         "data": ["x"], "demo": [], "device-topics": ["known"], "drill": ["drop --for 10m"], "environment": ["sandbox"],
         "host": ["::1"],
         "hostname": ["a"], "log-format": ["json"], "log-level": ["trace"],
@@ -25,8 +28,7 @@ import Testing
         ["--" + setting.key.name] + (values[setting.key.name] ?? ["300"])
     }
 
-    /// The store has one value only.
-    @Test(arguments: ServerSettings.rows.filter { $0.key.name != "store" })
+    @Test(arguments: ServerSettings.rows)
     func `a change of a setting is seen, and of that alone`(setting: Setting<ServerConfiguration>) throws {
         let changed = try Serve.parse(Self.arguments(setting)).configuration(environment: [:])
         #expect(ServerConfiguration().changes(to: changed).map(\.key) == [setting.key])

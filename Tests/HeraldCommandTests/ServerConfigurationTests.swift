@@ -69,7 +69,6 @@ import Testing
                 device-port: 4
                 activation-port: 5
                 console-port: 0
-                store: sqlite
                 demo: true
                 storage-days: 3
                 journal-days: 14

@@ -78,6 +78,10 @@ PARTS = {
         "test_activation.py::TestCrash::test_a_kill_leaves_code_and_device_consistent",
         "kill -9 of the service during an activation", "code and device are consistent", 4, 100, 1, 5,
     ),
+    "nats-client": Part(
+        "test_nats_ledger.py::test_every_outcome_is_true_while_servers_are_killed",
+        "kill -9 of a NATS server under the client's load", "no outcome lies, and a reader misses nothing", 2, 20, 10,
+    ),
     "model": Part(
         "test_model.py::test_every_history_keeps_the_promises", "random histories, checked by the oracle",
         "every promise holds in random histories", 3, 50, 10, 20,
@@ -97,6 +101,14 @@ PARTS = {
     "sweep": Part(
         "FaultSweepTests", "the store's disk calls failing, every eighth in each round", "no failing disk call is fatal",
         1, 8, 30, variable="HERALD_SWEEP_ROUNDS",
+    ),
+    "engine": Part(
+        "test_engine.py::TestFaults::test_servers_that_are_killed_and_paused_lose_nothing",
+        "one of three NATS servers killed or paused under load", "no acknowledged write is lost", 10, 100, 8, 20,
+    ),
+    "engine-all": Part(
+        "test_engine.py::TestFaults::test_three_servers_that_are_killed_at_once_lose_nothing",
+        "all three NATS servers killed at once under load", "no acknowledged write is lost", 5, 50, 8, 15,
     ),
     "power": Part(
         "test_power.py::test_a_power_cut_forgets_no_answered_notification", "power cuts of a virtual machine under load",

@@ -111,7 +111,7 @@ def test_certificates_that_ended_and_lost_keys(made, tmp_path):
     clock.move(3 * 365 * 86_400)
     assert "start the service, which renews it" in [found["remedy"] for found in made.failures("certificates", prefix=clock.prefix)]
     (made.data / "trust" / "device-authority.pem").unlink()
-    assert "from a backup" in made.failures("trust")[0]["text"]
+    assert "copy the file from a backup" in made.failures("trust")[0]["text"]
 
 
 def test_names(made):

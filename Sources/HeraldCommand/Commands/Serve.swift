@@ -29,6 +29,7 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup(title: ServerSettings.Basics.title) var basics: SettingOptions<ServerSettings.Basics>
     @OptionGroup(title: ServerSettings.Listeners.title) var listeners: SettingOptions<ServerSettings.Listeners>
     @OptionGroup(title: ServerSettings.Storage.title) var storage: SettingOptions<ServerSettings.Storage>
+    @OptionGroup(title: ClusterSettings.title) var cluster: SettingOptions<ClusterSettings>
     @OptionGroup(title: ServerSettings.Limits.title) var limits: SettingOptions<ServerSettings.Limits>
     @OptionGroup(title: ServerSettings.Trust.title) var trust: SettingOptions<ServerSettings.Trust>
     @OptionGroup(title: ServerSettings.Testing.title) var testing: SettingOptions<ServerSettings.Testing>
@@ -36,8 +37,11 @@ struct Serve: AsyncParsableCommand {
 
     /// The options that were typed.
     var typed: [SettingKey: ConfigContent] {
-        [basics.typed, listeners.typed, storage.typed, limits.typed, trust.typed, testing.typed, logs.typed]
-            .reduce(into: [:]) { $0.merge($1) { typed, _ in typed } }
+        [
+            basics.typed, listeners.typed, storage.typed, cluster.typed, limits.typed, trust.typed, testing.typed,
+            logs.typed,
+        ]
+        .reduce(into: [:]) { $0.merge($1) { typed, _ in typed } }
     }
 
     /// Reads the command line, the environment and the file.

@@ -13,12 +13,6 @@ import Logging
 /// The initial values here and in the parts are the only defaults. ``ServerSettings`` has a row for each value that
 /// operators can set.
 struct ServerConfiguration: SettingTarget {
-    /// The storage engine of notifications and registrations.
-    enum Store: String, CaseIterable, Sendable {
-        /// A file in the data folder.
-        case sqlite
-    }
-
     /// The environments in which a success has the header `apns-unique-id`.
     enum UniqueID: String, CaseIterable, Sendable {
         /// As APNs.
@@ -47,7 +41,7 @@ struct ServerConfiguration: SettingTarget {
     var data = DataFolder.defaultPath
     /// Names of the server certificate, beside those of this machine.
     var hostnames: [String] = []
-    var store = Store.sqlite
+    var cluster = ClusterConfiguration()
     var demo = false
     /// The port of the demo device's screen; 0 for a free one.
     var demoScreenPort = 0

@@ -14,7 +14,8 @@ import HeraldTrust
 /// in `docs/operations/running.md` follow; `ManualTests` compares them.
 enum ServerSettings {
     static let rows: [Setting<ServerConfiguration>] =
-        Basics.rows + Listeners.rows + Storage.rows + Limits.rows + Trust.rows + Testing.rows + Logs.rows
+        Basics.rows + Listeners.rows + Storage.rows + ClusterSettings.rows + Limits.rows + Trust.rows + Testing.rows
+        + Logs.rows
 
     enum Basics: SettingGroup {
         static let title = "Service"
@@ -102,9 +103,6 @@ enum ServerSettings {
     enum Storage: SettingGroup {
         static let title = "Storage"
         static let rows: [Setting<ServerConfiguration>] = [
-            .choice("store", \.store, valueName: "store") {
-                "The storage of notifications and registrations: sqlite is a file in the data folder."
-            },
             .days("storage-days", \.longestStorage, in: 1...365, isLive: true) {
                 "Days that a notification waits for its device at most; APNs: 30."
             },
@@ -340,7 +338,7 @@ enum ServerSettings {
         return topic
     }
 
-    private static func isHostname(_ name: String) -> Bool {
+    static func isHostname(_ name: String) -> Bool {
         (1...253).contains(name.utf8.count)
             && name.utf8.allSatisfy { byte in
                 switch byte {

@@ -53,14 +53,14 @@ final class AgentFolder: Sendable {
         let file = path + "/run/lock"
         lock = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard lock >= 0 else { throw AgentFile.failure("cannot open", file) }
+        // `deinit` closes the file, also if this throws: all properties are set.
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            close(lock)
             throw DeviceError(.folderInUse, "another agent or command uses \(path): stop it, or name another folder")
         }
     }
 
     deinit {
-        close(lock)
+        if lock >= 0 { close(lock) }
         discard()
     }
 

@@ -84,7 +84,7 @@ package struct TrustFolder: Sendable {
         guard let bundle = try? PEMBundle(pem: pem, path: layout.authority), !bundle.certificates.isEmpty else {
             throw TrustError(
                 .damaged,
-                "\(layout.authority) has no certificate: restore it from a backup, or remove it to have Herald write it again"
+                "\(layout.authority) has no certificate: remove it, and restart the service, which writes it again"
             )
         }
     }

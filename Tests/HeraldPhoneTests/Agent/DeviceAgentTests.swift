@@ -363,4 +363,15 @@ import Testing
         try folder.write(state)
         #expect(try folder.readState() == state)
     }
+
+    /// A second `close` fails, or closes a file that another thread has opened with the same number meanwhile.
+    @Test func `a folder in use is refused, and its lock is closed once`() throws {
+        let temporary = try TemporaryFolder()
+        let holder = try AgentFolder(temporary.path)
+        errno = 0
+        let refused = try? AgentFolder(temporary.path)
+        let last = errno
+        #expect(refused == nil && last != EBADF)
+        withExtendedLifetime(holder) {}
+    }
 }

@@ -1,0 +1,49 @@
+/// A stream of the replicated log.
+package enum LogStream: Hashable, Sendable {
+    /// The cluster's format, its nodes, and counters.
+    case meta
+    /// Apps and their numbers.
+    case apps
+    /// Devices, their numbers and sessions.
+    case devices(Partition)
+    /// Registrations of devices.
+    case registrations(Partition)
+    /// Stored notifications, claims and barriers.
+    case mailbox(Partition)
+    /// Channels.
+    case channels
+    /// Broadcasts.
+    case broadcasts
+
+    /// The name of the stream on the servers.
+    package var name: String {
+        switch self {
+        case .meta: "HERALD_META"
+        case .apps: "HERALD_APPS"
+        case .devices(let partition): "HERALD_DEV_\(partition.index)"
+        case .registrations(let partition): "HERALD_REG_\(partition.index)"
+        case .mailbox(let partition): "HERALD_BOX_\(partition.index)"
+        case .channels: "HERALD_CHANNELS"
+        case .broadcasts: "HERALD_CAST"
+        }
+    }
+
+    /// The filter of all subjects of the stream.
+    package var subjects: LogSubject {
+        switch self {
+        case .meta: LogSubject("hrld.meta.>")
+        case .apps: LogSubject("hrld.app.>")
+        case .devices(let partition): LogSubject("hrld.dev.\(partition.index).>")
+        case .registrations(let partition): LogSubject("hrld.reg.\(partition.index).>")
+        case .mailbox(let partition): LogSubject("hrld.box.\(partition.index).>")
+        case .channels: LogSubject("hrld.channel.>")
+        case .broadcasts: LogSubject("hrld.cast.>")
+        }
+    }
+
+    /// All streams of a cluster.
+    package static func all(of partitions: Partitions) -> [LogStream] {
+        [.meta, .apps, .channels, .broadcasts]
+            + partitions.all.flatMap { [.devices($0), .registrations($0), .mailbox($0)] }
+    }
+}

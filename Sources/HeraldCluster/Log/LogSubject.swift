@@ -1,0 +1,144 @@
+package import HeraldModel
+
+/// A subject of the log, or a filter of subjects.
+///
+/// Its parts are separated by dots. In a filter `*` stands for one part, and `>` for all that follow.
+package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
+    package let text: String
+
+    package init(_ text: String) {
+        self.text = text
+    }
+
+    package var description: String { text }
+
+    // MARK: - Mailbox
+
+    /// The claim of the node that holds a device's connection.
+    package static func claim(_ device: DeviceNumber, _ partition: Partition) -> LogSubject {
+        LogSubject("hrld.box.\(partition.index).\(SubjectText.of(device)).c")
+    }
+
+    /// All claims of a partition.
+    package static func claims(_ partition: Partition) -> LogSubject {
+        LogSubject("hrld.box.\(partition.index).*.c")
+    }
+
+    /// The notification of a slot.
+    ///
+    /// The registration's generation is a part of it: a notification for an app that was removed can neither displace one
+    /// for its successor, nor be read.
+    package static func slot(_ slot: Slot, generation: UInt32, _ partition: Partition) -> LogSubject {
+        let device = SubjectText.of(slot.device)
+        let app = String(slot.app.value, radix: 36)
+        return LogSubject("hrld.box.\(partition.index).\(device).n.\(app).\(String(generation, radix: 36))")
+    }
+
+    /// The slot and generation of a notification's subject; nil for every other subject.
+    package var slot: (slot: Slot, generation: UInt32)? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 7, parts[1] == "box", parts[4] == "n", let device = SubjectText.device(parts[3]),
+            let app = UInt32(parts[5], radix: 36), let generation = UInt32(parts[6], radix: 36)
+        else { return nil }
+        return (Slot(device: device, app: AppNumber(app)), generation)
+    }
+
+    /// The device of a claim's subject; nil for every other subject.
+    package var claimedDevice: DeviceNumber? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 5, parts[1] == "box", parts[4] == "c" else { return nil }
+        return SubjectText.device(parts[3])
+    }
+
+    // MARK: - Registry
+
+    /// An app and its number.
+    package static func app(_ app: App) -> LogSubject {
+        LogSubject("hrld.app.\(app.environment.rawValue).\(SubjectText.of(Array(app.topic.name.utf8)))")
+    }
+
+    /// A device's record.
+    package static func device(_ device: DeviceKey, _ partition: Partition) -> LogSubject {
+        LogSubject("hrld.dev.\(partition.index).\(SubjectText.of(device.bytes))")
+    }
+
+    /// All registrations of a device.
+    package static func registrations(_ device: DeviceNumber, _ partition: Partition) -> LogSubject {
+        LogSubject("hrld.reg.\(partition.index).\(SubjectText.of(device))")
+    }
+
+    /// A record of the cluster itself; `name` is one or more parts.
+    package static func meta(_ name: String) -> LogSubject { LogSubject("hrld.meta.\(name)") }
+
+    /// A channel.
+    package static func channel(_ channel: ChannelID) -> LogSubject {
+        LogSubject("hrld.channel.\(SubjectText.of(channel))")
+    }
+
+    /// The broadcasts of a channel.
+    package static func broadcasts(_ channel: ChannelID) -> LogSubject {
+        LogSubject("hrld.cast.\(SubjectText.of(channel))")
+    }
+}
+
+/// The name of a node, as a part of a subject.
+package struct NodeName: Hashable, Sendable {
+    package let text: String
+
+    /// - Returns: nil unless it is 1 to 64 bytes of `A` to `Z`, `a` to `z`, `0` to `9`, `-` and `_`.
+    package init?(_ text: String) {
+        let isValid = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                true
+            default: false
+            }
+        }
+        guard (1...64).contains(text.utf8.count), isValid else { return nil }
+        self.text = text
+    }
+}
+
+/// Writes and reads values as a part of a subject: base64url without padding (RFC 4648 §5).
+enum SubjectText {
+    private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+    /// A device's number: eight bytes, most significant first, as eleven digits.
+    static func of(_ device: DeviceNumber) -> String { of(bytes(device.value)) }
+
+    static func of(_ channel: ChannelID) -> String { of(bytes(channel.high) + bytes(channel.low)) }
+
+    static func of(_ bytes: some Collection<UInt8>) -> String {
+        var bits: UInt32 = 0
+        var count = 0
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count * 8 + 5) / 6)
+        for byte in bytes {
+            bits = bits << 8 | UInt32(byte)
+            count += 8
+            while count >= 6 {
+                count -= 6
+                text.append(digits[Int(bits >> UInt32(count) & 63)])
+            }
+        }
+        if count > 0 { text.append(digits[Int(bits << UInt32(6 - count) & 63)]) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    static func device(_ text: some StringProtocol) -> DeviceNumber? {
+        guard text.utf8.count == 11 else { return nil }
+        var value: UInt64 = 0
+        for (position, byte) in text.utf8.enumerated() {
+            guard let digit = digits.firstIndex(of: byte) else { return nil }
+            // The last digit holds four bits, and two that are 0.
+            guard position < 10 || digit & 3 == 0 else { return nil }
+            value = position < 10 ? value << 6 | UInt64(digit) : value << 4 | UInt64(digit >> 2)
+        }
+        return DeviceNumber(value)
+    }
+
+    private static func bytes(_ value: UInt64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: value >> UInt64(56 - 8 * $0)) }
+    }
+}

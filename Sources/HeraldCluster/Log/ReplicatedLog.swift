@@ -1,0 +1,145 @@
+package import NIOCore
+
+/// A replicated log of a cluster: JetStream, or the simulation of the tests.
+///
+/// A stream keeps the newest message of each subject. Its sequences rise, and order everything that all nodes write to it.
+/// No call waits. An engine keeps no data of a caller beyond its answer.
+package protocol ReplicatedLog: Sendable {
+    /// Appends a message.
+    ///
+    /// `done` is called once, from any thread, possibly before this returns.
+    func append(
+        _ message: LogMessage,
+        to stream: LogStream,
+        _ done: @escaping @Sendable (AppendOutcome) -> Void
+    )
+
+    /// Reads the newest message of each subject from a replica that has applied the sequence `bound`, in the order of the
+    /// log.
+    ///
+    /// A subject without a message is absent. One of `subjects` must have a message at `bound` or before, such as a claim or
+    /// the barrier record of the node: an engine's empty answer does not say what its replica has applied. The engine
+    /// repeats the read while replicas are behind, until a deadline. `done` is called once, from any thread, possibly before
+    /// this returns.
+    func read(
+        _ subjects: [LogSubject],
+        in stream: LogStream,
+        atLeast bound: UInt64,
+        _ done: @escaping @Sendable (Result<[LogEntry], LogFailure>) -> Void
+    )
+
+    /// Reports the newest message of each subject that matches a filter, then what comes, in the order of the log, without
+    /// gaps.
+    /// - Parameters:
+    ///   - filter: The subjects, which may have wildcards.
+    ///   - stream: The stream of the subjects.
+    ///   - sequence: The last message that the caller knows; nil for all.
+    ///   - sink: Receives the messages.
+    /// - Returns: The following, which the caller ends.
+    func follow(
+        _ filter: LogSubject,
+        in stream: LogStream,
+        after sequence: UInt64?,
+        _ sink: any LogSink
+    ) -> any LogFollowing
+}
+
+/// A message to append.
+package struct LogMessage: Sendable {
+    package var subject: LogSubject
+    package var payload: ByteBuffer
+    /// The sequence that the newest message of the subject must have, 0 for none; nil for no condition.
+    package var expectedSequence: UInt64?
+    /// The time after which the log removes it, at least a second; nil to keep it.
+    package var timeToLive: Duration?
+
+    package init(
+        _ subject: LogSubject,
+        payload: ByteBuffer,
+        expectedSequence: UInt64? = nil,
+        timeToLive: Duration? = nil
+    ) {
+        self.subject = subject
+        self.payload = payload
+        self.expectedSequence = expectedSequence
+        self.timeToLive = timeToLive
+    }
+
+    /// Removes the message of a subject if it has that sequence: an empty message, which the log removes soon after.
+    package static func tombstone(_ subject: LogSubject, expecting sequence: UInt64) -> LogMessage {
+        LogMessage(
+            subject,
+            payload: ByteBuffer(),
+            expectedSequence: sequence,
+            timeToLive: ClusterLimits.tombstoneTimeToLive
+        )
+    }
+
+    /// Whether it only removes what the subject held.
+    package var isTombstone: Bool { payload.readableBytes == 0 }
+}
+
+/// The outcome of an append.
+package enum AppendOutcome: Hashable, Sendable {
+    /// It has this sequence, and survives the loss of any one server.
+    case stored(UInt64)
+    /// Refused: the newest message of the subject has this sequence, not the expected one; 0 if there is none.
+    case moved(UInt64)
+    /// Refused for another reason; nothing was written.
+    case refused(LogRefusal)
+    /// The message never left this node, or no server took it; nothing was written.
+    case notSent
+    /// It was sent and not answered: it was written, or will be, or will not.
+    case unknown
+}
+
+/// A server's refusal.
+package struct LogRefusal: Hashable, Sendable, Error {
+    /// The server's number for the reason; JetStream's `err_code`.
+    package let code: Int
+    package let text: String
+
+    package init(code: Int, text: String) {
+        self.code = code
+        self.text = text
+    }
+}
+
+/// A message of a log.
+package struct LogEntry: Sendable {
+    package let subject: LogSubject
+    package let sequence: UInt64
+    package let payload: ByteBuffer
+
+    package init(subject: LogSubject, sequence: UInt64, payload: ByteBuffer) {
+        self.subject = subject
+        self.sequence = sequence
+        self.payload = payload
+    }
+
+    /// Whether it only says that the subject is empty.
+    package var isTombstone: Bool { payload.readableBytes == 0 }
+}
+
+/// The reason why a read failed.
+package enum LogFailure: Error, Hashable, Sendable {
+    /// No server answered before the deadline.
+    case unavailable
+    /// No replica that answered had applied the bound before the deadline.
+    case behind
+    case refused(LogRefusal)
+}
+
+/// Receives the messages of a followed filter, from one thread at a time.
+package protocol LogSink: AnyObject, Sendable {
+    /// The next messages, in the order of the log; tombstones too.
+    func received(_ entries: [LogEntry])
+    /// Everything that was in the log when the following began, or began again after an interruption, has been reported.
+    func caughtUp()
+}
+
+/// A filter that is being followed.
+package protocol LogFollowing: Sendable {
+    /// Ends the reports.
+    func cancel()
+}

@@ -1,0 +1,92 @@
+import Foundation
+import HeraldCluster
+import HeraldNATS
+
+/// The cluster that a service is a node of.
+struct ClusterConfiguration: Equatable, Sendable {
+    /// The NATS servers; none: the service stands alone, with its store in the data folder.
+    var servers: [NATSServerAddress] = []
+    /// The name of this node in its cluster; empty: the machine's.
+    var node = ""
+    /// The path of a file with an nkey seed, or of a `.creds` file; empty: none.
+    var credentials = ""
+    /// The path of the certificates of the authorities that sign the servers' certificates; empty: those of the system.
+    var authorities = ""
+    /// The path of this node's certificate chain and private key, in one PEM file; empty: none.
+    var certificate = ""
+    /// The monitoring addresses of the servers.
+    var monitors: [URL] = []
+    /// Whether the node starts although it cannot check that the servers sync every write.
+    var isUnverified = false
+    /// Whether the node starts although the servers have lost what it has seen.
+    var acceptsLoss = false
+    /// The number of partitions; counts when the cluster's streams are made.
+    var partitions = ClusterLimits.defaultPartitions
+    /// The number of servers that keep each message; counts when the cluster's streams are made.
+    var replicas = 3
+
+    /// The name of the node.
+    /// - Throws: ``CommandError/Code/configuration`` if the machine's name cannot be one.
+    func nodeName() throws -> NodeName {
+        let text = node.isEmpty ? String(ProcessInfo.processInfo.hostName.prefix { $0 != "." }) : node
+        guard let name = NodeName(text) else {
+            throw CommandError(
+                .configuration,
+                "this machine's name (\(text)) cannot be a node's: name the node with --node"
+            )
+        }
+        return name
+    }
+
+    /// Refuses a cluster whose syncs nothing shows.
+    /// - Throws: ``CommandError/Code/configuration``.
+    func check() throws {
+        guard !servers.isEmpty else { return }
+        if monitors.isEmpty, !isUnverified {
+            throw CommandError(
+                .configuration,
+                "a cluster loses notifications if its NATS servers do not sync every write: name their monitoring addresses, "
+                    + "so that Herald checks it (--cluster-monitor http://\(servers[0].host):8222,…), or add --cluster-unverified"
+            )
+        }
+    }
+
+    /// The settings of the connection to the servers.
+    /// - Throws: ``CommandError`` for a file that cannot be read or used.
+    func connection() throws -> NATSConfiguration {
+        let node = try nodeName()
+        var configuration = NATSConfiguration(
+            servers: servers,
+            name: "herald \(node.text)",
+            credential: try credential()
+        )
+        if !authorities.isEmpty || !certificate.isEmpty {
+            let pem = certificate.isEmpty ? nil : try Self.bytes(of: certificate)
+            configuration.tls = NATSTLS(
+                authorities: authorities.isEmpty ? nil : try Self.bytes(of: authorities),
+                certificates: pem,
+                key: pem
+            )
+        }
+        return configuration
+    }
+
+    private func credential() throws -> NATSCredential {
+        guard !credentials.isEmpty else { return .none }
+        let text = String(decoding: try Self.bytes(of: credentials), as: UTF8.self)
+        do {
+            if text.contains("BEGIN NATS USER JWT") { return try NATSCredential(creds: text) }
+            let seed = text.split(whereSeparator: \.isNewline).first { !$0.hasPrefix("#") } ?? ""
+            return .nkey(try NKey(seed: seed.trimmingCharacters(in: .whitespaces)))
+        } catch {
+            throw CommandError(.configuration, "cluster-credentials \(credentials): \(error.reason)")
+        }
+    }
+
+    private static func bytes(of path: String) throws -> [UInt8] {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw CommandError(.configuration, "cannot read \(path): it is missing, or this user may not read it")
+        }
+        return Array(data)
+    }
+}

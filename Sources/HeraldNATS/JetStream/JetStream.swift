@@ -1,0 +1,150 @@
+import Foundation
+package import NIOCore
+import Synchronization
+
+/// JetStream's interface, through a connection.
+///
+/// Callbacks come once, on the connection's loop.
+package struct JetStream: Sendable {
+    package let connection: NATSConnection
+
+    package init(_ connection: NATSConnection) {
+        self.connection = connection
+    }
+
+    /// Publishes a message into the stream that listens to its subject.
+    /// - Parameters:
+    ///   - sequence: Condition: sequence of the subject's newest message in the stream; 0: there is none; nil: no condition.
+    ///   - timeToLive: Time after which the stream removes the message; whole seconds, rounded up, at least one.
+    ///   - time: Time for the answer. Afterwards the outcome is ``PublishOutcome/unknown(_:)``.
+    package func publish(
+        _ payload: ByteBuffer,
+        to subject: String,
+        headers: NATSHeaders = NATSHeaders(),
+        expectedLastSubjectSequence sequence: UInt64? = nil,
+        timeToLive: Duration? = nil,
+        within time: Duration,
+        done: @escaping @Sendable (PublishOutcome) -> Void
+    ) {
+        let publish = OutgoingPublish(
+            subject: subject,
+            payload: payload,
+            headers: headers,
+            expectedLastSubjectSequence: sequence,
+            timeToLiveSeconds: timeToLive.map(Self.wholeSeconds)
+        )
+        connection.send(publish, .publish(done), within: time)
+    }
+
+    static func wholeSeconds(_ time: Duration) -> UInt64 {
+        let (seconds, attoseconds) = time.components
+        return UInt64(clamping: max(1, attoseconds > 0 ? seconds.addingReportingOverflow(1).partialValue : seconds))
+    }
+
+    // MARK: - Reads
+
+    /// Reads a message by its sequence, from any replica; nil if that replica does not have it.
+    package func read(
+        _ sequence: UInt64,
+        in stream: String,
+        within time: Duration,
+        done: @escaping @Sendable (Result<StoredMessage?, JetStreamError>) -> Void
+    ) {
+        readOne(in: stream, DirectGet(seq: sequence), within: time, isWanted: { $0.sequence == sequence }, done: done)
+    }
+
+    /// Reads the newest message of a subject without wildcards, from any replica; nil if that replica has none.
+    ///
+    /// The replica may lag behind the leader; ``readLast(_:in:atLeast:within:done:)`` tells.
+    package func readLast(
+        _ subject: String,
+        in stream: String,
+        within time: Duration,
+        done: @escaping @Sendable (Result<StoredMessage?, JetStreamError>) -> Void
+    ) {
+        readOne(
+            in: stream,
+            DirectGet(last_by_subj: subject),
+            within: time,
+            isWanted: { $0.subject == subject },
+            done: done
+        )
+    }
+
+    private func readOne(
+        in stream: String,
+        _ query: DirectGet,
+        within time: Duration,
+        isWanted: @escaping @Sendable (StoredMessage) -> Bool,
+        done: @escaping @Sendable (Result<StoredMessage?, JetStreamError>) -> Void
+    ) {
+        let request = Request.message { result in
+            done(
+                Result { () throws(JetStreamError) in
+                    switch result {
+                    case .failure(let error): throw .failed(error)
+                    case .success(let message) where message.status?.code == 404: return nil
+                    case .success(let message):
+                        if let status = message.status {
+                            throw .refused(JetStreamRefusal(status: status.code, description: status.description))
+                        }
+                        guard let stored = StoredMessage(directGet: message), isWanted(stored) else {
+                            throw .failed(NATSError(.unreadableAnswer, "the answer is not the message of the read"))
+                        }
+                        return stored
+                    }
+                }
+            )
+        }
+        send(query, in: stream, request, within: time)
+    }
+
+    /// Reads the newest message of each subject, as of a sequence or later: all of them, or the outcome says why not.
+    /// - Parameters:
+    ///   - subjects: Subjects, which may have wildcards; the server answers with at most 1,024 messages.
+    ///   - bound: Sequence of the stream that the answering replica must have applied; 0: any state will do.
+    package func readLast(
+        _ subjects: [String],
+        in stream: String,
+        atLeast bound: UInt64,
+        within time: Duration,
+        done: @escaping @Sendable (BoundedRead) -> Void
+    ) {
+        let limit = connection.limits.readBytes
+        let reading = NIOLoopBoundBox.makeBoxSendingValue(
+            BoundedReading(bound: bound, byteLimit: limit),
+            eventLoop: connection.eventLoop
+        )
+        let request = Request.gather(
+            onMessage: { message in
+                guard let outcome = reading.value.received(message) else { return false }
+                done(outcome)
+                return true
+            },
+            onFailure: { done(.failed(.failed($0))) }
+        )
+        send(DirectGet(multi_last: subjects, max_bytes: limit), in: stream, request, within: time)
+    }
+
+    private func send(_ query: DirectGet, in stream: String, _ request: Request, within time: Duration) {
+        guard SubjectRules.isToken(stream) else {
+            return connection.refuse(request, NATSError(.badMessage, "\"\(stream)\" is no name of a stream"))
+        }
+        let payload: ByteBuffer
+        do {
+            payload = ByteBuffer(bytes: try JSONEncoder().encode(query))
+        } catch {
+            return connection.refuse(request, NATSError(.badMessage, "the read cannot be written as JSON: \(error)"))
+        }
+        let publish = OutgoingPublish(subject: "$JS.API.DIRECT.GET.\(stream)", payload: payload)
+        connection.send(publish, request, within: time)
+    }
+}
+
+/// Body of a direct get, with the names of the protocol.
+private struct DirectGet: Encodable {
+    var seq: UInt64?
+    var last_by_subj: String?
+    var multi_last: [String]?
+    var max_bytes: Int?
+}

@@ -1,0 +1,33 @@
+import HeraldCluster
+import HeraldModel
+import Testing
+
+@Suite struct LogSubjectTests {
+    @Test func aSlotIsReadFromItsSubject() throws {
+        let partitions = try #require(Partitions(count: 4))
+        for number in [0, 1, 4_096, 0xF0F0_F0F0_F0F0_F0F0, UInt64.max] {
+            let slot = Slot(device: DeviceNumber(number), app: AppNumber(71))
+            let partition = partitions.partition(of: slot.device)
+            let subject = LogSubject.slot(slot, generation: 40, partition)
+            #expect(subject.slot?.slot == slot)
+            #expect(subject.slot?.generation == 40)
+            #expect(LogSubject.claim(slot.device, partition).claimedDevice == slot.device)
+        }
+        #expect(LogSubject("hrld.box.0.AAAAAAAAAAE.n.1z.14").slot?.slot == nil)
+        #expect(LogSubject("hrld.box.0.AAAAAAAAAAE.c").slot == nil)
+        #expect(LogSubject("hrld.box.0.barrier.c").claimedDevice == nil)
+    }
+
+    @Test func devicesAreSpreadOverThePartitions() throws {
+        let partitions = try #require(Partitions(count: 4))
+        let devices = (1...4_000).map { DeviceNumber($0) }
+        let counts = Dictionary(grouping: devices, by: partitions.partition(of:)).mapValues(\.count)
+        #expect(counts.count == 4 && counts.values.allSatisfy { (800...1_200).contains($0) })
+        #expect(Partitions(count: 0) == nil)
+    }
+
+    @Test func aNodeNameIsOnePartOfASubject() {
+        #expect(NodeName("node-1_b") != nil)
+        for name in ["", "a.b", "a b", "*", ">", String(repeating: "a", count: 65)] { #expect(NodeName(name) == nil) }
+    }
+}

@@ -1,0 +1,103 @@
+"""`herald cluster`: the configuration that it makes for NATS servers, and the state that it shows of them."""
+
+import contextlib
+import json
+import subprocess
+
+import pytest
+
+from nats_servers import CLIENT, MONITOR, NATS_SERVER, free_addresses
+from service import PATIENCE, eventually, herald
+
+
+@contextlib.contextmanager
+def running(configurations):
+    """NATS servers with these configuration files."""
+    with contextlib.ExitStack() as stack:
+        for path in configurations:
+            log = stack.enter_context(path.with_suffix(".log").open("w"))
+            command = ["setpriv", "--pdeathsig", "KILL", str(NATS_SERVER), "--config", str(path)]
+            server = stack.enter_context(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT))
+            stack.callback(server.kill)
+        yield
+
+
+@pytest.fixture
+def made(tmp_path):
+    """The files of three servers on free addresses, and the options of a node that uses them."""
+    peers = free_addresses(3)
+    folder = tmp_path / "nats"
+    result = herald(
+        "cluster", "nats-conf", "--peers", ",".join(peers), "--output", str(folder), "--store", str(tmp_path / "stores")
+    )
+    options = [
+        "--cluster", ",".join(f"nats://{peer}:{CLIENT}" for peer in peers),
+        "--cluster-monitor", ",".join(f"http://{peer}:{MONITOR}" for peer in peers),
+        "--cluster-credentials", str(folder / "herald.nk"),
+    ]
+    return peers, folder, options, result
+
+
+def status(*options):
+    result = herald("cluster", "status", "--json", *options, check=False)
+    return result.returncode, json.loads(result.stdout) if result.stdout else None, result.stderr
+
+
+def test_the_servers_take_the_configuration_and_admit_nobody_but_the_key(made, tmp_path):
+    peers, folder, options, result = made
+    files = sorted(folder.iterdir())
+    assert [file.name for file in files] == ["herald.nk", *sorted(f"nats-{peer}.conf" for peer in peers)]
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}, "passwords and keys are for one user"
+    assert all(str(file) in result.stdout for file in files) and "herald serve --cluster" in result.stdout
+    with running(file for file in files if file.suffix == ".conf"):
+        def servers():
+            _, report, _ = status(*options)
+            return report["servers"] if report and all(server["name"] for server in report["servers"]) else None
+
+        eventually(servers, 2 * PATIENCE, "three servers")
+        assert [server["name"] for server in servers()] == peers
+        assert all(server["sync_always"] for server in servers())
+        # No node was ever here.
+        code, report, _ = status(*options)
+        assert code == 1 and any("HERALD_META" in problem for problem in report["problems"])
+        stranger = tmp_path / "stranger.nk"
+        other = tmp_path / "other"
+        herald("cluster", "nats-conf", "--peers", "127.0.0.1", "--output", str(other))
+        stranger.write_text((other / "herald.nk").read_text())
+        code, report, error = status(*options[:-1], str(stranger))
+        assert code == 1 and report is None and "uthoriz" in error, error
+
+
+def test_the_files_are_printed_without_a_folder_and_never_overwritten(made):
+    _, folder, _, _ = made
+    printed = herald("cluster", "nats-conf", "--peers", "a,b,c").stdout
+    assert printed.count("sync_interval: always") == 3 and "# ---- herald.nk" in printed
+    assert "client_advertise: \"b:4222\"" in printed
+    again = herald("cluster", "nats-conf", "--peers", folder.name, "--output", str(folder), check=False)
+    assert again.returncode == 1 and "already exists" in again.stderr
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--peers", "a,b"], "odd number"),
+        (["--peers", "a,a,b"], "twice"),
+        (["--peers", "a b,c,d"], "not a host name"),
+        (["--peers", ""], "names no server"),
+        (["--peers", "a", "--store-size", "0"], "at least 1"),
+    ],
+)
+def test_wrong_options_are_told(options, message):
+    result = herald("cluster", "nats-conf", *options, check=False)
+    assert result.returncode == 64 and message in result.stderr
+
+
+def test_a_cluster_that_cannot_be_reached_is_told():
+    address = free_addresses(1)[0]
+    code, _, error = status("--cluster", f"nats://{address}")
+    assert code == 1 and "no NATS server" in error and "start the servers" in error
+
+
+def test_without_a_cluster_the_setting_is_named():
+    code, _, error = status()
+    assert code == 1 and "--cluster" in error
