@@ -64,7 +64,7 @@ class EngineLedger:
         return [write for write in self.writes if write.sequence is None and not write.refused]
 
     def faults(self, log):
-        """What is wrong in a log of entries that holds at least the newest of each subject."""
+        """Everything that is wrong in a log of entries that holds at least the newest of each subject."""
         found = []
         by_value = {write.value: write for write in self.writes}
         newest = {}

@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import time
 
 from engine_client import BOX, RECORDS, EngineClient
 from engine_ledger import EngineLedger, broken_conditions
@@ -19,8 +20,10 @@ class EngineLoad:
         self.slots = [f"box.{number}" for number in range(slots)]
         self.records = [f"record.{number}" for number in range(records)]
         self.record_ledger = EngineLedger()
-        #: Writes that were acknowledged.
+        #: Writes that were acknowledged, when the last one was, and how often that took more than ten seconds.
         self.stored = 0
+        self.last = time.monotonic()
+        self.long_gaps = 0
         self.is_over = False
         self.clients = []
         self.tasks = []
@@ -87,10 +90,16 @@ class EngineLoad:
             write = self.ledger.begin(self.chance.choice(self.slots))
             await client.put(self.ledger, write, {"Nats-TTL": "86400s"}, self.ballast)
             if write.sequence:
-                self.stored += 1
-                self.progress.set()
+                self._progress()
             else:
                 await asyncio.sleep(0.05)
+
+    def _progress(self):
+        now = time.monotonic()
+        self.long_gaps += now - self.last > 10
+        self.last = now
+        self.stored += 1
+        self.progress.set()
 
     async def _read(self, client):
         """Reads slots, with the greatest acknowledged sequence as the bound."""
@@ -131,7 +140,7 @@ class EngineLoad:
                 expected = answer[0][0][0] if answer and answer[0] else expected
 
     def faults(self, log, records):
-        """What is wrong in a copy of both streams."""
+        """Everything that is wrong in a copy of both streams."""
         found = self.ledger.faults(log) + self.record_ledger.faults(records) + broken_conditions(records)
         kept = {entry.value for entry in records}
         lost = [write for write in self.record_ledger.acknowledged if write.value not in kept]

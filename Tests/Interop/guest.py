@@ -30,7 +30,7 @@ BOOT = 240
 #: Herald keeps 64 MiB free.
 DISK_MIB = 192
 
-#: What the machine runs first; what it is there for follows.
+#: The first commands of a machine; those that it is there for follow.
 INIT = """#!/busybox sh
 mount -t proc proc /proc
 mount -t devtmpfs dev /dev
