@@ -61,7 +61,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// Everything that reads foreign bytes.
 let fuzzed: [Target.Dependency] = [
     "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway", "HeraldStores",
-    "HeraldPhone", "HeraldRelay", "HeraldCommand", "HeraldWeb", crypto, nioCore, x509,
+    "HeraldCluster", "HeraldPhone", "HeraldRelay", "HeraldCommand", "HeraldWeb", crypto, nioCore, x509,
 ]
 
 let package = Package(
@@ -321,8 +321,7 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
             "GatewayBench",
             [
                 "HeraldListener", "HeraldGateway", "HeraldMailbox", "HeraldModel", "HeraldStores", "HeraldTrust",
-                allocator,
-                argumentParser, crypto, logging, nioCore, nioPosix, nioSSL,
+                allocator, argumentParser, crypto, logging, nioCore, nioPosix, nioSSL,
             ]
         ),
         benchmark("ClientBench", ["HeraldModel", "HeraldProvider", argumentParser]),

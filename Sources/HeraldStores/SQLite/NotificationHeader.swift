@@ -1,3 +1,4 @@
+import HeraldMailbox
 import HeraldModel
 
 /// The fixed-size part of a stored notification, without its payload: words of eight bytes, little-endian.

@@ -12,7 +12,8 @@ struct FuzzTarget: Sendable {
         self.body = body
     }
 
-    static let all: [FuzzTarget] = wire + listener + gateway + trust + payload + phone + relay + stores + settings
+    static let all: [FuzzTarget] =
+        wire + listener + gateway + trust + payload + phone + relay + stores + cluster + settings
 
     static func named(_ name: String) -> FuzzTarget? {
         (all + [control]).first { $0.name == name }

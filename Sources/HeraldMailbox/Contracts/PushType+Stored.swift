@@ -1,10 +1,10 @@
-import HeraldModel
+package import HeraldModel
 
 extension PushType {
-    /// The push type's number on disk.
+    /// The push type's number in stored notifications.
     ///
-    /// Numbers are part of the format and never reused.
-    var storedCode: UInt8 {
+    /// Numbers are part of the stores' formats and never reused.
+    package var storedCode: UInt8 {
         switch self {
         case .alert: 1
         case .background: 2
@@ -20,7 +20,8 @@ extension PushType {
         }
     }
 
-    init?(storedCode: UInt8) {
+    /// The push type of a number; nil if there is none.
+    package init?(storedCode: UInt8) {
         guard let kind = PushType.allCases.first(where: { $0.storedCode == storedCode }) else { return nil }
         self = kind
     }
