@@ -1,4 +1,3 @@
-package import HeraldModel
 package import NIOCore
 
 /// A replicated log of a cluster: JetStream, or the simulation of the tests.
@@ -106,14 +105,11 @@ package struct LogEntry: Sendable {
     package let subject: LogSubject
     package let sequence: UInt64
     package let payload: ByteBuffer
-    /// The time that the log's leader gave it.
-    package let time: WallTime
 
-    package init(subject: LogSubject, sequence: UInt64, payload: ByteBuffer, time: WallTime) {
+    package init(subject: LogSubject, sequence: UInt64, payload: ByteBuffer) {
         self.subject = subject
         self.sequence = sequence
         self.payload = payload
-        self.time = time
     }
 
     /// Whether it only says that the subject is empty.

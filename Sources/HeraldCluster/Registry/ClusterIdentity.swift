@@ -1,0 +1,63 @@
+package import HeraldModel
+import NIOCore
+
+/// Reads or makes the record of the cluster.
+package enum ClusterIdentity {
+    private static let subject = LogSubject.meta("cluster")
+
+    /// The cluster's record; nil for a new cluster.
+    package static func read(_ changes: RecordChanges) async throws -> ClusterRecord? {
+        try await withCheckedThrowingContinuation { continuation in
+            changes.read(subject, in: .meta, as: ClusterRecord.self) { result in
+                continuation.resume(with: result.map(\.record))
+            }
+        }
+    }
+
+    /// The cluster's record; a new cluster gets one.
+    ///
+    /// - Parameter partitions: The partitions of a new cluster.
+    /// - Throws: ``RecordChangeFailure``, ``RecordError``, or ``OtherPartitions`` for a cluster that was made with another
+    ///   number.
+    package static func open(
+        _ partitions: Partitions,
+        at moment: WallTime,
+        _ changes: RecordChanges
+    ) async throws -> ClusterRecord {
+        let new = ClusterRecord(incarnation: .random(in: 1..<1 << 24), partitions: partitions, created: moment)
+        let record = try await changes.change(subject, in: .meta, from: Versioned<ClusterRecord>()) { record in
+            let cluster = record ?? new
+            record = cluster
+            return cluster
+        }
+        guard record.partitions == partitions else {
+            throw OtherPartitions(partitions: record.partitions.count, asked: partitions.count)
+        }
+        return record
+    }
+
+    /// The error for a number of partitions that the cluster does not have.
+    package struct OtherPartitions: Error, Hashable, CustomStringConvertible {
+        let partitions: Int
+        let asked: Int
+
+        package var description: String {
+            "the cluster has \(partitions) partitions, and the settings say \(asked): the number cannot be changed, so set it "
+                + "to \(partitions)"
+        }
+    }
+}
+
+extension RecordChanges {
+    /// ``change(_:in:from:_:_:)`` as an async call.
+    func change<Record: LogRecord & Equatable, Value: Sendable>(
+        _ subject: LogSubject,
+        in stream: LogStream,
+        from known: Versioned<Record>,
+        _ edit: @escaping @Sendable (inout Record?) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            change(subject, in: stream, from: known, edit) { continuation.resume(with: $0.map(\.1)) }
+        }
+    }
+}
