@@ -43,7 +43,11 @@ struct EngineChecks: Sendable {
     }
 
     private static func silent(_ address: String) -> ClusterFinding {
-        ClusterFinding(.warning, "\(address) does not answer", remedy: "start that nats-server, or mend cluster-monitor")
+        ClusterFinding(
+            .warning,
+            "\(address) does not answer",
+            remedy: "start that nats-server, or mend cluster-monitor"
+        )
     }
 
     /// Compares the streams with what this node has seen of them, and notes their present state.
