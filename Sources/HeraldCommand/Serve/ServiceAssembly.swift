@@ -27,7 +27,7 @@ struct ServiceAssembly: Sendable {
     let store: SQLiteStore
     /// The place in a cluster; nil for a service that stands alone.
     let cluster: ClusterNode?
-    /// What keeps notifications, registrations, sessions and channels: the cluster, or the database.
+    /// The store of notifications, registrations, sessions and channels: the cluster, or the database.
     let engine: any ServiceStore
     let postOffice: PostOffice
     let registry: Registry
