@@ -42,8 +42,8 @@ package struct StoreError: Error, Sendable {
     static func displaced(path: String) -> StoreError {
         StoreError(
             .displaced,
-            "the store \(path) was deleted, moved or replaced while Herald runs; stop Herald, move the data folder back "
-                + "or restore it from a backup, and start Herald"
+            "the store \(path) was deleted, moved or replaced while Herald runs: if the folder was moved, move it back; "
+                + "otherwise stop Herald, restore a backup, and start Herald"
         )
     }
 }

@@ -40,6 +40,9 @@ package struct TrustError: Error, Sendable {
         case unexpected
     }
 
+    /// The remedy for a lost or damaged file of the trust folder.
+    package static let copyFromBackup = "stop the service, and copy the file from a backup (docs/operations/backup.md)"
+
     package let code: Code
     /// The problem and its remedy, in one line for the operator, without secrets.
     package let message: String

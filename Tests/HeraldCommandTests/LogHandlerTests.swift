@@ -18,15 +18,20 @@ import Testing
         func now() -> WallTime { WallTime(milliseconds: 1_700_000_000_123) }
     }
 
-    private func line(_ format: HeraldLogHandler.Format, _ log: (Logger) -> Void) -> String {
+    private func line(
+        _ format: HeraldLogHandler.Format,
+        label: String = "herald.test",
+        _ level: Logger.Level = .info,
+        _ log: (Logger) -> Void
+    ) -> String {
         let lines = Lines()
-        let logger = Logger(label: "herald.test") { label in
+        let logger = Logger(label: label) { label in
             HeraldLogHandler(
                 label: label,
                 format: format,
                 sink: lines,
                 clock: StandingClock(),
-                threshold: LogThreshold(.info)
+                threshold: LogThreshold(level)
             )
         }
         log(logger)
@@ -41,6 +46,15 @@ import Testing
             line
                 == "2023-11-14T22:13:20.123Z warning herald.test: listener closed empty=\"\" listener=\"provider API\" port=2197\n"
         )
+    }
+
+    @Test func `the parts of the process are printed at trace only, and their errors always`() {
+        func line(_ level: Logger.Level, _ log: (Logger) -> Void) -> String {
+            self.line(.text, label: HeraldLogHandler.lifecycle, level, log)
+        }
+        #expect(line(.debug) { $0.debug("a part starts") } == "")
+        #expect(line(.trace) { $0.debug("a part starts") }.contains("a part starts"))
+        #expect(line(.error) { $0.error("a part fails") }.contains("a part fails"))
     }
 
     @Test func `a line of JSON has the same`() {

@@ -81,6 +81,16 @@ struct TrustServiceTests {
         #expect(service.providerTokens.credentials.key(key.id) != nil)
     }
 
+    @Test func `a folder that is gone is one failure, and is read once it is back`() async throws {
+        let (folder, elsewhere) = (trust.path + "/trust", trust.path + "/elsewhere")
+        try FileManager.default.moveItem(atPath: folder, toPath: elsewhere)
+        #expect(await service.reload().failures.new == [TrustError(.folderMissing, "")])
+        let again = await service.reload().failures
+        #expect(again.new == [] && again.all == [TrustError(.folderMissing, "")])
+        try FileManager.default.moveItem(atPath: elsewhere, toPath: folder)
+        #expect(await service.reload().failures.all == [])
+    }
+
     @Test func `a damaged file is not read again, and its failure stays`() async throws {
         let path = trust.path + "/trust/token.keys"
         let whole = try TrustFile.read(path, .secret)

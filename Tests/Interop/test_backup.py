@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import sqlite3
 import subprocess
 import tempfile
@@ -198,14 +199,48 @@ def test_nothing_is_overwritten(made, tmp_path):
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     assert "already exists" in refusal("backup", "--data", made.data, out)
     assert "already exists" in refusal("backup", "--data", made.data, out / "format")
+    (tmp_path / "empty").mkdir()
+    assert "already exists" in refusal("backup", "--data", made.data, tmp_path / "empty")
+    assert "path is empty" in refusal("backup", "--data", made.data, "")
     assert "there is no folder" in refusal("backup", "--data", made.data, tmp_path / "no" / "where")
+    (tmp_path / "link").symlink_to(made.data / "store")
+    for inside in (made.data / "new", tmp_path / "link" / "new"):
+        assert "is in the data folder" in refusal("backup", "--data", made.data, inside)
     assert "there is no data folder" in refusal("backup", "--data", tmp_path / "nowhere", tmp_path / "new")
     assert "is not empty" in refusal("restore", out, "--data", made.data)
     made.start()
     assert f"process {made.pid} is working on" in refusal("restore", out, "--data", made.data)
     assert "is no backup" in refusal("restore", made.data, "--data", tmp_path / "new")
+    assert "unpack an archive first" in refusal("restore", out / "format", "--data", tmp_path / "new")
+    assert "there is no folder" in refusal("restore", tmp_path / "nothing", "--data", tmp_path / "new")
+    assert f"there is no folder {tmp_path}/no" in refusal("restore", out, "--data", tmp_path / "no" / "new")
+    assert "path is empty" in refusal("restore", out, "--data", "")
     assert not (tmp_path / "new").exists()
     assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("away", ["deleted", "moved"])
+def test_a_service_that_runs_on_the_former_folder_is_stopped_first(made, tmp_path, away):
+    made.start()
+    shutil.rmtree(made.data) if away == "deleted" else made.data.rename(tmp_path / "moved")
+    for _ in "without a folder", "with an empty one":
+        assert f"process {made.pid} still runs" in refusal("restore", tmp_path / "backup", "--data", made.data)
+        assert not made.data.exists() or not list(made.data.iterdir())
+        made.data.mkdir(mode=0o700, exist_ok=True)
+    made.stop()
+    herald("restore", tmp_path / "backup", "--data", made.data)
+    made.start()
+
+
+def test_a_lost_file_is_named_and_comes_back_from_a_backup(made, tmp_path):
+    for name in ("token.keys", "ledger.db"):
+        lost = made.data / "trust" / name
+        lost.unlink()
+        said = refusal("backup", "--data", made.data, tmp_path / "out")
+        assert f"{lost} is missing: stop the service, and copy the file from a backup" in said
+        assert not lost.exists() and not list(tmp_path.glob("out*"))
+        shutil.copy(tmp_path / "backup" / "trust" / name, lost)
+    made.start()
 
 
 def test_a_backup_of_a_newer_herald_is_told_from_a_damaged_one(made, tmp_path):

@@ -62,7 +62,9 @@ def test_a_deleted_data_folder_is_noticed_and_can_be_restored(service):
         assert_refused(provider.push(device.token, id=late), 503, "ServiceUnavailable", late)
         eventually(lambda: [line for line in service.lines if "the store is gone" in line], what="the log")
         (line,) = [line for line in service.lines if "the store is gone" in line]
-        assert "restore it from a backup" in line
+        assert "if the folder was moved, move it back; otherwise stop Herald, restore a backup" in line
+        (line,) = eventually(lambda: [line for line in service.lines if "trust not reloaded" in line], what="one line")
+        assert "trust is missing" in line
     assert service.stop() == 0
     shutil.copytree(backup, service.data)
     service.start()

@@ -197,6 +197,14 @@ def test_links_between_documents_have_a_target(document):
         assert not anchor or anchor in anchors(file), f"{target}#{anchor}"
 
 
+def test_every_page_that_a_message_or_a_unit_names_exists():
+    """Also in a package: `scripts/stage` puts the pages where the units and messages name them."""
+    files = [path for folder in ("Sources", "Packaging") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    texts = [path.read_text() for path in files if path.suffix in (".swift", ".service", ".yml", ".yaml", ".json")]
+    pages = {page for text in texts for page in re.findall(r"\bdocs/[a-z/-]+\.md", text)}
+    assert len(pages) > 5 and [page for page in pages if not (ROOT / page).is_file()] == []
+
+
 def test_installing_names_the_packages_of_every_library_that_the_binary_needs():
     """System libraries only: a Swift runtime outside the binary comes with the toolchain, not with a package."""
     (line,) = re.findall(r"^apt-get install (.*lib.*)$", (ROOT / "docs" / "operations" / "installing.md").read_text(), re.M)

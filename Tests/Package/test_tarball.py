@@ -13,5 +13,9 @@ def test_the_commands_of_the_manual_install_it(machine, dependencies):
     assert libraries.startswith("apt-get install -y ") and needed <= set(libraries.split())
     machine.apt(f"install {' '.join(sorted(needed))}")
     machine.run("\n".join(["cd /root", *commands]))
+    units, monitoring = "/usr/local/lib/systemd/system/herald*.service", "/usr/local/share/herald/monitoring/*"
+    pages = machine.run(f"grep -hoE '[^ \"]*docs/[a-z/-]+\\.md' {units} {monitoring}").split()
+    assert len(pages) > 30 and "/usr/local/share/doc/herald/docs/operations/alerts.md" in pages
+    machine.run("ls " + " ".join(pages))
     Herald(machine).follow_the_manual()
     assert machine.run("readlink /proc/$(systemctl show --property MainPID --value herald)/exe").strip() == "/usr/local/bin/herald"

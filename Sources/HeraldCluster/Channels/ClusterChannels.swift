@@ -68,7 +68,7 @@ package final class ClusterChannels: Sendable {
         try await changeChannel(channel.id) { $0 = channel }
     }
 
-    /// Deletes a channel and its message. Nothing happens if there is none.
+    /// Deletes a channel and its message; nothing happens if there is none.
     package func delete(_ id: ChannelID, at moment: WallTime) async throws {
         try await changeChannel(id) { $0 = nil }
         // The channel is gone, and its message cannot be read any more: if this fails, the log expires it.

@@ -34,7 +34,9 @@ package struct LogSnapshot: Sendable {
 }
 
 extension LogSnapshot {
-    /// Reports the records of a stream, with their sequences, in the order of the log. A damaged one is left out.
+    /// Reports the records of a stream, with their sequences, in the order of the log.
+    ///
+    /// A damaged one is left out, with a line in the log of the service.
     /// - Throws: ``LogFailure`` if the log cannot be read, ``RecordError`` for a record of another version.
     func records<Record: LogRecord>(
         of stream: LogStream,

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A record as of a sequence of its stream; without a record, the sequence of the tombstone, or 0.
 package struct Versioned<Record: LogRecord & Equatable>: Sendable {
     package var record: Record?
@@ -15,9 +17,14 @@ extension Versioned: Equatable {}
 ///
 /// An edit may run more than once: on what this node knows, then on what the log has if that differs, or if an answer was
 /// lost. So an edit that was made already changes nothing, or does no harm if it is made twice.
-package struct RecordChanges: Sendable {
+package final class RecordChanges: Sendable {
     private let log: any ReplicatedLog
     private let barriers: LogBarriers
+    /// The records with a write that may still happen.
+    ///
+    /// The next change reads first, and then writes in any case: with
+    /// another sequence, the late write is refused.
+    private let uncertain = Mutex<Set<LogSubject>>([])
 
     package init(log: any ReplicatedLog, barriers: LogBarriers) {
         self.log = log
@@ -27,12 +34,14 @@ package struct RecordChanges: Sendable {
     /// Changes a record; an edit that sets it to nil removes it.
     ///
     /// - Parameters:
+    ///   - subject: The subject of the record.
+    ///   - stream: The stream of the subject.
     ///   - known: What this node knows of the record.
     ///   - isWhole: Whether it knows all of it. If not, the record is written even if the edit changes nothing that is known.
     ///   - timeToLive: The time after which the log removes what is written; nil to keep it.
-    ///
-    /// `done` is called once, from any thread, possibly before this returns: with the record that the log has now and the
-    /// edit's value, or with a ``RecordChangeFailure``, the edit's error, or a ``RecordError``.
+    ///   - edit: The change; its value is handed on.
+    ///   - done: Called once, from any thread, possibly before this returns: with the record that the log has now and the
+    ///     edit's value, or with a ``RecordChangeFailure``, the edit's error, or a ``RecordError``.
     package func change<Record: LogRecord & Equatable, Value: Sendable>(
         _ subject: LogSubject,
         in stream: LogStream,
@@ -43,7 +52,11 @@ package struct RecordChanges: Sendable {
         _ done: @escaping @Sendable (Result<(Versioned<Record>, Value), any Error>) -> Void
     ) {
         let change = Change(subject: subject, stream: stream, timeToLive: timeToLive, edit: edit, done: done)
-        attempt(change, from: known, isWhole: isWhole, number: 1)
+        if uncertain.withLock({ $0.contains(subject) }) {
+            reread(change, isWhole: false, after: Attempt(mayHappenLate: true))
+        } else {
+            attempt(change, from: known, isWhole: isWhole, Attempt())
+        }
     }
 
     /// Reads a record as of this call, or later.
@@ -64,46 +77,71 @@ package struct RecordChanges: Sendable {
         let timeToLive: Duration?
         let edit: @Sendable (inout Record?) throws -> Value
         let done: @Sendable (Result<(Versioned<Record>, Value), any Error>) -> Void
+
+        func message(_ record: Record?, expecting sequence: UInt64) -> LogMessage {
+            guard let record else { return .tombstone(subject, expecting: sequence) }
+            return LogMessage(subject, payload: record.body, expectedSequence: sequence, timeToLive: timeToLive)
+        }
+    }
+
+    private struct Attempt {
+        var number = 1
+        /// Whether a write of the record is under way of which nobody knows whether it will happen.
+        var mayHappenLate = false
     }
 
     private func attempt<Record, Value>(
         _ change: Change<Record, Value>,
         from known: Versioned<Record>,
         isWhole: Bool,
-        number: Int
+        _ attempt: Attempt
     ) {
         var edited = known
         let value: Value
         do { value = try change.edit(&edited.record) } catch { return change.done(.failure(error)) }
         guard !isWhole || edited.record != known.record else { return change.done(.success((known, value))) }
         let record = edited.record
-        let message =
-            record.map { record in
-                LogMessage(
-                    change.subject,
-                    payload: record.body,
-                    expectedSequence: known.sequence,
-                    timeToLive: change.timeToLive
-                )
-            } ?? .tombstone(change.subject, expecting: known.sequence)
-        log.append(message, to: change.stream) { outcome in
+        log.append(change.message(record, expecting: known.sequence), to: change.stream) { [self] outcome in
+            var attempt = attempt
             switch outcome {
-            case .stored(let sequence): change.done(.success((Versioned(record, sequence: sequence), value)))
-            case .moved, .unknown:
-                let isLast = number >= ClusterLimits.changeAttempts
-                guard !isLast else { return change.done(.failure(RecordChangeFailure(outcome))) }
-                read(change.subject, in: change.stream, as: Record.self) { result in
-                    do {
-                        attempt(change, from: try result.get(), isWhole: true, number: number + 1)
-                    } catch is LogFailure {
-                        change.done(.failure(RecordChangeFailure(outcome)))
-                    } catch {
-                        change.done(.failure(error))
-                    }
-                }
-            case .refused, .notSent: change.done(.failure(RecordChangeFailure(outcome)))
+            case .stored(let sequence):
+                _ = uncertain.withLock { $0.remove(change.subject) }
+                change.done(.success((Versioned(record, sequence: sequence), value)))
+            case .moved where attempt.number < ClusterLimits.changeAttempts:
+                attempt.number += 1
+                reread(change, isWhole: true, after: attempt)
+            case .unknown where attempt.number < ClusterLimits.changeAttempts:
+                attempt.number += 1
+                attempt.mayHappenLate = true
+                reread(change, isWhole: true, after: attempt)
+            case .moved, .unknown, .refused, .notSent:
+                fail(change, RecordChangeFailure(outcome), attempt)
             }
         }
+    }
+
+    private func reread<Record, Value>(_ change: Change<Record, Value>, isWhole: Bool, after attempt: Attempt) {
+        read(change.subject, in: change.stream, as: Record.self) { [self] result in
+            do {
+                self.attempt(change, from: try result.get(), isWhole: isWhole, attempt)
+            } catch LogFailure.refused(let refusal) {
+                fail(change, .refused(refusal), attempt)
+            } catch is LogFailure {
+                fail(change, .notSent, attempt)
+            } catch {
+                change.done(.failure(error))
+            }
+        }
+    }
+
+    private func fail<Record, Value>(
+        _ change: Change<Record, Value>,
+        _ failure: RecordChangeFailure,
+        _ attempt: Attempt
+    ) {
+        guard attempt.mayHappenLate || failure == .unknown else { return change.done(.failure(failure)) }
+        _ = uncertain.withLock { $0.insert(change.subject) }
+        change.done(.failure(RecordChangeFailure.unknown))
     }
 
     private static func newest<Record>(_ entries: [LogEntry], as _: Record.Type) throws -> Versioned<Record> {

@@ -1,49 +1,44 @@
-import HeraldMailbox
+package import HeraldMailbox
 package import HeraldModel
-import Synchronization
 
-/// The claims of a node on its devices' connections, in the log of their mailboxes.
+/// The connections of a cluster's devices: a claim is a message of the log, and its sequence is the fence.
 ///
-/// A claim's sequence is its fence: of all claims on a device, the last one in the log wins. What was stored before it has a
-/// lower sequence, so a read that is bounded by the claim misses nothing.
+/// The last claim in the log wins. A claim is made before the mailbox is read, so the read has everything that was stored
+/// before it.
 package final class ClusterDirectory: ConnectionDirectory {
-    private let log: any ReplicatedLog
-    private let partitions: Partitions
-    private let claim: ClaimRecord
-    private let held = Mutex<[DeviceNumber: UInt64]>([:])
-
-    package init(log: any ReplicatedLog, partitions: Partitions, node: NodeName) {
-        self.log = log
-        self.partitions = partitions
-        claim = ClaimRecord(node: node, incarnation: .random(in: 0 ... .max))
+    /// A claim that could not be written, or whose outcome is unknown: the device tries again.
+    package struct ClaimFailure: Error, Hashable {
+        package let outcome: AppendOutcome
     }
 
-    /// The greatest sequence of this process's claims on a device that it has not released; nil if there is none.
-    package func fence(of device: DeviceNumber) -> UInt64? { held.withLock { $0[device] } }
+    private let log: any ReplicatedLog
+    private let partitions: Partitions
+    private let record: ClaimRecord
+    private let mailbox: ClusterMailbox
+
+    package init(log: any ReplicatedLog, partitions: Partitions, node: NodeName, mailbox: ClusterMailbox) {
+        self.log = log
+        self.partitions = partitions
+        record = ClaimRecord(node: node)
+        self.mailbox = mailbox
+    }
 
     package func claim(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void) {
         let partition = partitions.partition(of: device)
-        let message = LogMessage(.claim(device, partition), payload: claim.body)
-        log.append(message, to: .mailbox(partition)) { [self] outcome in
-            guard case .stored(let sequence) = outcome else {
-                // If it was written all the same, no connection stands behind it, and the device's next claim replaces it.
-                return done(.failure(RecordChangeFailure(outcome)))
-            }
-            held.withLock { $0[device] = max($0[device] ?? 0, sequence) }
-            done(.success(sequence))
+        let message = LogMessage(.claim(device, partition), payload: record.bytes)
+        log.append(message, to: .mailbox(partition)) { [mailbox] outcome in
+            guard case .stored(let fence) = outcome else { return done(.failure(ClaimFailure(outcome: outcome))) }
+            mailbox.saw(fence, of: device)
+            done(.success(fence))
         }
     }
 
     package func release(_ device: DeviceNumber, fence: UInt64) {
-        held.withLock { held in
-            if held[device] == fence { held[device] = nil }
-        }
         let partition = partitions.partition(of: device)
-        // Refused if there is a newer claim. If it is lost, the claim stays and harms nobody.
+        // A lost release does no harm: the next claim replaces this one.
         log.append(.tombstone(.claim(device, partition), expecting: fence), to: .mailbox(partition)) { _ in }
     }
 
-    package func notifyHolder(of slot: Slot, sequence: UInt64) {
-        // One node holds all devices: its post office heard of the put itself.
-    }
+    /// Does nothing: the device is connected to this node, or to none.
+    package func notifyHolder(of slot: Slot, sequence: UInt64) {}
 }

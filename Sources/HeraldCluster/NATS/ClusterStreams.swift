@@ -14,7 +14,11 @@ package struct ClusterStreams: Sendable {
     /// Makes or checks all streams, and reads or makes the record of the cluster.
     ///
     /// The record is written last. So a stream that is missing beside it was lost, and is not made anew.
-    /// - Parameter partitions: The partitions of a new cluster.
+    /// - Parameters:
+    ///   - partitions: The partitions of a new cluster.
+    ///   - moment: The present moment.
+    ///   - changes: The changes of the cluster's record.
+    /// - Returns: The record of the cluster.
     /// - Throws: ``StreamProblem``, ``ClusterIdentity/OtherPartitions``, or an error of the log.
     package func open(
         _ partitions: Partitions,

@@ -126,7 +126,7 @@ private final class NATSFollowing: LogFollowing {
 }
 
 extension AppendOutcome {
-    /// The outcome of a publish. None becomes another one.
+    /// The outcome of a publish; none becomes another one.
     package init(_ outcome: PublishOutcome) {
         switch outcome {
         case .stored(let sequence): self = .stored(sequence)

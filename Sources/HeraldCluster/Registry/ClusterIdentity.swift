@@ -14,9 +14,8 @@ package enum ClusterIdentity {
         }
     }
 
-    /// The cluster's record; a new cluster gets one.
+    /// The cluster's record; a new cluster gets one, with `partitions`.
     ///
-    /// - Parameter partitions: The partitions of a new cluster.
     /// - Throws: ``RecordChangeFailure``, ``RecordError``, or ``OtherPartitions`` for a cluster that was made with another
     ///   number.
     package static func open(

@@ -64,7 +64,7 @@ package final class ClusterNumbers: Sendable {
         }
     }
 
-    /// Raises a counter. After a lost answer, numbers may be left out.
+    /// Raises a counter; after a lost answer, numbers may be left out.
     private func take(
         _ count: UInt64,
         of kind: Kind,

@@ -19,7 +19,7 @@ extension ClusterRegistry {
         )
     }
 
-    /// Stores whether the device saves power. Nothing happens if the device is unknown.
+    /// Stores whether the device saves power; nothing happens if the device is unknown.
     package func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
         try await withCheckedThrowingContinuation { continuation in
             perform(
@@ -38,7 +38,7 @@ extension ClusterRegistry {
         }
     }
 
-    /// Stores a session, or removes it with nil. Nothing happens if the device is unknown.
+    /// Stores a session, or removes it with nil; nothing happens if the device is unknown.
     package func setSession(
         _ session: SessionRecord?,
         for device: DeviceNumber,

@@ -97,8 +97,7 @@ extension ClusterRegistry {
         }
     }
 
-    /// The use of an app, or of all, by topic and environment.
-    /// - Parameter channels: The number of channels of each app.
+    /// The use of an app, or of all, by topic and environment; `channels` is the number of channels of each app.
     package func appUsages(_ app: AppNumber?, channels: [AppNumber: Int]) -> [AppUsage] {
         contents.withLock { contents in
             var live: [AppNumber: Int] = [:]

@@ -14,7 +14,7 @@ extension ClusterRegistry {
         }
     }
 
-    /// Ends the registration. Nothing happens if it was not live.
+    /// Ends the registration; nothing happens if it was not live.
     /// - Returns: The registration; nil if there is none.
     package func unregister(_ slot: Slot, at moment: WallTime) async throws -> Registration? {
         try await change(registrationsOf: slot.device) { registrations in

@@ -5,16 +5,24 @@ import HeraldTrust
 ///
 /// It reads all that a start reads.
 enum BackupCheck {
-    /// Checks a folder without changing it.
+    /// Checks a copy of a folder without changing it.
+    /// - Parameters:
+    ///   - copy: The copy.
+    ///   - original: The folder with the same content, whose files an error names.
     /// - Returns: The content of its store; nil if there is none because the service never ran.
     /// - Throws: ``CommandError/Code/folder``.
-    static func check(_ folder: DataFolder) throws -> DatabaseCopy.StoreContent? {
-        try folder.checkFormat()
-        return try translatingCopyErrors {
-            let layout = TrustLayout(data: folder.path)
-            try TrustBackup.check(layout)
-            try DatabaseCopy(of: .ledger, at: layout.ledger).check()
-            return try folder.hasStore() ? try DatabaseCopy(of: .store, at: folder.databasePath).check() : nil
+    static func check(_ copy: DataFolder, of original: String) throws -> DatabaseCopy.StoreContent? {
+        do {
+            try copy.checkFormat()
+            return try translatingCopyErrors {
+                let layout = TrustLayout(data: copy.path)
+                try TrustBackup.check(layout)
+                try DatabaseCopy(of: .ledger, at: layout.ledger).check()
+                return try copy.hasStore() ? try DatabaseCopy(of: .store, at: copy.databasePath).check() : nil
+            }
+        } catch let error as CommandError {
+            // The copy is deleted when its check fails.
+            throw CommandError(error.code, error.message.replacing("\(copy.path)/", with: "\(original)/"))
         }
     }
 

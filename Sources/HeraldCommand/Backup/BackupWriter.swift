@@ -58,11 +58,20 @@ struct BackupWriter {
     }
 
     private func checkTarget() throws {
-        try OutputFile.checkFolder(SafeFile.folder(of: target), for: target)
+        guard !target.isEmpty else { throw CommandError(.file, "the backup's path is empty: name a new folder") }
+        let parent = SafeFile.folder(of: target)
+        try OutputFile.checkFolder(parent, for: target)
         var status = herald_status()
-        guard herald_status(target, 0, &status) == 0 else { return }
-        let names = try? FileManager.default.contentsOfDirectory(atPath: target)
-        guard mode_t(status.mode) & S_IFMT == S_IFDIR, names?.isEmpty ?? false else { throw exists }
+        guard herald_status(target, 0, &status) != 0 else { throw exists }
+        let resolved = { (path: String) in
+            URL(fileURLWithPath: path).standardizedFileURL.resolvingSymlinksInPath().path + "/"
+        }
+        guard !resolved(parent).hasPrefix(resolved(folder.path)) else {
+            throw CommandError(
+                .file,
+                "\(target) is in the data folder \(folder.path), with which it would be lost: name a folder elsewhere"
+            )
+        }
     }
 
     private func fill(_ draft: String, now: WallTime) async throws -> Report {
@@ -84,7 +93,7 @@ struct BackupWriter {
         } catch let error as TrustError {
             throw CommandError(error)
         }
-        let content = try BackupCheck.check(copy)
+        let content = try BackupCheck.check(copy, of: folder.path)
         let manifest = try BackupManifest(
             herald: Version.number,
             created: now.rfc3339,

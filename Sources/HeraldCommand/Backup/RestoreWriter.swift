@@ -18,10 +18,15 @@ struct RestoreWriter {
     func write() throws -> (manifest: BackupManifest, damaged: Int) {
         let manifest = try readManifest()
         let isNew = mkdir(folder.path, 0o700) == 0
-        guard isNew || errno == EEXIST else { throw SafeFile.failure("cannot make the folder", folder.path) }
+        guard isNew || errno == EEXIST else {
+            let failure = SafeFile.failure("cannot make the folder", folder.path)
+            try OutputFile.checkFolder(SafeFile.folder(of: folder.path), for: folder.path)
+            throw failure
+        }
         guard let owner = FolderOwner(of: folder.path) else { throw SafeFile.failure("cannot read", folder.path) }
         if !isNew { try checkTarget(owner) }
         do {
+            if let service = DisplacedService.find(folder) { throw service.error }
             return (manifest, try restore(manifest, owner))
         } catch {
             if isNew { rmdir(folder.path) }
@@ -30,9 +35,22 @@ struct RestoreWriter {
     }
 
     private func readManifest() throws -> BackupManifest {
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: backup, isDirectory: &isFolder) else {
+            throw CommandError(.folder, "there is no folder \(backup): name a folder that herald backup made")
+        }
+        guard isFolder.boolValue else {
+            throw CommandError(
+                .folder,
+                "\(backup) is no folder: name a folder that herald backup made, and unpack an archive first"
+            )
+        }
         let path = "\(backup)/\(BackupLayout.manifest)"
         guard access(path, F_OK) == 0 || errno != ENOENT else {
-            throw CommandError(.folder, "\(backup) is no backup: it has no file \(BackupLayout.manifest)")
+            throw CommandError(
+                .folder,
+                "\(backup) is no backup: it has no file \(BackupLayout.manifest); name a folder that herald backup made"
+            )
         }
         return try BackupManifest(reading: try SafeFile.read(path), at: path)
     }
@@ -95,7 +113,7 @@ struct RestoreWriter {
     /// Checks the draft, and makes it durable.
     /// - Returns: The number of damaged rows of the store.
     private func finish(_ draft: String) throws -> Int {
-        let content = try BackupCheck.check(DataFolder(path: draft))
+        let content = try BackupCheck.check(DataFolder(path: draft), of: backup)
         for part in BackupLayout.folders { try SafeFile.syncFolder(at: "\(draft)/\(part)") }
         try SafeFile.syncFolder(at: draft)
         return content?.damaged ?? 0

@@ -18,6 +18,11 @@ struct HeraldLogHandler: LogHandler {
         case journald
     }
 
+    /// The label of the library that starts and stops the parts of a process.
+    ///
+    /// Its debug messages print these parts as Swift does: they appear only at `trace`.
+    static let lifecycle = "herald.lifecycle"
+
     let label: String
     let format: Format
     let sink: any LogSink
@@ -38,7 +43,9 @@ struct HeraldLogHandler: LogHandler {
     }
 
     var logLevel: Logger.Level {
-        get { ownLevel ?? threshold.level }
+        get {
+            ownLevel ?? (label == Self.lifecycle && threshold.level == .debug ? .info : threshold.level)
+        }
         set { ownLevel = newValue }
     }
 

@@ -99,7 +99,7 @@ struct RelayRun: AsyncParsableCommand {
         var group = ServiceGroupConfiguration(
             services: services.map { .init(service: $0) },
             gracefulShutdownSignals: [.sigterm, .sigint],
-            logger: logger
+            logger: Logger(label: HeraldLogHandler.lifecycle)
         )
         group.maximumGracefulShutdownDuration = settings.service.relay.timeout + .seconds(5)
         try await ServiceGroup(configuration: group).run()

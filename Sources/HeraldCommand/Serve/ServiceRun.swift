@@ -144,7 +144,7 @@ struct ServiceRun {
         var lifecycle = ServiceGroupConfiguration(
             services: services.map { .init(service: $0) },
             gracefulShutdownSignals: [.sigterm, .sigint],
-            logger: assembly.logger
+            logger: Logger(label: HeraldLogHandler.lifecycle)
         )
         // Cancels whatever has not ended by then.
         lifecycle.maximumGracefulShutdownDuration = configuration.gracePeriod + .seconds(5)

@@ -16,7 +16,11 @@ struct DataOptions: ParsableArguments {
     /// - Throws: ``CommandError/Code/configuration``.
     func path(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> String {
         let settings = try Settings(commandLine: [:], environment: environment, file: config)
-        return try data ?? settings.text(.data) ?? DataFolder.defaultPath
+        let path = try data ?? settings.text(.data) ?? DataFolder.defaultPath
+        guard !path.isEmpty else {
+            throw CommandError(.configuration, "the data folder's path is empty: name it with --data")
+        }
+        return path
     }
 
     /// The folder itself.

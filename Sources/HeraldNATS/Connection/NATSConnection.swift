@@ -1,5 +1,6 @@
 package import Logging
 package import NIOCore
+import Synchronization
 
 /// Connection to a cluster of NATS servers, which it keeps up: one server at a time, another one if that is lost, without end.
 ///
@@ -27,7 +28,6 @@ package final class NATSConnection: Sendable {
         package var messagesSent: UInt64 = 0
         package var bytesSent: UInt64 = 0
         package var messagesReceived: UInt64 = 0
-        package var bytesReceived: UInt64 = 0
         /// Answers to requests that nobody waits for any more.
         package var lateAnswers: UInt64 = 0
         /// Messages that were refused because of a limit.
@@ -35,6 +35,9 @@ package final class NATSConnection: Sendable {
     }
 
     package let eventLoop: any EventLoop
+    let limits: NATSLimits
+    private let shared: SharedOutbox
+    private let driver: NIOLoopBoundBox<ConnectionDriver>
 
     /// - Parameters:
     ///   - configuration: Servers, credential, TLS and limits.
@@ -47,22 +50,64 @@ package final class NATSConnection: Sendable {
         logger: Logger,
         onEvent: @escaping @Sendable (Event) -> Void
     ) throws(NATSError) {
+        guard !configuration.servers.isEmpty else {
+            throw NATSError(.badSetting, "there is no address of a NATS server")
+        }
+        let usesTLS = configuration.tls != nil || configuration.servers.contains { $0.requiresTLS }
+        let tls = usesTLS ? try ClientTLS.context(configuration.tls ?? NATSTLS()) : nil
         self.eventLoop = eventLoop
+        limits = configuration.limits
+        let shared = SharedOutbox(Outbox(limits: limits, inbox: "_INBOX.\(Self.randomName())"))
+        self.shared = shared
+        driver = NIOLoopBoundBox.makeBoxSendingValue(
+            ConnectionDriver(
+                configuration,
+                tls: tls,
+                shared: shared,
+                eventLoop: eventLoop,
+                logger: logger,
+                onEvent: onEvent
+            ),
+            eventLoop: eventLoop
+        )
     }
 
-    /// Begins to connect. It never gives up; ``Event`` says how it goes.
-    package func start() {}
+    /// A name that nobody guesses: who knows an inbox can read its answers, or write some.
+    static func randomName() -> String {
+        let digits = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
+        var random = SystemRandomNumberGenerator()
+        let name = (0..<22).map { _ in digits[Int.random(in: digits.indices, using: &random)] }
+        return String(decoding: name, as: UTF8.self)
+    }
 
-    /// Closes the connection for good. Open requests end: with ``NATSError/Kind/closed`` if they were not sent.
-    package func close() async {}
+    // MARK: - Connection
+
+    /// Begins to connect. It never gives up; ``Event`` says how it goes.
+    package func start() {
+        eventLoop.execute { self.driver.value.start() }
+    }
+
+    /// Closes the connection for good. Open requests end: as not sent, or as unknown, with ``NATSError/Kind/closed``.
+    package func close() async {
+        // An event loop that has shut down has closed its connections.
+        try? await eventLoop.submit { self.driver.value.close() }.get()
+    }
 
     /// Whether a message can be sent now.
-    package var isConnected: Bool { false }
+    package var isConnected: Bool {
+        shared.state.withLock { if case .up = $0.state { true } else { false } }
+    }
 
     /// The present server's INFO; nil without a connection.
-    package var serverInfo: NATSServerInfo? { nil }
+    package var serverInfo: NATSServerInfo? {
+        shared.state.withLock { $0.info }
+    }
 
-    package var statistics: Statistics { Statistics() }
+    package var statistics: Statistics {
+        shared.state.withLock { $0.statistics }
+    }
+
+    // MARK: - Messages
 
     /// Publishes a message, without an answer: it may be lost.
     /// - Throws: If nothing was sent; see ``NATSError/Kind``.
@@ -72,14 +117,23 @@ package final class NATSConnection: Sendable {
         headers: NATSHeaders = NATSHeaders(),
         replyTo: String? = nil
     ) throws(NATSError) {
-        throw .notConnected
+        if let replyTo, !SubjectRules.isSubject(replyTo) {
+            throw NATSError(.badMessage, "\"\(replyTo)\" is no subject of NATS")
+        }
+        let publish = OutgoingPublish(subject: subject, payload: payload, headers: headers)
+        let (error, wakes) = shared.state.withLock { outbox in
+            let error = outbox.add(publish, replyTo: replyTo.map { .subject($0) } ?? .none)
+            return (error, error == nil && outbox.needsWake())
+        }
+        if wakes { wake() }
+        if let error { throw error }
     }
 
     /// Publishes a message and waits for one answer.
     /// - Parameters:
     ///   - time: Time for the answer.
-    ///   - done: Called once, on the loop. The error's kind says whether the message was sent: after ``NATSError/Kind/timeout``,
-    ///     ``NATSError/Kind/connectionLost`` and ``NATSError/Kind/unreadableAnswer`` somebody may have got it.
+    ///   - done: Called once, on the loop. The error's kind says whether the message was sent: after ``NATSError/Kind/timeout``
+    ///     and ``NATSError/Kind/connectionLost`` somebody may have got it.
     package func request(
         _ payload: ByteBuffer,
         to subject: String,
@@ -87,8 +141,39 @@ package final class NATSConnection: Sendable {
         within time: Duration,
         done: @escaping @Sendable (Result<NATSMessage, NATSError>) -> Void
     ) {
-        eventLoop.execute { done(.failure(.notConnected)) }
+        send(OutgoingPublish(subject: subject, payload: payload, headers: headers), .message(done), within: time)
     }
+
+    /// Sends a message, and keeps the request that waits for its answer.
+    func send(_ publish: OutgoingPublish, _ request: Request, within time: Duration) {
+        let now = NIODeadline.now()
+        let deadline = now + TimeAmount(time)
+        let wakes = shared.state.withLock { outbox in
+            outbox.add(
+                publish,
+                request,
+                now: now.uptimeNanoseconds,
+                deadline: deadline.uptimeNanoseconds
+            )
+            return outbox.needsWake()
+        }
+        if wakes { wake() }
+    }
+
+    /// Ends a request that cannot be written, on the loop.
+    func refuse(_ request: Request, _ error: NATSError) {
+        let wakes = shared.state.withLock { outbox in
+            outbox.refuse(request, error)
+            return outbox.needsWake()
+        }
+        if wakes { wake() }
+    }
+
+    private func wake() {
+        eventLoop.execute { self.driver.value.flush() }
+    }
+
+    // MARK: - Subscriptions
 
     /// Subscribes to a subject, which may have wildcards (`*`, `>`).
     /// - Parameter onMessage: Called on the loop for each message, in their order.
@@ -97,9 +182,31 @@ package final class NATSConnection: Sendable {
         to subject: String,
         onMessage: @escaping @Sendable (NATSMessage) -> Void
     ) throws(NATSError) -> Subscription {
-        throw .notConnected
+        try subscribeDeliveries(to: subject) { onMessage($0.message) }
+    }
+
+    /// Subscribes without making strings of each message.
+    func subscribeDeliveries(
+        to subject: String,
+        onDelivery: @escaping @Sendable (Delivery) -> Void
+    ) throws(NATSError) -> Subscription {
+        let subscriber = Outbox.Subscriber(subject: subject, onDelivery: onDelivery)
+        let result = shared.state.withLock { outbox in
+            Result<(UInt64, Bool), NATSError> { () throws(NATSError) in
+                (try outbox.subscribe(subscriber), outbox.needsWake())
+            }
+        }
+        let (number, wakes) = try result.get()
+        if wakes { wake() }
+        return Subscription(number: number)
     }
 
     /// Ends a subscription. On the loop, no message of it comes after this call.
-    package func unsubscribe(_ subscription: Subscription) {}
+    package func unsubscribe(_ subscription: Subscription) {
+        let wakes = shared.state.withLock { outbox in
+            outbox.unsubscribe(subscription.number)
+            return outbox.needsWake()
+        }
+        if wakes { wake() }
+    }
 }

@@ -30,6 +30,10 @@ package struct NATSLimits: Hashable, Sendable {
     package var longestPause: Duration = .seconds(2)
     /// Longest time that a connection waits for open answers before it leaves a server in lame duck mode.
     package var lameDuckWait: Duration = .seconds(1)
+    /// Time after which an ordered consumer's server sends a heartbeat if there is no message.
+    package var consumerHeartbeat: Duration = .seconds(1)
+    /// Heartbeats that may be missing before an ordered consumer is made anew.
+    package var missingHeartbeats = 2
 
     package init() {}
 }

@@ -1,4 +1,6 @@
+import Foundation
 package import NIOCore
+import Synchronization
 
 /// JetStream's interface, through a connection.
 ///
@@ -24,8 +26,22 @@ package struct JetStream: Sendable {
         within time: Duration,
         done: @escaping @Sendable (PublishOutcome) -> Void
     ) {
-        connection.eventLoop.execute { done(.notSent(.notConnected)) }
+        let publish = OutgoingPublish(
+            subject: subject,
+            payload: payload,
+            headers: headers,
+            expectedLastSubjectSequence: sequence,
+            timeToLiveSeconds: timeToLive.map(Self.wholeSeconds)
+        )
+        connection.send(publish, .publish(done), within: time)
     }
+
+    static func wholeSeconds(_ time: Duration) -> UInt64 {
+        let (seconds, attoseconds) = time.components
+        return UInt64(clamping: max(1, attoseconds > 0 ? seconds.addingReportingOverflow(1).partialValue : seconds))
+    }
+
+    // MARK: - Reads
 
     /// Reads a message by its sequence, from any replica; nil if that replica does not have it.
     package func read(
@@ -34,7 +50,7 @@ package struct JetStream: Sendable {
         within time: Duration,
         done: @escaping @Sendable (Result<StoredMessage?, JetStreamError>) -> Void
     ) {
-        connection.eventLoop.execute { done(.failure(.failed(.notConnected))) }
+        readOne(in: stream, DirectGet(seq: sequence), within: time, isWanted: { $0.sequence == sequence }, done: done)
     }
 
     /// Reads the newest message of a subject without wildcards, from any replica; nil if that replica has none.
@@ -46,7 +62,41 @@ package struct JetStream: Sendable {
         within time: Duration,
         done: @escaping @Sendable (Result<StoredMessage?, JetStreamError>) -> Void
     ) {
-        connection.eventLoop.execute { done(.failure(.failed(.notConnected))) }
+        readOne(
+            in: stream,
+            DirectGet(last_by_subj: subject),
+            within: time,
+            isWanted: { $0.subject == subject },
+            done: done
+        )
+    }
+
+    private func readOne(
+        in stream: String,
+        _ query: DirectGet,
+        within time: Duration,
+        isWanted: @escaping @Sendable (StoredMessage) -> Bool,
+        done: @escaping @Sendable (Result<StoredMessage?, JetStreamError>) -> Void
+    ) {
+        let request = Request.message { result in
+            done(
+                Result { () throws(JetStreamError) in
+                    switch result {
+                    case .failure(let error): throw .failed(error)
+                    case .success(let message) where message.status?.code == 404: return nil
+                    case .success(let message):
+                        if let status = message.status {
+                            throw .refused(JetStreamRefusal(status: status.code, description: status.description))
+                        }
+                        guard let stored = StoredMessage(directGet: message), isWanted(stored) else {
+                            throw .failed(NATSError(.unreadableAnswer, "the answer is not the message of the read"))
+                        }
+                        return stored
+                    }
+                }
+            )
+        }
+        send(query, in: stream, request, within: time)
     }
 
     /// Reads the newest message of each subject, as of a sequence or later: all of them, or the outcome says why not.
@@ -60,6 +110,41 @@ package struct JetStream: Sendable {
         within time: Duration,
         done: @escaping @Sendable (BoundedRead) -> Void
     ) {
-        connection.eventLoop.execute { done(.failed(.failed(.notConnected))) }
+        let limit = connection.limits.readBytes
+        let reading = NIOLoopBoundBox.makeBoxSendingValue(
+            BoundedReading(bound: bound, byteLimit: limit),
+            eventLoop: connection.eventLoop
+        )
+        let request = Request.gather(
+            onMessage: { message in
+                guard let outcome = reading.value.received(message) else { return false }
+                done(outcome)
+                return true
+            },
+            onFailure: { done(.failed(.failed($0))) }
+        )
+        send(DirectGet(multi_last: subjects, max_bytes: limit), in: stream, request, within: time)
     }
+
+    private func send(_ query: DirectGet, in stream: String, _ request: Request, within time: Duration) {
+        guard SubjectRules.isToken(stream) else {
+            return connection.refuse(request, NATSError(.badMessage, "\"\(stream)\" is no name of a stream"))
+        }
+        let payload: ByteBuffer
+        do {
+            payload = ByteBuffer(bytes: try JSONEncoder().encode(query))
+        } catch {
+            return connection.refuse(request, NATSError(.badMessage, "the read cannot be written as JSON: \(error)"))
+        }
+        let publish = OutgoingPublish(subject: "$JS.API.DIRECT.GET.\(stream)", payload: payload)
+        connection.send(publish, request, within: time)
+    }
+}
+
+/// Body of a direct get, with the names of the protocol.
+private struct DirectGet: Encodable {
+    var seq: UInt64?
+    var last_by_subj: String?
+    var multi_last: [String]?
+    var max_bytes: Int?
 }

@@ -1,3 +1,5 @@
+import NIOCore
+
 /// Reader of a stream from a place on, in its order and without gaps.
 ///
 /// It makes a push consumer in the server's memory, without acknowledgements, and makes another one from the last sequence + 1
@@ -24,6 +26,9 @@ package final class OrderedConsumer: Sendable {
         case resumed
     }
 
+    private let reader: NIOLoopBoundBox<OrderedReader>
+    private let eventLoop: any EventLoop
+
     /// - Parameters:
     ///   - stream: Name of the stream.
     ///   - subjects: Subjects to read, which may have wildcards; at least one.
@@ -35,11 +40,28 @@ package final class OrderedConsumer: Sendable {
         from start: Start,
         onEvent: @escaping @Sendable (Event) -> Void
     ) {
+        eventLoop = jetStream.connection.eventLoop
+        reader = NIOLoopBoundBox.makeBoxSendingValue(
+            OrderedReader(jetStream, stream: stream, subjects: subjects, from: start, onEvent: onEvent),
+            eventLoop: eventLoop
+        )
     }
 
     /// Begins to read; at once, or when the connection is up.
-    package func start() {}
+    package func start() {
+        onLoop { $0.start() }
+    }
 
     /// Ends the reading. On the loop, no event comes after this call.
-    package func stop() {}
+    package func stop() {
+        onLoop { $0.stop() }
+    }
+
+    private func onLoop(_ body: @escaping @Sendable (OrderedReader) -> Void) {
+        if eventLoop.inEventLoop {
+            body(reader.value)
+        } else {
+            eventLoop.execute { body(self.reader.value) }
+        }
+    }
 }

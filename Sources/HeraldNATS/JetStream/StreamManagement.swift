@@ -1,3 +1,6 @@
+import Foundation
+import NIOCore
+
 /// Creation, change and inspection of streams.
 extension JetStream {
     /// Time for an answer of the management interface: the cluster may have to elect a leader first.
@@ -8,14 +11,14 @@ extension JetStream {
         _ configuration: StreamConfiguration,
         within time: Duration = Self.managementTime
     ) async throws(JetStreamError) -> StreamInfo {
-        throw .failed(.notConnected)
+        try await call("STREAM.CREATE", configuration.name, configuration, within: time)
     }
 
     package func updateStream(
         _ configuration: StreamConfiguration,
         within time: Duration = Self.managementTime
     ) async throws(JetStreamError) -> StreamInfo {
-        throw .failed(.notConnected)
+        try await call("STREAM.UPDATE", configuration.name, configuration, within: time)
     }
 
     /// State of a stream.
@@ -24,13 +27,80 @@ extension JetStream {
         _ name: String,
         within time: Duration = Self.managementTime
     ) async throws(JetStreamError) -> StreamInfo {
-        throw .failed(.notConnected)
+        try await call("STREAM.INFO", name, nil, within: time)
     }
 
     package func deleteStream(
         _ name: String,
         within time: Duration = Self.managementTime
     ) async throws(JetStreamError) {
-        throw .failed(.notConnected)
+        let _: Nothing = try await call("STREAM.DELETE", name, nil, within: time)
     }
+
+    private func call<Answer: Decodable & Sendable & SendableMetatype>(
+        _ method: String,
+        _ stream: String,
+        _ body: StreamConfiguration?,
+        within time: Duration
+    ) async throws(JetStreamError) -> Answer {
+        let result: Result<Answer, JetStreamError> = await withCheckedContinuation { continuation in
+            call(method, [stream], body, within: time) { continuation.resume(returning: $0) }
+        }
+        return try result.get()
+    }
+
+    /// Calls a method of the interface.
+    /// - Parameters:
+    ///   - names: Names of a stream and of what belongs to it: the rest of the subject.
+    ///   - body: Content of the request, as JSON; nil: none.
+    func call<Answer: Decodable & SendableMetatype>(
+        _ method: String,
+        _ names: [String],
+        _ body: (some Encodable)?,
+        within time: Duration,
+        done: @escaping @Sendable (Result<Answer, JetStreamError>) -> Void
+    ) {
+        let request = Request.message { result in
+            done(Result { () throws(JetStreamError) in try Self.read(result) })
+        }
+        guard names.allSatisfy(SubjectRules.isToken) else {
+            return connection.refuse(
+                request,
+                NATSError(.badMessage, "\"\(names.joined(separator: " "))\": no name of a stream or consumer")
+            )
+        }
+        var payload = ByteBuffer()
+        do {
+            if let body { payload.writeBytes(try JSONEncoder().encode(body)) }
+        } catch {
+            return connection.refuse(request, NATSError(.badMessage, "the request cannot be written as JSON: \(error)"))
+        }
+        let subject = "$JS.API.\(method).\(names.joined(separator: "."))"
+        connection.send(OutgoingPublish(subject: subject, payload: payload), request, within: time)
+    }
+
+    private static func read<Answer: Decodable & SendableMetatype>(
+        _ result: Result<NATSMessage, NATSError>
+    ) throws(JetStreamError) -> Answer {
+        switch result {
+        case .failure(let error): throw .failed(error)
+        case .success(let message):
+            let json = Data(message.payload.readableBytesView)
+            if let error = (try? JSONDecoder().decode(Failure.self, from: json))?.error {
+                throw .refused(error.refusal)
+            }
+            do {
+                return try JSONDecoder().decode(Answer.self, from: json)
+            } catch {
+                throw .failed(NATSError(.unreadableAnswer, "the answer of JetStream cannot be read: \(error)"))
+            }
+        }
+    }
+
+    private struct Failure: Decodable {
+        let error: APIError?
+    }
+
+    /// Answer without content.
+    private struct Nothing: Decodable {}
 }

@@ -45,6 +45,15 @@ package struct NATSHeaders: Hashable, Sendable {
         withValue(name) { Decimal.read($0) } ?? nil
     }
 
+    /// The last value of a field: a server appends its own fields to those of a stored message.
+    func lastValue(_ name: StaticString) -> String? {
+        withValue(name, isLast: true) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    func lastNumber(_ name: StaticString) -> UInt64? {
+        withValue(name, isLast: true) { Decimal.read($0) } ?? nil
+    }
+
     /// All fields in their order, for those who pass them on.
     package var fields: [(name: String, value: String)] {
         lines.withUnsafeReadableBytes { bytes in
@@ -57,14 +66,21 @@ package struct NATSHeaders: Hashable, Sendable {
         }
     }
 
-    private func withValue<Value>(_ name: StaticString, _ body: (UnsafeRawBufferPointer) -> Value) -> Value? {
+    private func withValue<Value>(
+        _ name: StaticString,
+        isLast: Bool = false,
+        _ body: (UnsafeRawBufferPointer) -> Value
+    ) -> Value? {
         lines.withUnsafeReadableBytes { bytes in
             let wanted = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
             var rest = Lines(bytes)
+            var value: UnsafeRawBufferPointer?
             while let line = rest.next() {
-                if line.name.count == wanted.count, line.name.elementsEqual(wanted) { return body(line.value) }
+                guard line.name.count == wanted.count, line.name.elementsEqual(wanted) else { continue }
+                value = line.value
+                if !isLast { break }
             }
-            return nil
+            return value.map(body)
         }
     }
 }

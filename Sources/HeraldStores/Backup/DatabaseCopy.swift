@@ -42,6 +42,8 @@ package struct DatabaseCopy: Sendable {
         do {
             // Not from a file of another program or a newer Herald.
             if kind == .store { _ = try DatabaseFile(path: path).inspect(newestFormat: Schema.current.format) }
+            // SQLite would make a missing ledger.
+            guard TrustFile.exists(path) else { throw StoreError(.damaged, "\(path) is missing: \(remedy)") }
             let source = try open(path, isReadOnly: kind == .store)
             try source.writeWithoutTransaction { database in
                 if kind == .ledger { try TrustDatabase.check(database, path, newestFormat: TrustTables.schema.format) }
@@ -65,19 +67,24 @@ package struct DatabaseCopy: Sendable {
     package func check() throws -> StoreContent? {
         do {
             if kind == .store, try DatabaseFile(path: path).inspect(newestFormat: Schema.current.format) == nil {
-                throw StoreError(.damaged, "\(path) is empty or missing")
+                throw StoreError(.damaged, "\(path) is empty or missing: \(remedy)")
             }
             let copy = try open(path, isReadOnly: true)
             defer { try? copy.close() }
             return try copy.writeWithoutTransaction { database in
                 if kind == .ledger { try TrustDatabase.check(database, path, newestFormat: TrustTables.schema.format) }
                 let answer = try String.fetchOne(database, sql: "PRAGMA integrity_check(1)") ?? "no answer"
-                guard answer == "ok" else { throw StoreError(.damaged, "\(path) is damaged: \(answer)") }
+                guard answer == "ok" else { throw StoreError(.damaged, "\(path) is damaged (\(answer)): \(remedy)") }
                 return kind == .store ? try content(database) : nil
             }
         } catch {
             throw failure(error, target: path)
         }
+    }
+
+    /// The remedy for a lost or damaged database.
+    private var remedy: String {
+        kind == .store ? "restore an earlier backup (docs/operations/backup.md)" : TrustError.copyFromBackup
     }
 
     /// Reads as much as a start does.
@@ -114,7 +121,7 @@ package struct DatabaseCopy: Sendable {
             case .SQLITE_FULL:
                 return StoreError(.cannotWrite, "cannot write \(target): the disk is full")
             case .SQLITE_CORRUPT, .SQLITE_NOTADB:
-                return StoreError(.damaged, "\(path) is damaged (\(reason))")
+                return StoreError(.damaged, "\(path) is damaged (\(reason)): \(remedy)")
             case .SQLITE_BUSY, .SQLITE_LOCKED:
                 return StoreError(
                     .cannotOpen,

@@ -34,7 +34,7 @@ package final class TrustDatabase: Sendable {
         if isNew { try TrustFile.createSecret(layout.ledger) }
         let isEmpty = try TrustFile.checkSecret(layout.ledger) == 0
         guard !isEmpty || mayCreate else {
-            throw TrustError(.damaged, "\(layout.ledger) is empty: restore the file from a backup")
+            throw TrustError(.damaged, "\(layout.ledger) is empty: \(TrustError.copyFromBackup)")
         }
         do {
             return try TrustDatabase(path: layout.ledger, isNew: isEmpty)
@@ -47,7 +47,7 @@ package final class TrustDatabase: Sendable {
     /// - Throws: `TrustError`, also if an interrupted change must be undone first.
     package static func openToRead(_ layout: TrustLayout, mayCreate: Bool) throws -> any TrustStore {
         guard try TrustFile.checkSecret(layout.ledger) > 0 else {
-            throw TrustError(.damaged, "\(layout.ledger) is empty: restore the file from a backup")
+            throw TrustError(.damaged, "\(layout.ledger) is empty: \(TrustError.copyFromBackup)")
         }
         do {
             return try TrustDatabase(path: layout.ledger, isNew: false, isReadOnly: true)
@@ -78,7 +78,7 @@ package final class TrustDatabase: Sendable {
     /// Checks the owner, the format and the journal of an open ledger.
     static func check(_ database: Database, _ path: String, newestFormat: UInt32) throws {
         guard try Int64.fetchOne(database, sql: "PRAGMA application_id") == applicationID else {
-            throw TrustError(.damaged, "\(path) is a database of another program: restore the file from a backup")
+            throw TrustError(.damaged, "\(path) is a database of another program: \(TrustError.copyFromBackup)")
         }
         let format = try Schema.format(of: database)
         guard format <= newestFormat else {
@@ -138,7 +138,7 @@ extension TrustError {
         let reason = "\(error.message ?? "no reason given"), SQLite error \(error.extendedResultCode.rawValue)"
         switch error.resultCode {
         case .SQLITE_CORRUPT, .SQLITE_NOTADB:
-            self.init(.damaged, "\(path) is damaged (\(reason)): restore the file from a backup")
+            self.init(.damaged, "\(path) is damaged (\(reason)): \(TrustError.copyFromBackup)")
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             self.init(
                 isWrite ? .unwritable : .unreadable,

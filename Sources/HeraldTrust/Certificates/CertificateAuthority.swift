@@ -62,7 +62,7 @@ package struct CertificateAuthority: Sendable {
     /// - Throws: ``TrustError/Code/damaged``.
     init(bundle: PEMBundle, path: String) throws {
         guard let certificate = bundle.certificates.first, bundle.certificates.count == 1 else {
-            throw TrustError(.damaged, "\(path) must have exactly one certificate: restore it from a backup")
+            throw TrustError(.damaged, "\(path) must have exactly one certificate: \(TrustError.copyFromBackup)")
         }
         guard case .isCertificateAuthority = try? certificate.extensions.basicConstraints else {
             throw TrustError(.damaged, "the certificate in \(path) is not a certificate authority")
@@ -70,7 +70,7 @@ package struct CertificateAuthority: Sendable {
         if let key = bundle.key, key.publicKey != certificate.publicKey {
             throw TrustError(
                 .damaged,
-                "the key in \(path) does not belong to its certificate: restore it from a backup"
+                "the key in \(path) does not belong to its certificate: \(TrustError.copyFromBackup)"
             )
         }
         self.init(certificate: certificate, key: bundle.key)

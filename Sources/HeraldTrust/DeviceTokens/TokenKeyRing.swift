@@ -122,6 +122,6 @@ extension TokenKeyRing {
     }
 
     private static func damaged(_ reason: String) -> TrustError {
-        TrustError(.damaged, "the file of token keys is damaged (\(reason)): restore it from a backup")
+        TrustError(.damaged, "trust/token.keys is damaged (\(reason)): \(TrustError.copyFromBackup)")
     }
 }

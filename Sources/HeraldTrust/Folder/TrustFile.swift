@@ -95,7 +95,7 @@ package enum TrustFile {
     }
 
     private static func missing(_ path: String) -> TrustError {
-        TrustError(.missing, "\(path) is missing: restore it from a backup")
+        TrustError(.missing, "\(path) is missing: \(TrustError.copyFromBackup)")
     }
 
     /// Creates a folder of mode 0700, or checks the mode of an existing one.

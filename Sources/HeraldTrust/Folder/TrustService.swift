@@ -36,6 +36,8 @@ package final class TrustService: Sendable {
 
     /// The folder as it was read last.
     private struct State {
+        /// The failure while there is no folder.
+        var folderFailure: TrustError?
         var keyFile = FileReload()
         var keys: [ProviderKey] = []
         var claims = TopicClaims(version: .min, [])
@@ -136,6 +138,14 @@ package final class TrustService: Sendable {
     package func reload(_ ledger: LedgerReading?) -> Reloaded {
         // Under the lock, so that an older read never overwrites a newer one.
         state.withLock { state in
+            // One failure for all files of a folder that was deleted or moved.
+            let former = state.folderFailure
+            state.folderFailure = TrustService.failureOfFolder(folder.layout)
+            if let failure = state.folderFailure {
+                var result = Reloaded()
+                result.failures.add(failure, after: former)
+                return result
+            }
             let lists = revocations.reload()
             var result = Reloaded(revocations: lists.changed, failures: lists.failures)
             let haveKeysChanged = TrustService.reloadKeys(&state, folder, &result.failures)
@@ -154,6 +164,15 @@ package final class TrustService: Sendable {
             TrustService.reloadAuthorities(&state, folder, &result.failures)
             return result
         }
+    }
+
+    private static func failureOfFolder(_ layout: TrustLayout) -> TrustError? {
+        guard !TrustFile.exists(layout.folder) else { return nil }
+        return TrustError(
+            .folderMissing,
+            "the folder \(layout.folder) is missing: if it was moved, move it back; otherwise stop the service, and restore "
+                + "a backup (docs/operations/backup.md)"
+        )
     }
 
     /// Claims the topics of first uses until the task is cancelled.

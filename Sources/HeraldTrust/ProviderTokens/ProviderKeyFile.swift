@@ -67,6 +67,6 @@ struct ProviderKeyFile: Codable {
     }
 
     private static func damaged(_ reason: String) -> TrustError {
-        TrustError(.damaged, "the file of provider keys is damaged (\(reason)): restore it from a backup")
+        TrustError(.damaged, "trust/provider-keys.json is damaged (\(reason)): \(TrustError.copyFromBackup)")
     }
 }

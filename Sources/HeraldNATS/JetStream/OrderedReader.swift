@@ -1,0 +1,216 @@
+import NIOCore
+
+/// Makes the consumers of an ``OrderedConsumer`` one after the other. It stays on the connection's loop.
+final class OrderedReader {
+    private let jetStream: JetStream
+    private let stream: String
+    private let subjects: [String]
+    private let origin: OrderedConsumer.Start
+    private let onEvent: @Sendable (OrderedConsumer.Event) -> Void
+    private var feed = OrderedFeed()
+    /// Number of the present consumer; what belongs to a former one is ignored.
+    private var round = 0
+    private var consumer: (name: String, subscription: NATSConnection.Subscription)?
+    private var isRunning = false
+    private var isInterrupted = false
+    private var hasCaughtUp = false
+    private var heard = NIODeadline.distantPast
+    private var timer: Scheduled<Void>?
+    private var pause: Duration
+
+    init(
+        _ jetStream: JetStream,
+        stream: String,
+        subjects: [String],
+        from origin: OrderedConsumer.Start,
+        onEvent: @escaping @Sendable (OrderedConsumer.Event) -> Void
+    ) {
+        self.jetStream = jetStream
+        self.stream = stream
+        self.subjects = subjects
+        self.origin = origin
+        self.onEvent = onEvent
+        pause = jetStream.connection.limits.shortestPause
+        if case .after(let sequence) = origin { feed = OrderedFeed(after: sequence) }
+    }
+
+    private var connection: NATSConnection { jetStream.connection }
+
+    func start() {
+        guard !isRunning else { return }
+        isRunning = true
+        begin()
+    }
+
+    func stop() {
+        isRunning = false
+        round += 1
+        timer?.cancel()
+        endConsumer()
+    }
+
+    // MARK: - A consumer
+
+    private func begin() {
+        round += 1
+        feed.begin()
+        let (round, name) = (round, NATSConnection.randomName())
+        let bound = NIOLoopBound(self, eventLoop: connection.eventLoop)
+        let inbox = "_INBOX.\(name)"
+        do throws(NATSError) {
+            let subscription = try connection.subscribeDeliveries(to: inbox) { delivery in
+                bound.value.received(delivery, round)
+            }
+            consumer = (name, subscription)
+        } catch {
+            return failed(.failed(error), round)
+        }
+        let body = ConsumerRequest(stream_name: stream, config: configuration(name: name, inbox: inbox))
+        jetStream.call("CONSUMER.CREATE", [stream, name], body, within: JetStream.managementTime) {
+            (result: Result<ConsumerAnswer, JetStreamError>) in
+            bound.value.made(result, round)
+        }
+    }
+
+    private func configuration(name: String, inbox: String) -> ConsumerConfiguration {
+        var configuration = ConsumerConfiguration(
+            name: name,
+            deliver_subject: inbox,
+            filter_subjects: subjects,
+            idle_heartbeat: TimeAmount(connection.limits.consumerHeartbeat).nanoseconds
+        )
+        if let last = feed.last {
+            configuration.deliver_policy = "by_start_sequence"
+            configuration.opt_start_seq = last < .max ? last + 1 : last
+        } else if origin == .newest {
+            configuration.deliver_policy = "last_per_subject"
+        }
+        return configuration
+    }
+
+    private func made(_ result: Result<ConsumerAnswer, JetStreamError>, _ round: Int) {
+        guard round == self.round else { return }
+        switch result {
+        case .failure(let error): failed(error, round)
+        case .success(let answer):
+            pause = connection.limits.shortestPause
+            if isInterrupted {
+                isInterrupted = false
+                onEvent(.resumed)
+            }
+            guard round == self.round else { return }
+            heard = .now()
+            watch()
+            if feed.created(total: answer.total) { caughtUp() }
+        }
+    }
+
+    private func received(_ delivery: Delivery, _ round: Int) {
+        guard round == self.round else { return }
+        heard = .now()
+        switch feed.received(delivery) {
+        case .none: break
+        case .deliver(let message, let reachesEnd):
+            onEvent(.message(message))
+            if reachesEnd, round == self.round { caughtUp() }
+        case .goOn(let subject): try? connection.publish(ByteBuffer(), to: subject)
+        case .idle: caughtUp()
+        case .restart(let error): failed(.failed(error), round)
+        }
+    }
+
+    private func caughtUp() {
+        guard !hasCaughtUp else { return }
+        hasCaughtUp = true
+        onEvent(.caughtUp)
+    }
+
+    // MARK: - Failures
+
+    /// Looks after each heartbeat's time whether the server has been silent for too long.
+    private func watch() {
+        let limits = connection.limits
+        let bound = NIOLoopBound((self, round), eventLoop: connection.eventLoop)
+        timer = connection.eventLoop.scheduleTask(in: TimeAmount(limits.consumerHeartbeat)) {
+            let (reader, round) = bound.value
+            guard round == reader.round else { return }
+            let silence = TimeAmount(limits.consumerHeartbeat * (limits.missingHeartbeats + 1))
+            guard NIODeadline.now() - reader.heard < silence else {
+                return reader.failed(.failed(NATSError(.timeout, "the consumer is silent")), round)
+            }
+            reader.watch()
+        }
+    }
+
+    /// Gives the consumer up, and begins another one after a pause.
+    private func failed(_ error: JetStreamError, _ round: Int) {
+        guard isRunning, round == self.round else { return }
+        self.round += 1
+        timer?.cancel()
+        endConsumer()
+        if !isInterrupted {
+            isInterrupted = true
+            onEvent(.interrupted(error))
+        }
+        let next = self.round
+        let bound = NIOLoopBound(self, eventLoop: connection.eventLoop)
+        timer = connection.eventLoop.scheduleTask(in: TimeAmount(pause)) {
+            guard bound.value.isRunning, bound.value.round == next else { return }
+            bound.value.begin()
+        }
+        pause = min(pause * 2, connection.limits.longestPause)
+    }
+
+    private func endConsumer() {
+        guard let (name, subscription) = consumer else { return }
+        consumer = nil
+        connection.unsubscribe(subscription)
+        // The server removes it by itself after a while, so that the answer does not matter.
+        jetStream.call("CONSUMER.DELETE", [stream, name], Bool?.none, within: JetStream.managementTime) {
+            (_: Result<Ignored, JetStreamError>) in
+        }
+    }
+}
+
+/// Request for a consumer, with the names of the protocol.
+private struct ConsumerRequest: Encodable {
+    let stream_name: String
+    let config: ConsumerConfiguration
+    let action = "create"
+}
+
+/// Configuration of an ordered consumer, with the names of the protocol. Times are nanoseconds.
+private struct ConsumerConfiguration: Encodable {
+    let name: String
+    let deliver_subject: String
+    let filter_subjects: [String]
+    let idle_heartbeat: Int64
+    var deliver_policy = "all"
+    var opt_start_seq: UInt64?
+    let ack_policy = "none"
+    let replay_policy = "instant"
+    let max_deliver = 1
+    let mem_storage = true
+    let num_replicas = 1
+    let flow_control = true
+    /// Time after which the server removes a consumer that nobody listens to.
+    let inactive_threshold: Int64 = 30_000_000_000
+}
+
+/// Answer to a request for a consumer.
+private struct ConsumerAnswer: Decodable, Sendable {
+    let num_pending: UInt64
+    let delivered: Delivered?
+
+    struct Delivered: Decodable, Sendable {
+        let consumer_seq: UInt64
+    }
+
+    /// Messages that wait for the consumer, and those that are on their way.
+    var total: UInt64 {
+        let (sum, overflow) = num_pending.addingReportingOverflow(delivered?.consumer_seq ?? 0)
+        return overflow ? .max : sum
+    }
+}
+
+private struct Ignored: Decodable {}
