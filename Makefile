@@ -32,7 +32,7 @@ GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86
 PACKAGERS = binutils buildah debhelper lintian mmdebstrap python3 python3-venv systemd-container util-linux
 RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
-.PHONY: build install package test-package release run demo examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest packagers clean
+.PHONY: build install package test-package release run demo drivers examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest packagers clean
 
 build: libraries
 	@scripts/build $(CONFIGURATION) --product herald
@@ -78,13 +78,17 @@ test: everything peers $(PYTHON)
 unit: everything
 	HERALD_DEVELOPMENT=1 swift test --skip-build
 
-interop: build examples peers $(PYTHON)
+# Clients of the tests, which no package contains.
+drivers: libraries
+	@HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product NATSBench
+
+interop: build drivers examples peers $(PYTHON)
 	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald $(PYTHON) -m pytest Tests/Interop -n $(WORKERS) --dist worksteal
 
 # Repeats the endurance tests, or one of them, and ends with a table.
 soak: $(PYTHON)
 ifneq ($(PART),list)
-	$(MAKE) build peers $(if $(filter-out sweep,$(PART)),,everything)
+	$(MAKE) build drivers peers $(if $(filter-out sweep,$(PART)),,everything)
 	$(if $(filter-out power,$(PART)),,$(MAKE) guest || true)
 endif
 	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald $(PYTHON) Tests/Interop/soak.py $(PART) $(FOR)

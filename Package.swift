@@ -61,7 +61,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// Everything that reads foreign bytes.
 let fuzzed: [Target.Dependency] = [
     "HeraldModel", "HeraldWire", "HeraldTrust", "HeraldMailbox", "HeraldListener", "HeraldGateway", "HeraldStores",
-    "HeraldCluster", "HeraldPhone", "HeraldRelay", "HeraldCommand", "HeraldWeb", crypto, nioCore, x509,
+    "HeraldCluster", "HeraldNATS", "HeraldPhone", "HeraldRelay", "HeraldCommand", "HeraldWeb", crypto, nioCore, x509,
 ]
 
 let package = Package(
@@ -208,7 +208,7 @@ let package = Package(
             "HeraldTrustTests",
             ["HeraldTrust", "HeraldModel", "HeraldTestSupport", x509, asn1, crypto, cryptoExtras]
         ),
-        tests("HeraldNATSTests", ["HeraldNATS", crypto, logging, nioCore, nioEmbedded, nioPosix, nioSSL]),
+        tests("HeraldNATSTests", ["HeraldNATS", crypto, logging, nioCore, nioPosix]),
         tests("HeraldMailboxTests", ["HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging]),
         tests(
             "HeraldListenerTests",
@@ -333,6 +333,7 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
         benchmark("ClientBench", ["HeraldModel", "HeraldProvider", argumentParser]),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
         benchmark("LedgerBench", ["HeraldModel", "HeraldStores", "HeraldTrust", grdb]),
+        benchmark("NATSBench", ["LoadKit", "HeraldNATS", argumentParser, logging, nioCore, nioPosix]),
         benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", allocator, grdbSQLite, logging]),
         .executableTarget(
             name: "PushChat",

@@ -78,6 +78,10 @@ PARTS = {
         "test_activation.py::TestCrash::test_a_kill_leaves_code_and_device_consistent",
         "kill -9 of the service during an activation", "code and device are consistent", 4, 100, 1, 5,
     ),
+    "nats-client": Part(
+        "test_nats_ledger.py::test_every_outcome_is_true_while_servers_are_killed",
+        "kill -9 of a NATS server under the client's load", "no outcome lies, and a reader misses nothing", 2, 20, 10,
+    ),
     "model": Part(
         "test_model.py::test_every_history_keeps_the_promises", "random histories, checked by the oracle",
         "every promise holds in random histories", 3, 50, 10, 20,

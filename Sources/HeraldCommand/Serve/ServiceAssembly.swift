@@ -63,7 +63,6 @@ struct ServiceAssembly: Sendable {
             store: TrustDatabase.open,
             now: clock.now()
         )
-        try refusePublicAddress(configuration, trustFolder)
         let demo =
             configuration.demo
             ? try await Demo(
@@ -72,11 +71,7 @@ struct ServiceAssembly: Sendable {
                 screenPort: configuration.demoScreenPort,
                 now: clock.now()
             ) : nil
-        let trust = try await TrustService(
-            folder: trustFolder,
-            revocationPolicy: configuration.revocations,
-            unmarkedEnvironments: configuration.unmarkedEnvironments
-        )
+        let (trust, contexts) = try await ServiceTrust.load(trustFolder, configuration)
         let (failures, failure) = AsyncStream.makeStream(of: StoreError.self, bufferingPolicy: .bufferingOldest(1))
         let store = try SQLiteStore(
             path: folder.databasePath,
@@ -114,7 +109,6 @@ struct ServiceAssembly: Sendable {
             logger: logger
         )
         try await channels.load()
-        let contexts = try ListenerContexts(trustFolder)
         let admission = Admission(trust: trust, apps: registry)
         let drills = DrillService(clock: clock, logger: logger)
         let gateway = Gateway(
@@ -191,21 +185,6 @@ extension ServiceAssembly {
             devicePort: devicePort,
             clock: clock,
             logger: logger
-        )
-    }
-
-    /// Refuses a public address for a service under Apple's names.
-    private static func refusePublicAddress(_ configuration: ServerConfiguration, _ trust: TrustFolder) throws {
-        guard try trust.serverCertificate().namesApple,
-            let address = ListenScope.publicAddress(
-                on: configuration.host,
-                machine: ListenScope.machineAddresses()
-            )
-        else { return }
-        throw CommandError(
-            .configuration,
-            "the server certificate has Apple's names (`herald init --as-apple`), so the service does not listen on "
-                + "\(address), which is public: choose a private address with --host, or another folder with --data"
         )
     }
 }

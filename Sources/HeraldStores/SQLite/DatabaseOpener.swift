@@ -34,7 +34,7 @@ struct DatabaseOpener {
                     try database.execute(sql: "PRAGMA application_id = \(DatabaseFile.applicationID)")
                 }
                 try setDurable(database)
-                try IntegrityCheck(configuration: configuration, logger: logger) { onStep(.checking) }.run(database)
+                try checkContent(database)
                 try migrate(database)
             }
             return queue
@@ -99,8 +99,13 @@ struct DatabaseOpener {
         }
     }
 
+    /// Checks a store that was not closed cleanly.
+    func checkContent(_ database: Database) throws {
+        try IntegrityCheck(configuration: configuration, logger: logger) { onStep(.checking) }.run(database)
+    }
+
     /// Checks owner and format again: the write-ahead log may hold a newer header than the file.
-    private func checkOwner(_ database: Database) throws {
+    func checkOwner(_ database: Database) throws {
         let owner = try Int64.fetchOne(database, sql: "PRAGMA application_id") ?? 0
         try file.check(
             applicationID: UInt32(truncatingIfNeeded: owner),

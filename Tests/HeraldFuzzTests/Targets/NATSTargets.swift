@@ -1,0 +1,125 @@
+import Foundation
+import NIOCore
+
+@testable import HeraldNATS
+
+extension FuzzTarget {
+    static let nats: [FuzzTarget] = [
+        FuzzTarget("nats-protocol", upTo: 4096, protocolBytes),
+        FuzzTarget("nats-answers", upTo: 1024, answers),
+        FuzzTarget("nats-settings", upTo: 1024, settings),
+    ]
+
+    private struct Reading: Equatable {
+        var operations: [ServerOperation] = []
+        var error: NATSError?
+    }
+
+    /// The server's operations: the same in any pieces, bounded, and a message again as a server writes it.
+    @Sendable
+    private static func protocolBytes(_ bytes: [UInt8]) {
+        let whole = read([bytes[...]])
+        for pieces in Pieces.ways(bytes) {
+            check(read(pieces) == whole, "the operations depend on how the bytes are cut")
+        }
+        for case .message(let delivery) in whole.operations { repeats(delivery) }
+    }
+
+    private static func read(_ pieces: [ArraySlice<UInt8>]) -> Reading {
+        var decoder = NATSDecoder(lineBytes: 128, infoBytes: 1024, messageBytes: 2048)
+        var reading = Reading()
+        do throws(NATSError) {
+            for piece in pieces {
+                decoder.append(ByteBuffer(bytes: piece))
+                while let operation = try decoder.next() { reading.operations.append(operation) }
+                check(decoder.pendingBytes <= 128 + 2048 + 2, "the decoder holds more than a message")
+            }
+        } catch {
+            reading.error = error
+            decoder.append(ByteBuffer(string: "PING\r\n"))
+            check((try? decoder.next()) == nil && decoder.pendingBytes == 0, "a decoder that has failed reads on")
+        }
+        return reading
+    }
+
+    private static func repeats(_ delivery: Delivery) {
+        var block = ByteBuffer()
+        if delivery.status != nil || delivery.headers.readableBytes > 0 {
+            block.writeString("NATS/1.0")
+            if let status = delivery.status {
+                block.writeString(" \(String(status.code + 1000).dropFirst()) \(status.description)")
+            }
+            block.writeString("\r\n")
+            block.writeImmutableBuffer(delivery.headers)
+            block.writeString("\r\n")
+        }
+        // A header may end in the midst of a line, which only the empty line ends.
+        let lines = delivery.headers.readableBytesView
+        guard lines.isEmpty || lines.suffix(2).elementsEqual([0x0D, 0x0A]) else { return }
+        var line = ByteBuffer(string: "HMSG ")
+        line.writeImmutableBuffer(delivery.subject)
+        line.writeString(" \(delivery.subscription) ")
+        if let replyTo = delivery.replyTo { line.writeImmutableBuffer(replyTo) }
+        line.writeString(" \(block.readableBytes) \(block.readableBytes + delivery.payload.readableBytes)\r\n")
+        line.writeImmutableBuffer(block)
+        line.writeImmutableBuffer(delivery.payload)
+        line.writeString("\r\n")
+        var decoder = NATSDecoder(lineBytes: 4096, infoBytes: 4096, messageBytes: 4096)
+        decoder.append(line)
+        let again = try? decoder.next()
+        check(again == .some(.message(delivery)), "a message is not read as it was written")
+        check(decoder.pendingBytes == 0, "bytes are left over")
+        let fields = NATSHeaders(lines: delivery.headers).fields
+        check(fields.allSatisfy { !$0.name.contains("\n") && !$0.value.contains("\n") }, "a field has a line break")
+    }
+
+    /// Answers of JetStream: the scanner of acknowledgements agrees with Foundation's JSON.
+    @Sendable
+    private static func answers(_ bytes: [UInt8]) {
+        let buffer = ByteBuffer(bytes: bytes)
+        if let sequence = buffer.withUnsafeReadableBytes(PublishAnswer.scan) {
+            let object = (try? JSONSerialization.jsonObject(with: Data(bytes))) as? [String: Any]
+            check((object?["seq"] as? NSNumber)?.uint64Value == sequence, "the scanner reads another sequence")
+            check(
+                object?["stream"] is String && object?["error"] == nil,
+                "the scanner takes an error for an acknowledgement"
+            )
+        }
+        if case .stored(let sequence) = PublishAnswer(buffer) {
+            check(sequence > 0, "an acknowledgement without a sequence")
+        }
+        _ = try? JSONDecoder().decode(StreamInfo.self, from: Data(bytes))
+        let refusal = JetStreamRefusal(
+            status: 400,
+            code: JetStreamRefusal.wrongLastSequence,
+            description: String(decoding: bytes, as: UTF8.self)
+        )
+        _ = refusal.lastSequence
+        var place = ByteBuffer(string: "$JS.ACK.S.c.")
+        place.writeBytes(bytes)
+        if let found = ConsumerPlace(place) {
+            let text = "$JS.ACK.S.c.1.\(found.sequence).\(found.number).1.\(found.pending)"
+            check(ConsumerPlace(ByteBuffer(string: text)) == found, "a place is not read as it was written")
+        }
+    }
+
+    /// What an operator writes: addresses and credentials.
+    @Sendable
+    private static func settings(_ bytes: [UInt8]) {
+        let text = String(decoding: bytes, as: UTF8.self)
+        if let address = try? NATSServerAddress(text) {
+            check((try? NATSServerAddress(address.description)) == address, "an address has a second meaning")
+        }
+        if let decoded = Base32.decode(text) {
+            check(Base32.encode(decoded) == text, "base 32 has a second spelling")
+        }
+        if let key = try? NKey(seed: text) {
+            check(key.publicKey.hasPrefix("U") && key.publicKey.count == 56, "a public key is not a user's")
+        }
+        _ = try? NATSCredential(creds: text)
+        check(!SubjectRules.isSubject(text) || SubjectRules.isFilter(text), "a subject is no filter")
+        if SubjectRules.isFilter(text) {
+            check(!text.utf8.contains { $0 <= 0x20 }, "a subject has a space")
+        }
+    }
+}

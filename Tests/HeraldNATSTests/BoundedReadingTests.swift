@@ -1,0 +1,102 @@
+import NIOCore
+import Testing
+
+@testable import HeraldNATS
+
+@Suite struct BoundedReadingTests {
+    /// Parts of an answer, as a server of version 2.15.1 sends them.
+    private enum Part {
+        case message(subject: String, sequence: UInt64, last: UInt64, pending: UInt64)
+        case end(last: UInt64, pending: UInt64, upTo: UInt64?)
+        case status(Int, String)
+
+        var message: NATSMessage {
+            switch self {
+            case .message(let subject, let sequence, let last, let pending):
+                message(
+                    """
+                    Nats-Sequence: 999\r\nNats-Stream: S\r\nNats-Subject: \(subject)\r\nNats-Sequence: \(sequence)\r\n\
+                    Nats-Num-Pending: \(pending)\r\nNats-Last-Sequence: \(last)\r\n
+                    """,
+                    payload: "12345"
+                )
+            case .end(let last, let pending, let upTo):
+                message(
+                    "Nats-Num-Pending: \(pending)\r\nNats-Last-Sequence: \(last)\r\n"
+                        + (upTo.map { "Nats-UpTo-Sequence: \($0)\r\n" } ?? ""),
+                    status: NATSStatus(code: 204, description: "EOB")
+                )
+            case .status(let code, let words): message("", status: NATSStatus(code: code, description: words))
+            }
+        }
+
+        private func message(_ lines: String, status: NATSStatus? = nil, payload: String = "") -> NATSMessage {
+            NATSMessage(
+                subject: "_INBOX.me.0",
+                replyTo: nil,
+                status: status,
+                headers: NATSHeaders(lines: ByteBuffer(string: lines)),
+                payload: ByteBuffer(string: payload)
+            )
+        }
+    }
+
+    private static let first = Part.message(subject: "a", sequence: 5, last: 0, pending: 1)
+    private static let second = Part.message(subject: "b", sequence: 9, last: 5, pending: 0)
+    private static let end = Part.end(last: 9, pending: 0, upTo: 12)
+
+    private func read(_ parts: [Part], bound: UInt64 = 12, byteLimit: Int = 10_000) -> BoundedRead? {
+        var reading = BoundedReading(bound: bound, byteLimit: byteLimit)
+        for part in parts {
+            if let outcome = reading.received(part.message) { return outcome }
+        }
+        return nil
+    }
+
+    @Test func `a whole answer as of the bound is complete, and not before its end`() {
+        #expect(read([Self.first, Self.second]) == nil)
+        guard case .complete(let messages, let upTo)? = read([Self.first, Self.second, Self.end]) else {
+            Issue.record("it is not complete")
+            return
+        }
+        #expect(upTo == 12)
+        #expect(messages.map(\.subject) == ["a", "b"])
+        // The server's fields count, and not those that the publisher chose.
+        #expect(messages.map(\.sequence) == [5, 9])
+    }
+
+    @Test func `an answer as of an earlier sequence is behind`() {
+        #expect(read([Self.first, Self.second, Self.end], bound: 13) == .behind)
+        #expect(read([Self.first, Self.second, .end(last: 9, pending: 0, upTo: 11)]) == .behind)
+    }
+
+    @Test func `a part that is lost, comes twice or in another order makes the answer behind`() {
+        #expect(read([Self.second, Self.end]) == .behind)
+        #expect(read([Self.first, Self.end]) == .behind)
+        #expect(read([Self.first, Self.first]) == .behind)
+        #expect(read([Self.second, Self.first]) == .behind)
+        #expect(read([Self.end]) == .behind)
+        #expect(read([Self.first, .message(subject: "b", sequence: 9, last: 5, pending: 1)]) == .behind)
+        #expect(read([Self.first, Self.second, .end(last: 5, pending: 0, upTo: 12)]) == .behind)
+        #expect(read([Self.first, .status(404, "Message Not Found")]) == .behind)
+        #expect(read([.status(404, "Message Not Found")]) == .behind)
+    }
+
+    @Test func `no results prove nothing`() {
+        #expect(read([.status(404, "No Results")]) == .nothing)
+        #expect(read([.status(404, "No Results")], bound: 0) == .nothing)
+    }
+
+    @Test func `what is too much or unreadable is an error`() {
+        func kind(_ outcome: BoundedRead?) -> NATSError.Kind? {
+            if case .failed(.failed(let error))? = outcome { error.kind } else { nil }
+        }
+        #expect(kind(read([Self.first, Self.second, Self.end], byteLimit: 150)) == .tooLarge)
+        #expect(kind(read([Self.first, .end(last: 5, pending: 1, upTo: 12)])) == .tooLarge)
+        #expect(kind(read([Self.first, Self.second, .end(last: 9, pending: 0, upTo: nil)])) == .unreadableAnswer)
+        #expect(
+            read([.status(413, "Too Many Results")])
+                == .failed(.refused(JetStreamRefusal(status: 413, description: "Too Many Results")))
+        )
+    }
+}

@@ -1,0 +1,116 @@
+"""Herald's client of NATS as a program, driven by lines of JSON."""
+
+import base64
+import json
+import queue
+import subprocess
+import threading
+
+from service import HERALD, PATIENCE
+
+NATS_BENCH = HERALD.with_name("NATSBench")
+
+
+class NATSClient:
+    """One connection: `NATSClient(url, token="x", tls_first=True)`. Orders wait for their answer; `send` does not.
+
+    Payloads are bytes. Answers and events are the lines of the program, as dictionaries.
+    """
+
+    def __init__(self, *servers, **options):
+        command = [str(NATS_BENCH), "drive"]
+        for server in servers:
+            command += ["--server", server]
+        for name, value in options.items():
+            option = f"--{name.replace('_', '-')}"
+            command += [option] if value is True else [option, str(value)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.events = queue.Queue()
+        self._answers, self._streams = {}, {}
+        self._next = 0
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(PATIENCE)
+        finally:
+            self.process.kill()
+            self.process.wait()
+
+    def _read(self):
+        for text in self.process.stdout:
+            line = json.loads(text)
+            for message in [line.get("message"), *line.get("messages", [])]:
+                if message:
+                    message["payload"] = base64.b64decode(message["payload"])
+            if "outcome" in line:
+                self._answers[line["id"]].put(line)
+            elif "id" in line:
+                self._streams[line["id"]].put(line)
+            else:
+                self.events.put(line)
+
+    # MARK: orders
+
+    def send(self, order, payload=b"", **fields):
+        """Gives an order; its number."""
+        self._next += 1
+        self._answers[self._next] = queue.Queue()
+        self._streams[self._next] = queue.Queue()
+        fields |= {"id": self._next, "do": order, "payload": base64.b64encode(payload).decode()}
+        self.process.stdin.write(json.dumps(fields) + "\n")
+        self.process.stdin.flush()
+        return self._next
+
+    def answer(self, number, timeout=PATIENCE):
+        return self._answers[number].get(timeout=timeout)
+
+    def ask(self, order, payload=b"", **fields):
+        """Gives an order, and waits for its answer."""
+        return self.answer(self.send(order, payload, **fields))
+
+    def done(self, order, payload=b"", **fields):
+        """The answer of an order that must succeed."""
+        answer = self.ask(order, payload, **fields)
+        assert answer["outcome"] == "done", answer
+        return answer
+
+    def create(self, name, subjects, **configuration):
+        """Creates a stream."""
+        return self.done("create", configuration={"name": name, "subjects": subjects, **configuration})["info"]
+
+    def store(self, subject, payload=b"", **fields):
+        """The sequence of a message that must be stored."""
+        answer = self.ask("store", payload, subject=subject, **fields)
+        assert answer["outcome"] == "stored", answer
+        return answer["sequence"]
+
+    # MARK: events
+
+    def event(self, *names):
+        """The next event of one of these names; others are skipped."""
+        while True:
+            event = self.events.get(timeout=PATIENCE)
+            if event["event"] in names:
+                return event
+
+    def connected(self):
+        """Waits for a connection: the name of the server."""
+        return self.event("connected")["server"]
+
+    def heard(self, number):
+        """The next line of a subscription or an ordered consumer."""
+        return self._streams[number].get(timeout=PATIENCE)
+
+    def message(self, number):
+        """The next message of a subscription or an ordered consumer."""
+        while (line := self.heard(number))["event"] != "message":
+            pass
+        return line["message"]

@@ -1,0 +1,83 @@
+"""A ledger of publishes while servers are killed: no answer lies, and a reader misses nothing."""
+
+import threading
+
+from nats_client import NATSClient
+from nats_servers import NATSTrio
+
+from service import PATIENCE, eventually
+
+#: Publishes that are open at a time.
+WINDOW = 100
+
+
+class Publisher(threading.Thread):
+    """Publishes numbered messages until it is told to end, and keeps each outcome."""
+
+    def __init__(self, client):
+        super().__init__(daemon=True)
+        self.client = client
+        self.outcomes = {}
+        self.ends = threading.Event()
+
+    def run(self):
+        number, waiting = 0, []
+        while not self.ends.is_set() or waiting:
+            while len(waiting) < WINDOW and not self.ends.is_set():
+                number += 1
+                waiting.append((number, self.client.send("store", b"%d" % number, subject=f"s.{number}", within=5)))
+            number_of_oldest, order = waiting.pop(0)
+            self.outcomes[number_of_oldest] = self.client.answer(order)
+            if self.outcomes[number_of_oldest]["outcome"] == "notSent":
+                # No connection: not a million refusals a second.
+                self.ends.wait(0.02)
+
+    def count(self, outcome):
+        return sum(each["outcome"] == outcome for each in self.outcomes.values())
+
+
+def test_every_outcome_is_true_while_servers_are_killed(tmp_path, rounds):
+    trio = NATSTrio(tmp_path).start()
+    try:
+        with NATSClient(*trio.urls) as client, NATSClient(*trio.urls) as reader:
+            client.connected()
+            reader.connected()
+            configuration = {"name": "S", "subjects": ["s.>"], "num_replicas": 3}
+            eventually(lambda: client.ask("create", configuration=configuration)["outcome"] == "done", what="a stream")
+            follower = reader.send("follow", stream="S", subjects=["s.>"])
+            publisher = Publisher(client)
+            publisher.start()
+            for round_number in rounds:
+                stored = publisher.count("stored")
+                eventually(lambda: publisher.count("stored") > stored + 3 * WINDOW, 2 * PATIENCE, "progress")
+                victim = rounds.random(round_number).choice(trio.servers)
+                victim.kill()
+                stored = publisher.count("stored")
+                eventually(lambda: publisher.count("stored") > stored + WINDOW, 2 * PATIENCE, "progress without a server")
+                trio.start()
+            publisher.ends.set()
+            publisher.join(2 * PATIENCE)
+            assert not publisher.is_alive()
+            last = client.done("info", stream="S")["info"]["last"]
+            log = {}
+            while not log or max(log) < last:
+                message = reader.message(follower)
+                assert not log or message["sequence"] > max(log), "the order"
+                log[message["sequence"]] = int(message["payload"])
+            places = {}
+            for sequence, number in log.items():
+                places.setdefault(number, []).append(sequence)
+            assert all(len(each) == 1 for each in places.values()), "a message is in the stream twice"
+            for number, outcome in publisher.outcomes.items():
+                match outcome["outcome"]:
+                    case "stored":
+                        assert places.get(number) == [outcome["sequence"]], (number, outcome)
+                    case "notSent":
+                        assert number not in places, (number, outcome)
+                    case "unknown":
+                        pass
+                    case other:
+                        raise AssertionError((number, outcome, other))
+            rounds.report(**{name: publisher.count(name) for name in ("stored", "notSent", "unknown")})
+    finally:
+        trio.close()
