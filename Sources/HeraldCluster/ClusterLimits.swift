@@ -23,6 +23,14 @@ package enum ClusterLimits {
     /// The pause before a write that was not sent, or was refused, is tried again.
     package static let putRetry = Duration.milliseconds(200)
 
+    /// The most puts of one partition without an outcome; past it, its notifications are refused.
+    ///
+    /// A put takes 1 to 3 ms: this is the work of a second, and some megabytes.
+    package static let putsInFlight = 8192
+
+    /// The most slots of one read: JetStream answers at most 1,024 subjects.
+    package static let slotsPerRead = 1000
+
     /// Attempts at a change of one record: another node changes the same record rarely, and answers are lost one at a time.
     package static let changeAttempts = 8
 
