@@ -13,7 +13,6 @@ import Synchronization
 final class ClusterNode: Sendable {
     let name: NodeName
     let store: ClusterStore
-    let directory: ClusterDirectory
     private let link: EngineLink
     private let active: ActiveNode
     private let checks: EngineChecks
@@ -31,7 +30,6 @@ final class ClusterNode: Sendable {
     private init(
         name: NodeName,
         store: ClusterStore,
-        directory: ClusterDirectory,
         link: EngineLink,
         active: ActiveNode,
         checks: EngineChecks,
@@ -42,7 +40,6 @@ final class ClusterNode: Sendable {
     ) {
         self.name = name
         self.store = store
-        self.directory = directory
         self.link = link
         self.active = active
         self.checks = checks
@@ -77,7 +74,7 @@ final class ClusterNode: Sendable {
             manager.status("checking the NATS servers")
             try refuse(await checks.servers(), logger)
             let streams = LogStream.all(of: partitions)
-            let before = await checks.streams(streams, &file.seen).filter { $0.severity == .refusal }
+            let before = await checks.look(streams, &file.seen).findings.filter { $0.severity == .refusal }
             if configuration.acceptsLoss {
                 for loss in before { logger.warning("starting all the same", metadata: ["loss": "\(loss.text)"]) }
                 file.seen = SeenStreams()
@@ -98,22 +95,19 @@ final class ClusterNode: Sendable {
             try file.write(folder)
             try await active.take { manager.status("waiting until no other node serves") }
             manager.status("reading the cluster's records")
-            let directory = ClusterDirectory(log: log, partitions: partitions, node: name)
-            let store = try await ClusterStore.open(
-                cluster,
+            let store = ClusterStore(
                 log: log,
-                barriers: barriers,
-                changes: changes,
-                directory: directory,
-                journal: journal,
+                cluster: cluster,
                 node: name,
+                journal: journal,
                 clock: clock,
+                scheduler: EventLoopScheduler(link.connection.eventLoop),
                 logger: logger
             )
+            try await store.load()
             return ClusterNode(
                 name: name,
                 store: store,
-                directory: directory,
                 link: link,
                 active: active,
                 checks: checks,
@@ -154,14 +148,17 @@ final class ClusterNode: Sendable {
     }
 
     /// Watches servers and streams.
+    /// - Parameter connected: The number of connected devices, each of which has a record in the mailbox's streams.
     /// - Throws: ``CommandError/Code/refused`` when they have lost what they had acknowledged.
-    private func watch() async throws {
+    private func watch(_ connected: @Sendable () -> Int) async throws {
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.look)
             guard link.problem == nil else { continue }
             var seen = file.withLock { $0.seen }
             let before = seen
-            let found = await checks.servers() + checks.streams(streams, &seen)
+            let (states, losses) = await checks.look(streams, &seen)
+            let found = await checks.servers() + losses
+            store.mailbox.setCount(max(0, Self.records(in: states) - connected()))
             let isNew = findings.withLock { findings in
                 defer { findings = found }
                 return findings != found
@@ -169,6 +166,13 @@ final class ClusterNode: Sendable {
             if isNew { for finding in found { logger.warning("\(finding.line)") } }
             if let loss = found.first(where: { $0.severity == .refusal }) { throw CommandError(.refused, loss.line) }
             if seen != before { try save(seen) }
+        }
+    }
+
+    /// The notifications and claims in the mailbox's streams, which have a barrier each.
+    private static func records(in states: [LogStream: StreamInfo]) -> Int {
+        states.reduce(0) { sum, state in
+            if case .mailbox = state.key { sum + max(0, Int(clamping: state.value.state.messages) - 1) } else { sum }
         }
     }
 
@@ -187,15 +191,16 @@ final class ClusterNode: Sendable {
     }
 }
 
-extension ClusterNode: Service {
+extension ClusterNode {
+    /// Keeps the place in the cluster until the service stops, and leaves it.
+    /// - Parameter connected: The number of connected devices.
     /// - Throws: When another node has taken over, or the servers have lost something.
-    func run() async throws {
-        defer { logger.debug("left the cluster") }
+    func run(connected: @escaping @Sendable () -> Int) async throws {
         do {
             try await cancelWhenGracefulShutdown {
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await self.active.keep() }
-                    group.addTask { try await self.watch() }
+                    group.addTask { try await self.watch(connected) }
                     defer { group.cancelAll() }
                     try await group.next()
                 }

@@ -51,12 +51,17 @@ struct EngineChecks: Sendable {
     }
 
     /// Compares the streams with what this node has seen of them, and notes their present state.
-    /// - Returns: Faults of the streams; a refusal if they have lost something.
-    func streams(_ streams: some Sequence<LogStream>, _ seen: inout SeenStreams) async -> [ClusterFinding] {
+    /// - Returns: The streams that answer, and the faults of all; a refusal if they have lost something.
+    func look(
+        _ streams: some Sequence<LogStream>,
+        _ seen: inout SeenStreams
+    ) async -> (states: [LogStream: StreamInfo], findings: [ClusterFinding]) {
+        var states: [LogStream: StreamInfo] = [:]
         var findings: [ClusterFinding] = []
         for stream in streams {
             do {
                 let info = try await jetStream.streamInfo(stream.name)
+                states[stream] = info
                 findings += StreamCheck.findings(info)
                 let now = SeenStreams.Stream(created: info.created, lastSequence: info.state.lastSequence)
                 if let loss = seen.note(stream.name, now) { findings.append(loss) }
@@ -66,6 +71,6 @@ struct EngineChecks: Sendable {
                 // A server that does not answer is told by the connection.
             }
         }
-        return findings
+        return (states, findings)
     }
 }

@@ -99,7 +99,7 @@ struct ServiceAssembly: Sendable {
                 logger: logger
             )
         let engine: any ServiceStore = cluster?.store ?? store
-        let directory: any ConnectionDirectory = cluster?.directory ?? SingleNodeDirectory()
+        let directory: any ConnectionDirectory = cluster?.store.directory ?? SingleNodeDirectory()
         var postOfficeConfiguration = configuration.postOffice
         postOfficeConfiguration.storesFirst = cluster != nil
         let postOffice = PostOffice(

@@ -111,7 +111,9 @@ struct ServiceRun {
         var services: [any Service] = [
             StoreService(store: assembly.store, failure: assembly.storeFailure)
         ]
-        if let cluster = assembly.cluster { services.append(cluster) }
+        if let cluster = assembly.cluster {
+            services.append(ClusterService(node: cluster, postOffice: assembly.postOffice))
+        }
         services += [
             clockWatch,
             StoreFileWatch(store: assembly.store),
