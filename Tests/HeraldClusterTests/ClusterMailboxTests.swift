@@ -35,17 +35,19 @@ private final class SimulatedClusterFixture: StoreFixture {
 
     init(clock: any WallClock) async throws {
         let scheduler = QueueScheduler()
-        let log = SimLog(scheduler: scheduler, chance: chance) { clock.now() }
+        let log = SimLog(scheduler: scheduler, chance: chance)
         memory = MemoryStore(clock: clock)
         let partitions = try #require(Partitions(count: 1))
+        let node = try #require(NodeName("a"))
         var configuration = ClusterMailboxConfiguration()
         configuration.deadline = .milliseconds(20)
         configuration.retry = .milliseconds(4)
         let mailbox = ClusterMailbox(
             configuration: configuration,
             log: log,
+            barriers: LogBarriers(log: log, node: node),
             partitions: partitions,
-            node: try #require(NodeName("a")),
+            node: node,
             journal: memory,
             clock: clock,
             scheduler: scheduler,

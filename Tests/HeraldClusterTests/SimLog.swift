@@ -29,7 +29,6 @@ final class SimLog: ReplicatedLog {
     struct Record: Sendable {
         let sequence: UInt64
         let payload: ByteBuffer
-        let time: WallTime
     }
 
     struct Stream: Sendable {
@@ -66,15 +65,13 @@ final class SimLog: ReplicatedLog {
 
     private let contents = Mutex(Contents())
     private let scheduler: any ClusterScheduler
-    private let clock: @Sendable () -> WallTime
     private let chance: any Chance
     /// Whether reads ignore the bound: a mutation.
     let ignoresBound = Mutex(false)
 
-    init(scheduler: any ClusterScheduler, chance: any Chance, clock: @escaping @Sendable () -> WallTime) {
+    init(scheduler: any ClusterScheduler, chance: any Chance) {
         self.scheduler = scheduler
         self.chance = chance
-        self.clock = clock
     }
 
     /// A look at a stream, for the test's oracle.
@@ -100,13 +97,12 @@ final class SimLog: ReplicatedLog {
     }
 
     private func apply(_ message: LogMessage, to stream: LogStream) -> AppendOutcome {
-        let now = clock()
         let outcome: AppendOutcome = contents.withLock { contents in
             var its = contents.streams[stream] ?? Stream()
             let newest = its.records[message.subject]?.last?.sequence ?? 0
             if let expected = message.expectedSequence, expected != newest { return .moved(newest) }
             its.sequence += 1
-            let record = Record(sequence: its.sequence, payload: message.payload, time: now)
+            let record = Record(sequence: its.sequence, payload: message.payload)
             its.records[message.subject, default: []].append(record)
             contents.streams[stream] = its
             return .stored(its.sequence)
@@ -161,7 +157,7 @@ final class SimLog: ReplicatedLog {
         guard applied >= bound || ignoresBound.withLock({ $0 }) else { return nil }
         return subjects.compactMap { subject in
             its.newest(subject, at: applied).map { record in
-                LogEntry(subject: subject, sequence: record.sequence, payload: record.payload, time: record.time)
+                LogEntry(subject: subject, sequence: record.sequence, payload: record.payload)
             }
         }.sorted { $0.sequence < $1.sequence }
     }
@@ -210,14 +206,7 @@ final class SimLog: ReplicatedLog {
             var entries: [LogEntry] = []
             for (subject, all) in records where SimLog.matches(subject, follower.filter) {
                 for record in all where record.sequence >= follower.next && record.sequence <= sequence {
-                    entries.append(
-                        LogEntry(
-                            subject: subject,
-                            sequence: record.sequence,
-                            payload: record.payload,
-                            time: record.time
-                        )
-                    )
+                    entries.append(LogEntry(subject: subject, sequence: record.sequence, payload: record.payload))
                 }
             }
             contents.followers[index].next = max(follower.next, sequence + 1)

@@ -1,4 +1,4 @@
-package import HeraldMailbox
+import HeraldMailbox
 package import HeraldModel
 
 /// The connections of a cluster's devices: a claim is a message of the log, and its sequence is the fence.
@@ -16,16 +16,16 @@ package final class ClusterDirectory: ConnectionDirectory {
     private let record: ClaimRecord
     private let mailbox: ClusterMailbox
 
-    package init(log: any ReplicatedLog, partitions: Partitions, node: NodeName, mailbox: ClusterMailbox) {
+    package init(log: any ReplicatedLog, partitions: Partitions, record: ClaimRecord, mailbox: ClusterMailbox) {
         self.log = log
         self.partitions = partitions
-        record = ClaimRecord(node: node)
+        self.record = record
         self.mailbox = mailbox
     }
 
     package func claim(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void) {
         let partition = partitions.partition(of: device)
-        let message = LogMessage(.claim(device, partition), payload: record.bytes)
+        let message = LogMessage(.claim(device, partition), payload: record.body)
         log.append(message, to: .mailbox(partition)) { [mailbox] outcome in
             guard case .stored(let fence) = outcome else { return done(.failure(ClaimFailure(outcome: outcome))) }
             mailbox.saw(fence, of: device)

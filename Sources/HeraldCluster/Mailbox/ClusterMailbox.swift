@@ -18,7 +18,7 @@ package final class ClusterMailbox: Sendable {
 
         init(_ partition: Partition, _ node: NodeName) {
             self.partition = partition
-            barrier = .mailboxBarrier(node, partition)
+            barrier = .barrier(node, in: .mailbox(partition))
         }
     }
 
@@ -32,6 +32,7 @@ package final class ClusterMailbox: Sendable {
 
     private let configuration: ClusterMailboxConfiguration
     private let log: any ReplicatedLog
+    private let barriers: LogBarriers
     private let partitions: Partitions
     private let journal: any JournalStore
     private let clock: any WallClock
@@ -45,6 +46,7 @@ package final class ClusterMailbox: Sendable {
     package init(
         configuration: ClusterMailboxConfiguration = ClusterMailboxConfiguration(),
         log: any ReplicatedLog,
+        barriers: LogBarriers,
         partitions: Partitions,
         node: NodeName,
         journal: any JournalStore,
@@ -54,6 +56,7 @@ package final class ClusterMailbox: Sendable {
     ) {
         self.configuration = configuration
         self.log = log
+        self.barriers = barriers
         self.partitions = partitions
         self.journal = journal
         self.clock = clock
@@ -66,16 +69,12 @@ package final class ClusterMailbox: Sendable {
     /// - Throws: ``LogFailure`` if a partition cannot be written.
     package func start() async throws {
         for share in shares {
-            _ = try await withCheckedThrowingContinuation { continuation in
-                barrier(in: share) { continuation.resume(with: $0) }
+            let sequence = try await withCheckedThrowingContinuation { continuation in
+                barriers.pass(.mailbox(share.partition)) { continuation.resume(with: $0) }
             }
+            share.state.withLock { $0.saw(sequence) }
         }
         isStarted.store(true, ordering: .releasing)
-    }
-
-    /// Makes a barrier in the partition of a device, and returns its sequence.
-    package func barrier(of device: DeviceNumber, _ done: @escaping @Sendable (Result<UInt64, LogFailure>) -> Void) {
-        barrier(in: share(of: device), done)
     }
 
     /// Notes a sequence of another record of the device's partition, such as a claim: later reads contain it.
@@ -98,9 +97,7 @@ package final class ClusterMailbox: Sendable {
             case .reportFailed(let write):
                 reportFailed([write] + write.overtaken, share)
                 close(share)
-            case .settle(let write):
-                let orders = share.state.withLock { $0.barrier.wait(.write(slot, write)) }
-                perform(orders, share)
+            case .settle(let write): settle(write, slot, share)
             case .pause:
                 scheduler.run(after: configuration.retry) { [self] in
                     perform(share.state.withLock { $0.pauseOver(slot) }, slot, share)
@@ -114,7 +111,7 @@ package final class ClusterMailbox: Sendable {
         let rest = (notification.storedUntil ?? notification.received) - clock.now()
         let message = LogMessage(
             .slot(slot.slot, generation: slot.generation, share.partition),
-            payload: SlotRecord.encode(notification),
+            payload: SlotRecord(notification).body,
             timeToLive: max(rest, .zero) + ClusterLimits.timeToLiveSlack
         )
         log.append(message, to: .mailbox(share.partition)) { [self] outcome in
@@ -123,12 +120,25 @@ package final class ClusterMailbox: Sendable {
         }
     }
 
-    /// Looks for a put whose answer was lost; a read at the barrier's sequence finds it, if it happened.
+    /// Finds out what became of a put whose answer was lost: makes a barrier, until the deadline, and looks behind it.
+    private func settle(_ write: SlotWrites.Write, _ slot: RegisteredSlot, _ share: Share) {
+        barriers.pass(.mailbox(share.partition)) { [self] result in
+            if case .success(let sequence) = result {
+                look(for: write, slot, share, atLeast: sequence)
+            } else if scheduler.now < write.deadline {
+                scheduler.run(after: configuration.retry) { [self] in settle(write, slot, share) }
+            } else {
+                reportUnknown(write, share)
+            }
+        }
+    }
+
+    /// Looks for a put; a read at the barrier's sequence finds it, if it happened before.
     private func look(for write: SlotWrites.Write, _ slot: RegisteredSlot, _ share: Share, atLeast bound: UInt64) {
         let subject = LogSubject.slot(slot.slot, generation: slot.generation, share.partition)
         log.read([share.barrier, subject], in: .mailbox(share.partition), atLeast: bound) { [self] result in
             let entry = (try? result.get())?.first { $0.subject == subject }
-            let found = entry.flatMap { SlotRecord.decode($0.payload, slot: slot.slot) }
+            let found = entry.flatMap { notification($0) }?.notification
             if let entry, found?.uniqueID == write.envelope.notification.uniqueID {
                 share.state.withLock { $0.saw(entry.sequence) }
                 reportStored(write, entry.sequence, share)
@@ -138,60 +148,23 @@ package final class ClusterMailbox: Sendable {
         }
     }
 
+    /// Takes nothing more for a partition until a barrier can be made there.
     private func close(_ share: Share) {
+        guard share.state.withLock({ $0.close() }) else { return }
         share.isClosed.store(true, ordering: .relaxed)
-        perform(share.state.withLock { $0.close() }, share)
+        reopen(share)
     }
 
-    // MARK: - Barriers
-
-    private func barrier(in share: Share, _ done: @escaping @Sendable (Result<UInt64, LogFailure>) -> Void) {
-        let deadline = scheduler.now + TimeAmount(configuration.deadline)
-        perform(share.state.withLock { $0.barrier.wait(.caller(deadline, done)) }, share)
-    }
-
-    private func perform(_ orders: [Barrier<MailboxPartition.Waiter>.Order], _ share: Share) {
-        for order in orders {
-            switch order {
-            case .append:
-                let message = LogMessage(share.barrier, payload: ByteBuffer(string: "1"))
-                log.append(message, to: .mailbox(share.partition)) { [self] outcome in
-                    let orders = share.state.withLock { state in
-                        if case .stored(let sequence) = outcome { state.saw(sequence) }
-                        return state.barrier.appended(outcome)
-                    }
-                    perform(orders, share)
-                }
-            case .pause:
-                scheduler.run(after: configuration.retry) { [self] in
-                    let now = scheduler.now
-                    let (orders, overdue) = share.state.withLock { state in
-                        state.barrier.pauseOver { $0.isOverdue(at: now) }
-                    }
-                    for waiter in overdue { giveUp(waiter, share) }
-                    perform(orders, share)
-                }
-            case .serve(let waiters, let sequence):
-                for waiter in waiters { serve(waiter, sequence, share) }
+    private func reopen(_ share: Share) {
+        barriers.pass(.mailbox(share.partition)) { [self] result in
+            guard case .success(let sequence) = result else {
+                return scheduler.run(after: configuration.retry) { [self] in reopen(share) }
             }
-        }
-    }
-
-    private func serve(_ waiter: MailboxPartition.Waiter, _ sequence: UInt64, _ share: Share) {
-        switch waiter {
-        case .write(let slot, let write): look(for: write, slot, share, atLeast: sequence)
-        case .caller(_, let done): done(.success(sequence))
-        case .reopening:
-            share.state.withLock { $0.reopen() }
+            share.state.withLock { state in
+                state.saw(sequence)
+                state.reopen()
+            }
             share.isClosed.store(false, ordering: .relaxed)
-        }
-    }
-
-    private func giveUp(_ waiter: MailboxPartition.Waiter, _ share: Share) {
-        switch waiter {
-        case .write(_, let write): reportUnknown(write, share)
-        case .caller(_, let done): done(.failure(.unavailable))
-        case .reopening: break
         }
     }
 
@@ -348,14 +321,16 @@ extension ClusterMailbox: MailboxStore {
 
     private func notification(_ entry: LogEntry) -> StoredNotification? {
         guard !entry.isTombstone, let (slot, generation) = entry.subject.slot else { return nil }
-        guard let notification = SlotRecord.decode(entry.payload, slot: slot) else {
+        do {
+            let notification = try SlotRecord(entry.payload).notification(to: slot)
+            return StoredNotification(notification: notification, generation: generation, sequence: entry.sequence)
+        } catch {
             logger.error(
-                "a stored notification cannot be read; it is damaged, or a newer Herald wrote it",
-                metadata: ["stream": "\(entry.subject)", "sequence": "\(entry.sequence)"]
+                "a stored notification cannot be read",
+                metadata: ["subject": "\(entry.subject)", "error": "\(error)"]
             )
             return nil
         }
-        return StoredNotification(notification: notification, generation: generation, sequence: entry.sequence)
     }
 
     /// The log expires by itself; ``Notification/isExpired(at:)`` decides before.

@@ -4,24 +4,6 @@ import NIOCore
 
 /// The decisions of one node about one partition of the mailbox.
 struct MailboxPartition {
-    /// Somebody who waits for a barrier.
-    enum Waiter: Sendable {
-        /// A put with an unknown outcome.
-        case write(RegisteredSlot, SlotWrites.Write)
-        /// A caller, until a moment.
-        case caller(NIODeadline, @Sendable (Result<UInt64, LogFailure>) -> Void)
-        /// The partition itself, after a put has failed.
-        case reopening
-
-        func isOverdue(at now: NIODeadline) -> Bool {
-            switch self {
-            case .write(_, let write): write.deadline <= now
-            case .caller(let deadline, _): deadline <= now
-            case .reopening: false
-            }
-        }
-    }
-
     /// The reads of one device that are under way.
     private struct Reads {
         var count = 0
@@ -34,7 +16,6 @@ struct MailboxPartition {
     /// Reads are bounded by it. So a read contains every put that this node has reported, and all that was stored before the
     /// device was claimed here.
     private(set) var bound: UInt64 = 0
-    var barrier = Barrier<Waiter>()
     /// Whether a put has failed, and no barrier has been made since.
     private(set) var isClosed = false
     private var writes: [RegisteredSlot: SlotWrites] = [:]
@@ -62,11 +43,11 @@ struct MailboxPartition {
 
     mutating func pauseOver(_ slot: RegisteredSlot) -> [SlotWrites.Order] { writes[slot]?.pauseOver() ?? [] }
 
-    /// Takes nothing more until a barrier has been made.
-    mutating func close() -> [Barrier<Waiter>.Order] {
-        guard !isClosed else { return [] }
-        isClosed = true
-        return barrier.wait(.reopening)
+    /// Takes nothing more until the partition can be written again.
+    /// - Returns: Whether it was open.
+    mutating func close() -> Bool {
+        defer { isClosed = true }
+        return !isClosed
     }
 
     mutating func reopen() { isClosed = false }
