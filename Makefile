@@ -30,7 +30,7 @@ PEERS = binutils chromium chromium-driver curl dbus-daemon fish groff-base hapro
 GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86
 # What packs Herald, and boots the roots that the packages are tested in.
 PACKAGERS = binutils buildah debhelper lintian mmdebstrap python3 python3-venv systemd-container util-linux
-RIVALS = mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
+RIVALS = libnats-dev mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
 .PHONY: build install package test-package release run demo drivers examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest packagers clean
 

@@ -170,7 +170,7 @@ def tls(tmp_path):
         usages=[ExtendedKeyUsageOID.SERVER_AUTH],
     )
     client = authority.issue(tmp_path / "client.pem", subject="herald")
-    extra = f'tls {{ cert_file: "{server}", key_file: "{server}", ca_file: "{ca}", verify: true FIRST }}'
+    extra = f'tls {{ cert_file: "{server}", key_file: "{server}", ca_file: "{ca}", verify: true, handshake_first: FIRST }}'
     return address, extra, {"ca": ca, "certificate": client, "key": client, "server_name": "nats.example"}
 
 
@@ -179,7 +179,7 @@ def test_tls_verifies_both_ends(tmp_path, tls, first):
     address, extra, options = tls
     if first:
         options |= {"tls_first": True}
-    with server_with(tmp_path, extra.replace("FIRST", "handshake_first: true" if first else ""), address=address) as server:
+    with server_with(tmp_path, extra.replace("FIRST", str(first).lower()), address=address) as server:
         with NATSClient(server.url, **options) as client:
             assert client.connected() == "n1"
             client.create("S", ["s.>"])
@@ -255,7 +255,7 @@ def test_a_slow_server_is_an_error_and_no_memory(server):
         numbers = [client.send("store", bytes(64 << 10), subject="s", within=1) for _ in range(400)]
         answers = [client.answer(number) for number in numbers]
         kinds = {(answer["outcome"], answer.get("kind")) for answer in answers}
-        # Those in the sockets are unknown; the others were refused at once, or were not sent when the connection ended.
+        # Messages in the sockets are unknown; the others were refused at once, or were not sent when the connection ended.
         assert ("notSent", "busy") in kinds
         assert {outcome for outcome, _ in kinds} == {"unknown", "notSent"}
         assert client.done("statistics")["statistics"]["refusedBusy"] > 0

@@ -79,8 +79,9 @@ final class ConnectionDriver: ServerLink.Owner {
             isTLSFirst: isTLSFirst
         )
         let link = ServerLink(server, handshake: handshake, limits: limits, owner: self) {
-            [unowned self] () throws(NATSError) in
-            try ClientTLS.handler(try tlsContext(), name: tlsName(server))
+            [weak self] () throws(NATSError) in
+            guard let self else { throw .closed }
+            return try ClientTLS.handler(try tlsContext(), name: tlsName(server))
         }
         self.link = link
         let bound = NIOLoopBound((self, link), eventLoop: eventLoop)

@@ -72,6 +72,14 @@ package final class NATSConnection: Sendable {
         )
     }
 
+    deinit {
+        let isClosed = shared.state.withLock {
+            if case .down(let error) = $0.state { error.kind == .closed } else { false }
+        }
+        // Nobody can use the connection any more, so that nothing is left open.
+        if !isClosed { eventLoop.execute { [driver] in driver.value.close() } }
+    }
+
     /// A name that nobody guesses: who knows an inbox can read its answers, or write some.
     static func randomName() -> String {
         let digits = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)

@@ -158,7 +158,11 @@ final class OrderedReader {
             guard bound.value.isRunning, bound.value.round == next else { return }
             bound.value.begin()
         }
-        pause = min(pause * 2, connection.limits.longestPause)
+        // Without a connection nobody is asked, and the next one is used soon.
+        pause = min(
+            pause * 2,
+            connection.isConnected ? connection.limits.longestPause : connection.limits.shortestPause * 4
+        )
     }
 
     private func endConsumer() {
