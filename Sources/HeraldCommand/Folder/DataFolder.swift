@@ -148,7 +148,8 @@ struct DataFolder: Hashable, Sendable {
     func condition() throws -> Condition {
         guard access(path, F_OK) == 0 else {
             if errno == ENOENT { return .missing }
-            throw SafeFile.failure("cannot open the data folder", path)
+            let reason = String(cString: strerror(errno))
+            throw CommandError(.folder, "cannot open the data folder \(path) (\(reason)): run the command as its owner")
         }
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
