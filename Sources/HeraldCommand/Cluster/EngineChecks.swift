@@ -1,3 +1,4 @@
+import Foundation
 import HeraldCluster
 import HeraldMailbox
 import HeraldModel
@@ -33,7 +34,7 @@ struct EngineChecks: Sendable {
     private var connectedServer: [ClusterFinding] {
         guard let server = jetStream.connection.serverInfo else { return [] }
         let report = ServerReport(
-            name: server.name,
+            name: server.serverName,
             version: server.version,
             now: clock.now(),
             syncsAlways: true,

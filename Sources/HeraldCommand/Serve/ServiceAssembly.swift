@@ -1,5 +1,6 @@
 import Foundation
 import HeraldActivation
+import HeraldCluster
 import HeraldConsole
 import HeraldCourier
 import HeraldGateway
