@@ -55,7 +55,7 @@ class Story:
         async with self.load(chances[0]) as load:
             for chance in chances:
                 # The first cut comes soon after the streams were made.
-                await load.advance(chance.randrange(1, 3 * PACE) if load.stored else 5)
+                await load.advance(chance.randrange(1, PACE) if load.stored else 5)
                 await self.lose_power(load, chance)
                 if self.outside:
                     await load.advance(PACE)
@@ -64,9 +64,9 @@ class Story:
                         server.start()
                 await self.wait_for(self.trio.is_whole)
                 self.figures.add(cuts=1)
-                print(f"{load.acknowledged} acknowledged; {self.figures}", flush=True)
+                print(f"{load.acknowledged} acknowledged, holes {load.holes}; {self.figures}", flush=True)
             await load.advance(PACE)
-        self.figures.add(acknowledged=load.acknowledged, unknown=load.unknown, **load.refusals())
+        self.figures.add(acknowledged=load.acknowledged, unknown=load.unknown, bounded_reads=load.reads, holes=len(load.holes), **load.refusals())
         await self.wait_for(self.trio.is_whole)
         return await verdict(load, self.trio.servers)
 
