@@ -96,8 +96,6 @@ class Story:
         """
         if self.outside:
             with_it, without_it = chance.sample(self.outside, 2)
-            for stream in ("BOX", "RECORDS"):
-                await load.clients[0].lead(stream, chance.choice((with_it, self.guest.servers[0])))
             # Not paused: what waits in its sockets would reach it later.
             without_it.kill()
             await load.advance(chance.randrange(PACE, 3 * PACE))
