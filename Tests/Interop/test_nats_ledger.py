@@ -33,7 +33,7 @@ class Publisher(threading.Thread):
                 self.ends.wait(0.02)
 
     def count(self, outcome):
-        return sum(each["outcome"] == outcome for each in self.outcomes.values())
+        return sum(each["outcome"] == outcome for each in list(self.outcomes.values()))
 
 
 def test_every_outcome_is_true_while_servers_are_killed(tmp_path, rounds):
