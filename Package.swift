@@ -127,7 +127,10 @@ let package = Package(
             ]
         ),
         herald("HeraldStores", ["HeraldModel", "HeraldMailbox", "HeraldTrust", "CPosix", grdb, grdbSQLite, logging]),
-        herald("HeraldCluster", ["HeraldModel", "HeraldMailbox", crypto, logging, coreMetrics, nioCore]),
+        herald(
+            "HeraldCluster",
+            ["HeraldModel", "HeraldMailbox", "HeraldNATS", crypto, logging, coreMetrics, nioCore]
+        ),
         herald("HeraldWeb", [hummingbird, hummingbirdCore, httpTypes, lifecycle, logging, nioCore, nioHTTP1]),
         herald(
             "HeraldConsole",
@@ -234,7 +237,10 @@ let package = Package(
         ),
         tests(
             "HeraldClusterTests",
-            ["HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging, nioCore]
+            [
+                "HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldNATS", "HeraldTestSupport", logging, nioCore,
+                nioPosix,
+            ]
         ),
         tests("HeraldWebTests", ["HeraldWeb", hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix]),
         tests(

@@ -138,8 +138,12 @@ final class Feeder: CompletionHandler {
             collapseID: nil,
             payload: LoadPayload.make(bytes: settings.payload)
         )
-        let envelope = Envelope(notification, completion: Completion(handler: self, number: 0))
+        let envelope = Envelope(
+            notification,
+            generation: registration.generation,
+            completion: Completion(handler: self, number: 0)
+        )
         work.value.onTheWay += 1
-        if postOffice.post(envelope, generation: registration.generation) != .pending { work.value.onTheWay -= 1 }
+        if postOffice.post(envelope) != .pending { work.value.onTheWay -= 1 }
     }
 }

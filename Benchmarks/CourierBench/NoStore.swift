@@ -37,12 +37,12 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
         queue.async { reporter?.stored([StoredPut(envelope: envelope, sequence: sequence, tag: tag)]) }
     }
 
-    func remove(_ slot: Slot, sequence: UInt64, event: JournalEvent?) {
+    func remove(_ slot: RegisteredSlot, sequence: UInt64, event: JournalEvent?) {
         // There is nothing.
     }
 
     func read(
-        _ slots: [Slot],
+        _ slots: [RegisteredSlot],
         _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
     ) {
         queue.async { done(.success([])) }

@@ -101,13 +101,13 @@ private struct OneApp: AppDirectory {
 private final class Acceptor: NotificationSink {
     let longestStorage = Duration.seconds(30 * 86_400)
 
-    func post(_ envelope: Envelope, generation: UInt32) -> PostDecision {
+    func post(_ envelope: Envelope) -> PostDecision {
         envelope.completion?.settle(.accepted)
         return .pending
     }
 
-    func discard(_ envelope: Envelope, generation: UInt32, as state: JournalState) -> PostDecision {
-        post(envelope, generation: generation)
+    func discard(_ envelope: Envelope, as state: JournalState) -> PostDecision {
+        post(envelope)
     }
 
     func record(_ state: JournalState, about notification: HeraldModel.Notification) {

@@ -58,7 +58,7 @@ struct OurStore {
 
     func run() async throws -> Outcome {
         for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
-        let envelopes = Workload(options).notifications.map { Envelope($0) }
+        let envelopes = Workload(options).notifications.map { Envelope($0, generation: 0) }
         let store = try open()
         let reports = Reports(count: envelopes.count)
         store.report(to: reports)
@@ -106,7 +106,9 @@ struct OurStore {
         try await time("search_by_id_ms", &figures) { _ = try await store.lines(matching: identifier, limit: 10) }
         let device = JournalQuery.device(DeviceNumber(0))
         try await time("search_by_device_ms", &figures) { _ = try await store.lines(matching: device, limit: 10) }
-        let slots = (1...1000).map { Slot(device: DeviceNumber(UInt64($0)), app: AppNumber(1)) }
+        let slots = (1...1000).map { number in
+            RegisteredSlot(Slot(device: DeviceNumber(UInt64(number)), app: AppNumber(1)), generation: 0)
+        }
         try await time("read_1000_ms", &figures) { _ = try await store.waiting(in: slots) }
         let end = Clock().now() + .seconds(31 * 86_400)
         try await time("expire_10000_ms", &figures) { _ = try await store.removeExpired(at: end, limit: 10_000) }
@@ -198,5 +200,9 @@ private final class Reports: MailboxStoreReporter {
     func failed(_ envelopes: [Envelope]) {
         print("\(envelopes.count) puts failed")
         exit(1)
+    }
+
+    func unknown(_ envelopes: [Envelope]) {
+        failed(envelopes)
     }
 }

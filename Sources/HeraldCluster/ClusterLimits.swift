@@ -22,4 +22,40 @@ package enum ClusterLimits {
 
     /// The pause before a write that was not sent, or was refused, is tried again.
     package static let putRetry = Duration.milliseconds(200)
+
+    /// The most puts of one partition without an outcome; past it, its notifications are refused.
+    ///
+    /// A put takes 1 to 3 ms: this is the work of a second, and some megabytes.
+    package static let putsInFlight = 8192
+
+    /// The most slots of one read: JetStream answers at most 1,024 subjects.
+    package static let slotsPerRead = 1000
+
+    /// Attempts at a change of one record: another node changes the same record rarely, and answers are lost one at a time.
+    package static let changeAttempts = 8
+
+    /// Attempts at a barrier whose answers are lost.
+    package static let barrierAttempts = 3
+
+    /// Device numbers that a node takes from the cluster's counter at once; those it does not hand out are lost.
+    ///
+    /// A device needs one in its life: 2³² numbers are 1,000,000 blocks.
+    package static let deviceNumberBlock: UInt64 = 4096
+
+    /// The pause before a conditional write that met another one of the same subject in flight is tried again.
+    package static let concurrentWritePause = Duration.milliseconds(1)
+
+    /// The time in which a read must find a replica that is not behind: longer than the election of a leader, 4 to 9 s.
+    package static let readDeadline = Duration.seconds(10)
+
+    /// The time for one answer to a read; another replica may answer the next one.
+    package static let readAttempt = Duration.seconds(2)
+
+    /// The pauses between the attempts of a read: a replica that is behind catches up within milliseconds.
+    package static let shortestReadPause = Duration.milliseconds(2)
+    package static let longestReadPause = Duration.milliseconds(200)
+
+    /// Attempts to make a stream, and the pause between them: servers find each other within some seconds of their start.
+    package static let streamAttempts = 40
+    package static let streamPause = Duration.milliseconds(250)
 }

@@ -8,6 +8,8 @@ package final class Envelope: Sendable {
     package let notification: Notification
     /// The right to answer the provider; nil for a notification that was read from the store.
     package let completion: Completion?
+    /// The generation of the registration that it was posted to.
+    package let generation: UInt32
     /// The ``status``: a ``JournalState`` in the highest byte, a moment below it.
     private let decided = Atomic<UInt64>(0)
     /// The memory account, retained; nil until the envelope is delivered or stored.
@@ -15,8 +17,9 @@ package final class Envelope: Sendable {
     /// `AtomicLazyReference` would look up its metadata at run time, twice for each envelope.
     private let account = Atomic<Unmanaged<EnvelopeMemory>?>(nil)
 
-    package init(_ notification: Notification, completion: Completion? = nil) {
+    package init(_ notification: Notification, generation: UInt32, completion: Completion? = nil) {
         self.notification = notification
+        self.generation = generation
         self.completion = completion
     }
 
@@ -25,6 +28,8 @@ package final class Envelope: Sendable {
         memory.takeUnretainedValue().remove(payloadBytes: notification.payload.count)
         memory.release()
     }
+
+    var registeredSlot: RegisteredSlot { RegisteredSlot(notification.slot, generation: generation) }
 
     /// The newest decision about the notification; nil before the first.
     package var status: NotificationStatus? {
@@ -82,6 +87,10 @@ package enum CompletionOutcome: Hashable, Sendable {
     case accepted
     /// The notification could not be stored.
     case refused(RefusalReason)
+    /// Nobody knows whether the notification was stored, or will be: the provider gets no answer.
+    ///
+    /// An HTTP/2 stream is reset. A binary connection is closed, because each error response says what was accepted.
+    case unknown
 }
 
 /// A listener that waits for completions.

@@ -76,11 +76,9 @@ package final class PostOffice: Sendable {
     /// Whether notifications are accepted: the store takes more, and there is memory.
     package var isAccepting: Bool { store.isAccepting && !memory.isFull }
 
-    /// Accepts a notification for a registration of that generation.
-    ///
-    /// Callable from any thread; never waits. An envelope whose decision is `.pending` is settled exactly once.
-    package func post(_ envelope: Envelope, generation: UInt32) -> PostDecision {
-        guard isAccepting else {
+    /// Accepts a notification; never waits. An envelope whose decision is `.pending` is settled exactly once.
+    package func post(_ envelope: Envelope) -> PostDecision {
+        guard store.isAccepting(for: envelope.notification.slot.device), !memory.isFull else {
             metrics.refused.increment()
             return .refused(.serviceUnavailable, since: nil)
         }
@@ -88,30 +86,29 @@ package final class PostOffice: Sendable {
         let (decision, wakesTick) = at(envelope.notification.slot.device) { shard in
             let wasWaiting = shard.isAwaitingAcknowledgements
             shard.holdRules.isMemoryShort = isMemoryShort
-            let decision = shard.post(envelope, generation: generation)
+            let decision = shard.post(envelope)
             return (decision, !wasWaiting && shard.isAwaitingAcknowledgements)
         }
         if wakesTick { graceContinuation.yield() }
         if case .refused = decision { metrics.refused.increment() } else { metrics.received.increment() }
-        noteDeadToken(decision, envelope.notification, generation: generation)
+        noteDeadToken(decision, envelope)
         return decision
     }
 
     /// Records a notification that no app could read, and nothing else.
-    package func discard(_ envelope: Envelope, generation: UInt32, as state: JournalState) -> PostDecision {
-        guard isAccepting else { return .refused(.serviceUnavailable, since: nil) }
+    package func discard(_ envelope: Envelope, as state: JournalState) -> PostDecision {
         let device = envelope.notification.slot.device
-        let decision = at(device) { $0.post(envelope, generation: generation, discarded: state) }
-        noteDeadToken(decision, envelope.notification, generation: generation)
+        guard store.isAccepting(for: device), !memory.isFull else { return .refused(.serviceUnavailable, since: nil) }
+        let decision = at(device) { $0.post(envelope, discarded: state) }
+        noteDeadToken(decision, envelope)
         return decision
     }
 
     /// Puts the token of a removed app on the feedback list.
-    private func noteDeadToken(_ decision: PostDecision, _ notification: Notification, generation: UInt32) {
-        guard case .refused(.unregistered, _) = decision, registration(notification.slot)?.isLive == false else {
-            return
-        }
-        feedback.add(FeedbackRecord(slot: notification.slot, generation: generation, time: notification.received))
+    private func noteDeadToken(_ decision: PostDecision, _ envelope: Envelope) {
+        let (slot, time) = (envelope.notification.slot, envelope.notification.received)
+        guard case .refused(.unregistered, _) = decision, registration(slot)?.isLive == false else { return }
+        feedback.add(FeedbackRecord(slot: slot, generation: envelope.generation, time: time))
     }
 
     /// Records a line about a notification that was posted.
@@ -334,7 +331,7 @@ package final class PostOffice: Sendable {
             store.put(envelope, reason: reason, tag: tag, isNew: false)
         case .remove(let sequence, let state, let newer):
             let event = event(state, envelope, replacement: newer)
-            store.remove(envelope.notification.slot, sequence: sequence, event: event)
+            store.remove(envelope.registeredSlot, sequence: sequence, event: event)
         case .record(let state):
             store.record(event(state, envelope), settling: nil)
         case .acceptAndRecord(let state):
@@ -354,8 +351,8 @@ package final class PostOffice: Sendable {
     }
 
     /// Starts a read; each connection has at most one under way for each hold reason.
-    private func read(_ slots: [Slot], fence: UInt64) {
-        guard let device = slots.first?.device else { return }
+    private func read(_ slots: [RegisteredSlot], fence: UInt64) {
+        guard let device = slots.first?.slot.device else { return }
         reads.wrappingAdd(1, ordering: .relaxed)
         store.read(slots) { [self] result in
             switch result {
@@ -363,11 +360,11 @@ package final class PostOffice: Sendable {
                 let (now, certainTime) = (clock.now(), clock.certainTime())
                 at(device) { shard in
                     shard.holdRules.certainTime = certainTime
-                    shard.haveRead(slots, found: found, fence: fence, now: now)
+                    shard.haveRead(slots.map(\.slot), found: found, fence: fence, now: now)
                 }
             case .failure(let error):
                 logger.error("could not read stored notifications of a device", metadata: ["error": "\(error)"])
-                at(device) { $0.couldNotRead(slots, fence: fence) }
+                at(device) { $0.couldNotRead(slots.map(\.slot), fence: fence) }
             }
             reads.wrappingSubtract(1, ordering: .releasing)
         }
@@ -390,9 +387,13 @@ extension PostOffice: MailboxStoreReporter {
         if replaced > 0 { metrics.replacedUnwritten.increment(by: replaced) }
     }
 
-    package func failed(_ envelopes: [Envelope]) {
+    package func failed(_ envelopes: [Envelope]) { couldNotStore(envelopes, .refused(.serviceUnavailable)) }
+
+    package func unknown(_ envelopes: [Envelope]) { couldNotStore(envelopes, .unknown) }
+
+    private func couldNotStore(_ envelopes: [Envelope], _ outcome: CompletionOutcome) {
         for envelope in envelopes {
-            at(envelope.notification.slot.device) { $0.couldNotStore(envelope) }
+            at(envelope.notification.slot.device) { $0.couldNotStore(envelope, outcome) }
         }
         metrics.notStored.increment(by: envelopes.count)
     }

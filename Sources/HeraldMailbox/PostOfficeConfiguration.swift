@@ -45,6 +45,8 @@ package struct PostOfficeConfiguration: Sendable {
     /// Past it the answer is `ServiceUnavailable`; past half of it slow devices get four in flight. 256 MiB: half a million
     /// short notifications, or sixty thousand of the longest.
     package var notificationBytes = 256 << 20
+    /// Whether every storable notification is stored before it is sent; only in a cluster.
+    package var storesFirst = false
     /// Number of delivery shards: enough that two event loops rarely contend for one lock.
     package var shardCount = 64
 
@@ -63,6 +65,7 @@ extension DeliveryShard {
             budget: BackgroundBudget(burst: configuration.backgroundBurst, perHour: configuration.backgroundPerHour),
             rates: TokenRateLimiter(burst: configuration.tokenBurst, perSecond: configuration.tokenRate)
         )
+        holdRules.storesFirst = configuration.storesFirst
     }
 }
 

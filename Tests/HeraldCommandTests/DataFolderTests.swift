@@ -53,12 +53,26 @@ import Testing
         #expect(try complaint(temporary.path).message.contains("format is damaged"))
     }
 
-    @Test func `a folder that lost a part after use is refused`() throws {
+    @Test(arguments: [true, false])
+    func `a folder that lost its trust after use is refused, and a backup advised first`(hasStore: Bool) throws {
         let folder = try DataFolder.open(temporary.path, mayCreate: true)
-        _ = try temporary.write("pem", to: "ca.pem")
-        try FileManager.default.removeItem(atPath: folder.storePath)
-        #expect(try complaint(temporary.path).message.contains("store is missing"))
-        #expect(!FileManager.default.fileExists(atPath: folder.storePath))
+        if hasStore {
+            _ = try temporary.write("rows", to: "store/herald.db")
+            try folder.recordStore()
+        } else {
+            _ = try temporary.write("pem", to: "ca.pem")
+        }
+        try FileManager.default.removeItem(atPath: folder.trustPath)
+        let message = try complaint(temporary.path).message
+        #expect(message.contains("trust is missing") && message.contains("herald restore BACKUP --data \(folder.path)"))
+        #expect(message.contains("Only without one") && message.contains("every device must then be activated again"))
+        #expect(!FileManager.default.fileExists(atPath: folder.trustPath))
+    }
+
+    @Test func `a data folder without its format is refused`() throws {
+        let folder = try DataFolder.open(temporary.path, mayCreate: true)
+        try FileManager.default.removeItem(atPath: folder.formatPath)
+        #expect(try complaint(temporary.path).message.contains("without the file `format`"))
     }
 
     @Test func `a path that no socket can have is refused`() throws {

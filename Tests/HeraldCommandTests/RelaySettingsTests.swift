@@ -9,7 +9,7 @@ import Testing
 @Suite struct RelaySettingsTests {
     @Test func `the file in the manual holds every key of the relay`() throws {
         let text = try Manual.text("relay.yaml")
-        let settings = Settings(values: try SettingsFile.values(text, path: "relay.yaml"))
+        let settings = Settings(values: try SettingsFile.values(text, path: "relay.yaml", of: .relay))
         var service = RelayServiceConfiguration()
         for row in RelayServiceSettings.rows { try row.read(settings, &service) }
         for row in RelayServiceSettings.rows where row.key.name != "api-token" {
@@ -68,6 +68,8 @@ import Testing
         ("apps: [{certificat: x}]", "unknown key `certificat`"), ("apps: [{topic: com.example.a}]", "give either"),
         ("apps: [{certificate: CERTIFICATE, console: x, console-token: CERTIFICATE}]", "must be an address"),
         ("apps: [{certificate: CERTIFICATE, feedback: x}]", "names no topic"),
+        ("api-port: 1", "relay.yaml:2: unknown key `api-port`: it is for a service's file"),
+        ("keep-sent-days: 30d", "without a unit: write for example `keep-sent-days: 30`"),
         ("lease: 1ms", "lease cannot be \"1ms\": write a time from 2s to 1h"),
         ("apps: [{certificate: CERTIFICATE, interface: http3}]", "must be http2 or binary"),
         (

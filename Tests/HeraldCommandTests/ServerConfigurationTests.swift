@@ -183,8 +183,16 @@ import Testing
         #expect(try complaint(file: "colour: blue").contains("unknown key `colour`: remove it"))
     }
 
+    @Test func `the file of a relay is no service's`() throws {
+        let message = try complaint(file: "host: ::1\ndatabase: sqlite:///q.db\n")
+        #expect(message.contains("herald.yaml:2: unknown key `database`: it is for a relay's file"))
+    }
+
     @Test(arguments: [
-        ("api-port: often", "herald.yaml:1: `api-port` must be a whole number: write for example `api-port: 2197`"),
+        (
+            "api-port: often",
+            "herald.yaml:1: `api-port` must be a whole number, without a unit: write for example `api-port: 2197`"
+        ),
         ("api-port: [1]", "must be a whole number"),
         ("demo: perhaps", "must be true or false"),
         ("hostname: push.example.com", "must be a list of texts: write for example `hostname: [push.example.com]`"),
@@ -211,7 +219,11 @@ import Testing
     }
 
     @Test(arguments: [
-        ("HERALD_API_PORT", "often", "the environment variable HERALD_API_PORT: `api-port` must be a whole number"),
+        (
+            "HERALD_API_PORT", "often",
+            "the environment variable HERALD_API_PORT must be a whole number, without a unit: write for example "
+                + "HERALD_API_PORT=2197"
+        ),
         ("HERALD_DEMO", "perhaps", "HERALD_DEMO"),
         ("HERALD_API_PORT", "", "HERALD_API_PORT"),
     ])
@@ -222,7 +234,7 @@ import Testing
     @Test(arguments: [
         ("api-port: 65536", "api-port cannot be \"65536\": write a number from 0 to 65535"),
         ("api-port: -1", "api-port"), ("environment: both", "write production or sandbox"),
-        ("store: postgres", "store cannot be"), ("store: nats://a,b", "write sqlite"),
+        ("cluster: [http://a]", "nats://nats1"), ("node: a.b", "node cannot be"),
         ("clock: later", "clock cannot be"), ("storage-days: 0", "storage-days"), ("journal-size: 0", "journal-size"),
         ("keep-alive: 0s", "keep-alive"), ("keep-alive: 70000", "keep-alive"), ("grace-period: long", "grace-period"),
         ("require-token: 0s", "write never, or a time from 1s to 1h"), ("device-topics: all", "write any or known"),

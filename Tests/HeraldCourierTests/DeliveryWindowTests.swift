@@ -228,7 +228,7 @@ enum Sample {
     static func delivery(_ notification: Notification, qualityOfService: UInt8 = 1) -> Delivery {
         Delivery(
             number: DeliveryNumber(index: UInt32(truncatingIfNeeded: notification.id.low), stamp: 0),
-            envelope: Envelope(notification),
+            envelope: Envelope(notification, generation: 0),
             app: notification.slot.app,
             qualityOfService: qualityOfService
         )

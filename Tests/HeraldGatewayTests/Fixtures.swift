@@ -40,7 +40,7 @@ final class ScriptedPostOffice: NotificationSink {
         }
     }
 
-    func post(_ envelope: Envelope, generation: UInt32) -> PostDecision {
+    func post(_ envelope: Envelope) -> PostDecision {
         let (decision, settle) = state.withLock { state in
             state.envelopes.append(envelope)
             return (state.decision, state.settles)
@@ -53,9 +53,9 @@ final class ScriptedPostOffice: NotificationSink {
         state.withLock { $0.noted.append(journalState) }
     }
 
-    func discard(_ envelope: Envelope, generation: UInt32, as journalState: JournalState) -> PostDecision {
+    func discard(_ envelope: Envelope, as journalState: JournalState) -> PostDecision {
         state.withLock { $0.discarded.append(journalState) }
-        return post(envelope, generation: generation)
+        return post(envelope)
     }
 }
 

@@ -128,7 +128,7 @@ private struct History {
             payload: []
         )
         newest[slot] = posted
-        if shard.post(Envelope(notification), generation: 0) != .pending {
+        if shard.post(Envelope(notification, generation: 0)) != .pending {
             violations.append("\(posted) was not taken")
         }
     }
@@ -150,7 +150,14 @@ private struct History {
             let slot = envelope.notification.slot
             sequence += 1
             if let old = held[slot] { replaced.insert(old.notification.id.low) }
-            held[slot] = losesPuts ? nil : StoredNotification(notification: envelope.notification, sequence: sequence)
+            held[slot] =
+                losesPuts
+                ? nil
+                : StoredNotification(
+                    notification: envelope.notification,
+                    generation: 0,
+                    sequence: sequence
+                )
             reports.append(StoredPut(envelope: envelope, sequence: sequence, tag: tag))
         }
         for put in reports {
@@ -201,7 +208,7 @@ private struct History {
                 }
                 if replaced.contains(id) { violations.append("\(id) was sent after a newer one had replaced it") }
                 deliveries.append(delivery)
-            case .read(let slots, let fence): reads.append((slots, fence))
+            case .read(let slots, let fence): reads.append((slots.map(\.slot), fence))
             case .dismiss: break
             case .envelope(let envelope, let effect): perform(effect, on: envelope)
             }

@@ -29,7 +29,11 @@ private struct Scene {
         shard.clearEffects()
     }
 
-    mutating func envelope(priority: Priority = .immediate, stored: Bool = true) -> Envelope {
+    mutating func envelope(
+        priority: Priority = .immediate,
+        stored: Bool = true,
+        generation: UInt32 = 1
+    ) -> Envelope {
         nextID += 1
         return Envelope(
             Notification(
@@ -42,7 +46,8 @@ private struct Scene {
                 pushType: .alert,
                 collapseID: nil,
                 payload: Array("{}".utf8)
-            )
+            ),
+            generation: generation
         )
     }
 
@@ -95,31 +100,31 @@ private final class RecordingLink: DeviceLink {
 @Suite struct DeliveryShardTests {
     @Test func `a notification for a device that is away is stored`() {
         var scene = Scene()
-        #expect(scene.shard.post(scene.envelope(), generation: 1) == .pending)
+        #expect(scene.shard.post(scene.envelope()) == .pending)
         #expect(scene.effects() == ["record 1 received", "store 1 deviceOffline"])
     }
 
     @Test func `a token of an earlier generation is unregistered, with the time`() {
         var scene = Scene()
         scene.shard.endRegistration(scene.slot, at: scene.now)
-        #expect(scene.shard.post(scene.envelope(), generation: 1) == .refused(.unregistered, since: scene.now))
+        #expect(scene.shard.post(scene.envelope()) == .refused(.unregistered, since: scene.now))
         var back = Registration(slot: scene.slot, generation: 2, isLive: true, registered: scene.now)
         back.ended = scene.now
         scene.shard.slots.setRegistration(back)
-        #expect(scene.shard.post(scene.envelope(), generation: 1) == .refused(.unregistered, since: scene.now))
-        #expect(scene.shard.post(scene.envelope(), generation: 2) == .pending)
+        #expect(scene.shard.post(scene.envelope()) == .refused(.unregistered, since: scene.now))
+        #expect(scene.shard.post(scene.envelope(generation: 2)) == .pending)
     }
 
     @Test func `a token of no known registration is bad`() {
         var scene = Scene()
         scene.shard = DeliveryShard(inFlightLimit: 4)
-        #expect(scene.shard.post(scene.envelope(), generation: 1) == .refused(.badDeviceToken, since: nil))
+        #expect(scene.shard.post(scene.envelope()) == .refused(.badDeviceToken, since: nil))
         #expect(scene.effects().isEmpty)
     }
 
     @Test func `a quick acknowledgement keeps a notification out of the store`() throws {
         var scene = Scene(connected: true)
-        #expect(scene.shard.post(scene.envelope(), generation: 1) == .pending)
+        #expect(scene.shard.post(scene.envelope()) == .pending)
         let delivery = try #require(scene.deliveries().first)
         scene.shard.finished(scene.slot, fence: 1, delivery: delivery.number, result: .acknowledged)
         #expect(scene.effects() == ["record 1 delivered", "settle 1 accepted"])
@@ -130,7 +135,7 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a delivery that is not acknowledged within the grace is stored`() {
         var scene = Scene(connected: true)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         _ = scene.effects()
         scene.shard.tick()
         #expect(scene.effects().isEmpty)
@@ -140,7 +145,7 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `an acknowledgement during the write removes the notification from the store`() throws {
         var scene = Scene(connected: true)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         let delivery = try #require(scene.deliveries().first)
         scene.shard.tick()
         scene.shard.tick()
@@ -153,29 +158,29 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a failed write of an acknowledged notification is a success`() throws {
         var scene = Scene(connected: true)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         let delivery = try #require(scene.deliveries().first)
         scene.shard.tick()
         scene.shard.tick()
         let (envelope, _) = try #require(scene.puts().first)
         scene.shard.finished(scene.slot, fence: 1, delivery: delivery.number, result: .acknowledged)
-        scene.shard.couldNotStore(envelope)
+        scene.shard.couldNotStore(envelope, .refused(.serviceUnavailable))
         #expect(scene.effects() == ["record 1 delivered", "settle 1 accepted"])
     }
 
     @Test func `a failed write is refused and not sent again`() throws {
         var scene = Scene()
         let envelope = scene.envelope()
-        _ = scene.shard.post(envelope, generation: 1)
+        _ = scene.shard.post(envelope)
         _ = scene.effects()
-        scene.shard.couldNotStore(envelope)
+        scene.shard.couldNotStore(envelope, .refused(.serviceUnavailable))
         #expect(scene.effects() == ["settle 1 refused(ServiceUnavailable)"])
     }
 
     @Test func `unacknowledged deliveries of a lost connection are stored in order`() {
         var scene = Scene(connected: true)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
+        _ = scene.shard.post(scene.envelope())
         _ = scene.effects()
         scene.shard.detach(scene.slot.device, fence: 1)
         #expect(scene.effects() == ["store 1 unacknowledged", "store 2 unacknowledged"])
@@ -183,7 +188,7 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a newer connection takes over, and the older fence is ignored`() {
         var scene = Scene(connected: true)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         _ = scene.effects()
         scene.shard.attach(scene.slot.device, link: RecordingLink(), isSavingPower: false, fence: 2)
         #expect(scene.effects() == ["dismiss takenOver", "store 1 unacknowledged"])
@@ -200,7 +205,7 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a stored notification is delivered when a connection opens`() throws {
         var scene = Scene()
-        let waiting = StoredNotification(notification: scene.envelope().notification, sequence: 5)
+        let waiting = StoredNotification(notification: scene.envelope().notification, generation: 1, sequence: 5)
         scene.shard.attach(scene.slot.device, link: scene.link, isSavingPower: false, fence: 1)
         scene.shard.open(scene.slot, fence: 1, qualityOfService: 1)
         #expect(scene.effects() == ["read 1"])
@@ -212,11 +217,11 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a newer notification stored during the read is delivered instead`() {
         var scene = Scene()
-        let older = StoredNotification(notification: scene.envelope().notification, sequence: 5)
+        let older = StoredNotification(notification: scene.envelope().notification, generation: 1, sequence: 5)
         scene.shard.attach(scene.slot.device, link: scene.link, isSavingPower: false, fence: 1)
         scene.shard.open(scene.slot, fence: 1, qualityOfService: 1)
         let newer = scene.envelope()
-        _ = scene.shard.post(newer, generation: 1)
+        _ = scene.shard.post(newer)
         _ = scene.effects()
         scene.shard.stored(StoredPut(envelope: newer, sequence: 6, tag: nil))
         scene.shard.haveRead([scene.slot], found: [older], fence: 1, now: scene.now)
@@ -228,7 +233,7 @@ private final class RecordingLink: DeviceLink {
         let envelope = scene.envelope()
         scene.shard.attach(scene.slot.device, link: scene.link, isSavingPower: false, fence: 1)
         scene.shard.open(scene.slot, fence: 1, qualityOfService: 1)
-        let read = StoredNotification(notification: envelope.notification, sequence: 5)
+        let read = StoredNotification(notification: envelope.notification, generation: 1, sequence: 5)
         scene.shard.haveRead([scene.slot], found: [read], fence: 1, now: scene.now)
         _ = scene.effects()
         // The store's report of the same put, late.
@@ -240,7 +245,7 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `an expired notification is not delivered`() {
         var scene = Scene()
-        let waiting = StoredNotification(notification: scene.envelope().notification, sequence: 5)
+        let waiting = StoredNotification(notification: scene.envelope().notification, generation: 1, sequence: 5)
         scene.shard.attach(scene.slot.device, link: scene.link, isSavingPower: false, fence: 1)
         scene.shard.open(scene.slot, fence: 1, qualityOfService: 1)
         _ = scene.effects()
@@ -250,7 +255,7 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a notification that expired by a jump of the clock is withheld until its time is certain`() {
         var scene = Scene()
-        let waiting = StoredNotification(notification: scene.envelope().notification, sequence: 5)
+        let waiting = StoredNotification(notification: scene.envelope().notification, generation: 1, sequence: 5)
         scene.shard.attach(scene.slot.device, link: scene.link, isSavingPower: false, fence: 1)
         scene.shard.open(scene.slot, fence: 1, qualityOfService: 1)
         _ = scene.effects()
@@ -272,7 +277,7 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a newer notification takes the place of a withheld one`() {
         var scene = Scene()
-        let waiting = StoredNotification(notification: scene.envelope().notification, sequence: 5)
+        let waiting = StoredNotification(notification: scene.envelope().notification, generation: 1, sequence: 5)
         scene.shard.attach(scene.slot.device, link: scene.link, isSavingPower: false, fence: 1)
         scene.shard.open(scene.slot, fence: 1, qualityOfService: 1)
         let later = scene.now + .seconds(86_400)
@@ -280,7 +285,7 @@ private final class RecordingLink: DeviceLink {
         scene.shard.haveRead([scene.slot], found: [waiting], fence: 1, now: later)
         _ = scene.effects()
         let newer = scene.envelope()
-        #expect(scene.shard.post(newer, generation: 1) == .pending)
+        #expect(scene.shard.post(newer) == .pending)
         #expect(scene.effects().contains { $0.hasPrefix("store") })
         scene.shard.stored(StoredPut(envelope: newer, sequence: 6, tag: PutTag(fence: 1, delivery: nil)))
         #expect(scene.effects().contains { $0.hasPrefix("deliver") })
@@ -288,10 +293,10 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a notification without storage gets one attempt`() {
         var away = Scene()
-        #expect(away.shard.post(away.envelope(stored: false), generation: 1) == .accepted)
+        #expect(away.shard.post(away.envelope(stored: false)) == .accepted)
         #expect(away.effects() == ["record 1 received", "record 1 discardedDeviceOffline"])
         var here = Scene(connected: true)
-        #expect(here.shard.post(here.envelope(stored: false), generation: 1) == .accepted)
+        #expect(here.shard.post(here.envelope(stored: false)) == .accepted)
         #expect(here.effects() == ["record 1 received", "deliver 1"])
         here.shard.detach(here.slot.device, fence: 1)
         #expect(here.effects() == ["record 1 discardedDeviceOffline"])
@@ -299,7 +304,7 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `past the limit notifications are stored, and read when there is room`() throws {
         var scene = Scene(connected: true, limit: 2)
-        for _ in 1...3 { _ = scene.shard.post(scene.envelope(), generation: 1) }
+        for _ in 1...3 { _ = scene.shard.post(scene.envelope()) }
         let deliver = scene.shard.effects.compactMap {
             if case .deliver(_, let delivery) = $0 { delivery } else { nil }
         }
@@ -318,13 +323,13 @@ private final class RecordingLink: DeviceLink {
     @Test func `a notification that the same commit replaced is not sent`() throws {
         var scene = Scene(connected: true, limit: 1)
         let sent = scene.envelope()
-        _ = scene.shard.post(sent, generation: 1)
+        _ = scene.shard.post(sent)
         let delivery = try #require(scene.deliveries().first)
         scene.shard.tick()
         scene.shard.tick()
         let first = try #require(scene.puts().first)
         scene.shard.stored(StoredPut(envelope: sent, sequence: 1, tag: first.1))
-        for _ in 2...3 { _ = scene.shard.post(scene.envelope(), generation: 1) }
+        for _ in 2...3 { _ = scene.shard.post(scene.envelope()) }
         let puts = scene.puts()
         #expect(puts.map(\.0.notification.id.low) == [2, 3])
         // There is room again, and nothing is found to wait, before the store reports the commit of both.
@@ -339,7 +344,7 @@ private final class RecordingLink: DeviceLink {
     @Test func `a sent notification that the store replaced still records its acknowledgement`() throws {
         var scene = Scene(connected: true)
         let envelope = scene.envelope()
-        _ = scene.shard.post(envelope, generation: 1)
+        _ = scene.shard.post(envelope)
         let delivery = try #require(scene.deliveries().first)
         scene.shard.tick()
         scene.shard.tick()
@@ -353,7 +358,7 @@ private final class RecordingLink: DeviceLink {
     @Test func `quality of service 0 is stored first and gone once written`() throws {
         var scene = Scene(connected: true, qualityOfService: 0)
         let envelope = scene.envelope()
-        _ = scene.shard.post(envelope, generation: 1)
+        _ = scene.shard.post(envelope)
         #expect(scene.effects() == ["record 1 received", "store 1 backlog"])
         scene.shard.stored(StoredPut(envelope: envelope, sequence: 4, tag: nil))
         let delivery = try #require(scene.deliveries().first)
@@ -364,14 +369,14 @@ private final class RecordingLink: DeviceLink {
     @Test func `priorities 5 and 1 wait while the device saves power, 10 does not`() throws {
         var scene = Scene(connected: true, saving: true)
         let patient = scene.envelope(priority: .conserving)
-        _ = scene.shard.post(patient, generation: 1)
+        _ = scene.shard.post(patient)
         #expect(scene.effects() == ["record 1 received", "store 1 power"])
         scene.shard.stored(StoredPut(envelope: patient, sequence: 4, tag: nil))
         #expect(scene.effects() == ["settle 1 accepted"])
         scene.shard.setSavingPower(false, device: scene.slot.device, fence: 1)
         #expect(scene.effects() == ["read 1"])
         var urgent = Scene(connected: true, saving: true)
-        _ = urgent.shard.post(urgent.envelope(priority: .immediate), generation: 1)
+        _ = urgent.shard.post(urgent.envelope(priority: .immediate))
         #expect(urgent.effects() == ["record 1 received", "deliver 1"])
     }
 
@@ -380,13 +385,13 @@ private final class RecordingLink: DeviceLink {
         scene.shard.slots.setRegistration(
             Registration(slot: scene.slot, generation: 1, isLive: true, registered: scene.now, isEnabled: false)
         )
-        #expect(scene.shard.post(scene.envelope(), generation: 1) == .pending)
+        #expect(scene.shard.post(scene.envelope()) == .pending)
         #expect(scene.effects() == ["record 1 received", "settle 1 after discardedDisabled"])
     }
 
     @Test func `removing an app settles its deliveries in flight`() {
         var scene = Scene(connected: true)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         _ = scene.effects()
         scene.shard.endRegistration(scene.slot, at: scene.now)
         #expect(scene.effects() == ["settle 1 after discardedUnregistered"])
@@ -394,7 +399,7 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `removing an app records the end of a delivery without storage`() {
         var scene = Scene(connected: true)
-        _ = scene.shard.post(scene.envelope(stored: false), generation: 1)
+        _ = scene.shard.post(scene.envelope(stored: false))
         _ = scene.effects()
         scene.shard.endRegistration(scene.slot, at: scene.now)
         #expect(scene.effects() == ["record 1 discardedUnregistered"])
@@ -402,7 +407,7 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a write during the removal of an app is not kept for the next registration`() throws {
         var scene = Scene()
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         let (envelope, tag) = try #require(scene.puts().first)
         scene.shard.endRegistration(scene.slot, at: scene.now)
         scene.shard.stored(StoredPut(envelope: envelope, sequence: 9, tag: tag))
@@ -413,14 +418,14 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a newer acknowledgement removes an older notification from the store`() throws {
         var scene = Scene(connected: true)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         _ = scene.effects()
         scene.shard.tick()
         scene.shard.tick()
         let (envelope, tag) = try #require(scene.puts().first)
         scene.shard.stored(StoredPut(envelope: envelope, sequence: 5, tag: tag))
         _ = scene.effects()
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         let newer = try #require(scene.deliveries().first)
         scene.shard.finished(scene.slot, fence: 1, delivery: newer.number, result: .acknowledged)
         #expect(scene.effects() == ["record 2 delivered", "settle 2 accepted", "replace 1 at 5 by 2"])
@@ -430,8 +435,8 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a newer acknowledgement settles an unstored older delivery as replaced`() throws {
         var scene = Scene(connected: true)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
+        _ = scene.shard.post(scene.envelope())
         let deliveries = scene.deliveries()
         scene.shard.finished(scene.slot, fence: 1, delivery: deliveries[1].number, result: .acknowledged)
         #expect(scene.effects() == ["record 2 delivered", "settle 2 accepted", "replace 1 by 2"])
@@ -444,7 +449,7 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a delivery finished during its write is removed even after the connection is gone`() throws {
         var scene = Scene(connected: true)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         let delivery = try #require(scene.deliveries().first)
         scene.shard.tick()
         scene.shard.tick()
@@ -458,11 +463,11 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `an acknowledgement of an ended delivery is ignored`() throws {
         var scene = Scene(connected: true)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         let delivery = try #require(scene.deliveries().first)
         scene.shard.finished(scene.slot, fence: 1, delivery: delivery.number, result: .acknowledged)
         _ = scene.effects()
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         _ = scene.effects()
         scene.shard.finished(scene.slot, fence: 1, delivery: delivery.number, result: .acknowledged)
         #expect(scene.effects().isEmpty)
@@ -472,23 +477,23 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a notification is stored behind a write from before the connection`() throws {
         var scene = Scene()
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         let (old, oldTag) = try #require(scene.puts().first)
         scene.connect(fence: 1)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         let (new, newTag) = try #require(scene.puts().first)
         scene.shard.stored(StoredPut(envelope: old, sequence: 5, tag: oldTag))
         #expect(scene.effects() == ["settle 1 accepted", "deliver 1"])
         scene.shard.stored(StoredPut(envelope: new, sequence: 6, tag: newTag))
         #expect(scene.effects() == ["settle 2 accepted", "deliver 2"])
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         #expect(scene.effects() == ["record 3 received", "deliver 3"])
     }
 
     @Test func `the next connection adopts every write of the last one`() throws {
         var scene = Scene(connected: true, limit: 1)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
+        _ = scene.shard.post(scene.envelope())
         let puts = scene.puts()
         #expect(puts.map(\.0.notification.id.low) == [1, 2])
         scene.connect(fence: 2)
@@ -501,8 +506,8 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a new subscription adopts the writes of the last one`() throws {
         var scene = Scene(connected: true, limit: 1)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
+        _ = scene.shard.post(scene.envelope())
         _ = scene.effects()
         scene.shard.close(scene.slot, fence: 1)
         #expect(scene.shard.slots.unconfirmedWrites == [scene.slot: 1])
@@ -513,11 +518,11 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `an unconfirmed write outlives its registration`() throws {
         var scene = Scene()
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         let put = try #require(scene.puts().first)
         let registration = try #require(scene.shard.slots.registration(scene.slot))
         scene.shard.slots.forgetRegistration(scene.slot)
-        #expect(scene.shard.post(scene.envelope(), generation: 1) == .refused(.badDeviceToken, since: nil))
+        #expect(scene.shard.post(scene.envelope()) == .refused(.badDeviceToken, since: nil))
         #expect(scene.shard.slots.unconfirmedWrites == [scene.slot: 1])
         scene.shard.slots.setRegistration(registration)
         scene.connect(fence: 1)
@@ -529,16 +534,16 @@ private final class RecordingLink: DeviceLink {
 
     @Test func `a confirmed or failed write is no longer counted`() throws {
         var scene = Scene()
-        _ = scene.shard.post(scene.envelope(), generation: 1)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
+        _ = scene.shard.post(scene.envelope())
         let puts = scene.puts()
         #expect(scene.shard.slots.unconfirmedWrites == [scene.slot: 2])
         scene.shard.stored(StoredPut(envelope: puts[0].0, sequence: 5, tag: nil))
-        scene.shard.couldNotStore(puts[1].0)
+        scene.shard.couldNotStore(puts[1].0, .refused(.serviceUnavailable))
         #expect(scene.shard.slots.unconfirmedWrites.isEmpty)
         _ = scene.effects()
         scene.connect(fence: 1)
-        _ = scene.shard.post(scene.envelope(), generation: 1)
+        _ = scene.shard.post(scene.envelope())
         #expect(scene.effects() == ["record 3 received", "deliver 3"])
     }
 }

@@ -53,7 +53,7 @@ import Testing
         let scene = try await PostOfficeScene()
         scene.store.setAccepting(false)
         let (_, envelope) = scene.post()
-        let decision = scene.postOffice.discard(envelope, generation: 0, as: .discardedUndeliverable)
+        let decision = scene.postOffice.discard(envelope, as: .discardedUndeliverable)
         #expect(decision == .refused(.serviceUnavailable, since: nil))
     }
 }

@@ -101,7 +101,7 @@ final class PostOfficeScene: Sendable {
             payload: Array("{}".utf8)
         )
         let envelope = Envelope(notification, completion: Completion(handler: completions, number: number))
-        return (postOffice.post(envelope, generation: 0), envelope)
+        return (postOffice.post(envelope), envelope)
     }
 
     func acknowledge(_ deliveries: [Delivery]) {

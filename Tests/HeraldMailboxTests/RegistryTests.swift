@@ -181,7 +181,7 @@ import Testing
                 collapseID: nil,
                 payload: Array("{}".utf8)
             )
-            return scene.postOffice.post(Envelope(notification), generation: generation)
+            return scene.postOffice.post(Envelope(notification, generation: generation))
         }
         func list() async throws -> [FeedbackRecord] {
             try await scene.registry.feedback(for: slot.app, limit: 10)

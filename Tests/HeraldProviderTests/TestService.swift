@@ -121,12 +121,12 @@ final class Ledger: NotificationSink {
 
     var accepted: [NotificationID: Int] { counts.withLock { $0 } }
 
-    func post(_ envelope: Envelope, generation: UInt32) -> PostDecision {
+    func post(_ envelope: Envelope) -> PostDecision {
         counts.withLock { $0[envelope.notification.id, default: 0] += 1 }
         return .accepted
     }
 
-    func discard(_ envelope: Envelope, generation: UInt32, as state: JournalState) -> PostDecision { .accepted }
+    func discard(_ envelope: Envelope, as state: JournalState) -> PostDecision { .accepted }
 
     func record(_ state: JournalState, about notification: HeraldModel.Notification) {
         // There is no journal.

@@ -64,7 +64,7 @@ struct FloodTests {
                     payload: [UInt8](repeating: 0x20, count: payloadBytes)
                 )
                 let envelope = Envelope(notification, completion: Completion(handler: answers, number: number))
-                switch postOffice.post(envelope, generation: 0) {
+                switch postOffice.post(envelope) {
                 case .pending: taken += 1
                 case .refused(.serviceUnavailable, _): refused += 1
                 case let other: Issue.record("\(other)")
@@ -151,8 +151,8 @@ struct FloodTests {
             let isOnce = number.isMultiple(of: 2)
             let decision =
                 isOnce
-                ? scene.postOffice.post(envelope, generation: 0)
-                : scene.postOffice.discard(envelope, generation: 0, as: .discardedUndeliverable)
+                ? scene.postOffice.post(envelope)
+                : scene.postOffice.discard(envelope, as: .discardedUndeliverable)
             if case .refused(.serviceUnavailable, _) = decision { continue }
             taken += 1
         }

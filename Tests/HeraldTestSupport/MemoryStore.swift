@@ -15,6 +15,7 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
 
     struct Held: Sendable {
         let notification: Notification
+        let generation: UInt32
         let sequence: UInt64
     }
 
@@ -53,6 +54,8 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
     package let meeting = Meeting()
     let clock: any WallClock
     private let isManual: Bool
+    /// Another engine, which keeps the mailbox in place of this one.
+    private let mailbox = Mutex<(any MailboxStore)?>(nil)
     private let queue = DispatchQueue(label: "memory-store")
     /// The pending reads, in manual mode.
     private let reads = Mutex<[@Sendable () -> Void]>([])
@@ -63,6 +66,13 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
     }
 
     // MARK: - For tests
+
+    /// Leaves the mailbox to another engine, to test that one with the rest of a store.
+    package func leave(mailbox: any MailboxStore) {
+        self.mailbox.withLock { $0 = mailbox }
+    }
+
+    private var other: (any MailboxStore)? { mailbox.withLock { $0 } }
 
     /// Accepts notifications, or no longer; true at first.
     package func setAccepting(_ isAccepting: Bool) {
@@ -108,15 +118,19 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
 
     // MARK: - Mailbox
 
-    package var isAccepting: Bool { contents.withLock { $0.isAccepting && !$0.failsWrites } }
+    package var isAccepting: Bool {
+        other?.isAccepting ?? contents.withLock { $0.isAccepting && !$0.failsWrites }
+    }
 
-    package var count: Int { contents.withLock { $0.slots.count } }
+    package var count: Int { other?.count ?? contents.withLock { $0.slots.count } }
 
     package func report(to reporter: any MailboxStoreReporter) {
+        if let other { return other.report(to: reporter) }
         self.reporter.withLock { $0.reporter = reporter }
     }
 
     package func put(_ envelope: Envelope, reason: StoreReason, tag: PutTag?, isNew: Bool) {
+        if let other { return other.put(envelope, reason: reason, tag: tag, isNew: isNew) }
         if isNew {
             let notification = envelope.notification
             record([JournalEvent(.received, notification, at: notification.received)])
@@ -124,7 +138,9 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         order(.put(envelope, reason, tag))
     }
 
-    package func remove(_ slot: Slot, sequence: UInt64, event: JournalEvent?) {
+    package func remove(_ slot: RegisteredSlot, sequence: UInt64, event: JournalEvent?) {
+        if let other { return other.remove(slot, sequence: sequence, event: event) }
+        let slot = slot.slot
         contents.withLock { contents in
             if contents.slots[slot]?.sequence == sequence { contents.slots[slot] = nil }
             if let event { contents.orders.append(.record(event, nil)) }
@@ -133,9 +149,11 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
     }
 
     package func read(
-        _ slots: [Slot],
+        _ registered: [RegisteredSlot],
         _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
     ) {
+        if let other { return other.read(registered, done) }
+        let slots = registered.map(\.slot)
         let read: @Sendable () -> Void = { done(Result { try self.find(slots) }) }
         // Never before `read` returns: the caller holds a lock that `done` takes.
         if isManual { reads.withLock { $0.append(read) } } else { queue.async(execute: read) }
@@ -145,13 +163,16 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
         try contents.withLock { contents in
             guard !contents.failsReads else { throw WriteFailure() }
             return slots.compactMap { contents.slots[$0] }
-                .map { StoredNotification(notification: $0.notification, sequence: $0.sequence) }
+                .map {
+                    StoredNotification(notification: $0.notification, generation: $0.generation, sequence: $0.sequence)
+                }
                 .sorted { $0.sequence < $1.sequence }
         }
     }
 
     package func removeExpired(at moment: WallTime, limit: Int) async throws -> Int {
-        try write { contents in
+        if let other { return try await other.removeExpired(at: moment, limit: limit) }
+        return try write { contents in
             let expired = contents.slots.values.filter { $0.notification.isExpired(at: moment) }.prefix(limit)
             for held in expired {
                 contents.slots[held.notification.slot] = nil
@@ -260,7 +281,11 @@ extension MemoryStore.Contents {
         if let held = slots[notification.slot] {
             journal.append(JournalEvent(.replaced, held.notification, at: now, replacement: notification.id))
         }
-        slots[notification.slot] = MemoryStore.Held(notification: notification, sequence: sequence)
+        slots[notification.slot] = MemoryStore.Held(
+            notification: notification,
+            generation: envelope.generation,
+            sequence: sequence
+        )
         return StoredPut(envelope: envelope, sequence: sequence, tag: tag)
     }
 }

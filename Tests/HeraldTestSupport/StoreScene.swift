@@ -15,20 +15,35 @@ package protocol StoreFixture: AnyObject, Sendable {
     func close() async
 }
 
+/// How an engine keeps the journal beside its mailbox.
+package enum EngineJournal: Sendable {
+    /// A put and its lines are one transaction, and what a put replaced has a line.
+    case transactional
+    /// Lines follow the put, and what was replaced or expired has none.
+    case separate
+}
+
 /// A kind of engine.
 package struct StoreEngine: Sendable, CustomTestStringConvertible {
     package let name: String
     /// Whether its contents survive a restart.
     package let isDurable: Bool
+    package let journal: EngineJournal
+    /// Whether it removes expired notifications without being told, and counts only roughly what it stores.
+    package let expiresByItself: Bool
     package let open: @Sendable (any WallClock) async throws -> any StoreFixture
 
     package init(
         name: String,
         isDurable: Bool,
+        journal: EngineJournal = .transactional,
+        expiresByItself: Bool = false,
         open: @escaping @Sendable (any WallClock) async throws -> any StoreFixture
     ) {
         self.name = name
         self.isDurable = isDurable
+        self.journal = journal
+        self.expiresByItself = expiresByItself
         self.open = open
     }
 
@@ -38,11 +53,20 @@ package struct StoreEngine: Sendable, CustomTestStringConvertible {
 /// A store with a witness, and shorthands for tests.
 package struct StoreScene: Sendable {
     package let fixture: any StoreFixture
+    let journal: EngineJournal
+    let expiresByItself: Bool
     package let clock: ManualClock
     package let witness = StoreWitness()
 
-    package init(_ fixture: any StoreFixture, clock: ManualClock) {
+    package init(
+        _ fixture: any StoreFixture,
+        clock: ManualClock,
+        journal: EngineJournal = .transactional,
+        expiresByItself: Bool = false
+    ) {
         self.fixture = fixture
+        self.journal = journal
+        self.expiresByItself = expiresByItself
         self.clock = clock
         fixture.store.report(to: witness)
     }
@@ -79,6 +103,13 @@ package struct StoreScene: Sendable {
         )
     }
 
+    /// Whether sequences rise in the order of the reports; what is replaced at once may share that of its successor.
+    package static func sequencesRise(_ puts: [StoredPut]) -> Bool {
+        zip(puts, puts.dropFirst()).allSatisfy {
+            $0.sequence < $1.sequence || $0.isReplaced && $0.sequence == $1.sequence
+        }
+    }
+
     /// Puts a notification and waits for the report.
     @discardableResult
     package func put(_ notification: Notification, reason: StoreReason = .deviceOffline) async -> StoredPut? {
@@ -103,6 +134,14 @@ package struct StoreScene: Sendable {
     /// The numbers of the notifications in slots.
     package func waiting(_ slots: Slot...) async throws -> [UInt64] {
         try await store.waiting(in: slots).map(\.notification.id.low)
+    }
+
+    /// Whether the store holds this number of notifications, as far as the engine counts them.
+    package func holds(_ count: Int) -> Bool { expiresByItself || store.count == count }
+
+    /// The states that the engine records, of those that SQLite does.
+    package func recorded(_ states: JournalState...) -> [JournalState] {
+        journal == .separate ? states.filter { $0 != .replaced } : states
     }
 
     /// The states of a notification, oldest first.

@@ -7,6 +7,7 @@ package final class StoreWitness: MailboxStoreReporter, CompletionHandler {
     package struct Heard: Sendable {
         package var stored: [StoredPut] = []
         package var failed: [Envelope] = []
+        package var unknown: [Envelope] = []
         package var settled: [(number: UInt64, outcome: CompletionOutcome)] = []
     }
 
@@ -27,6 +28,10 @@ package final class StoreWitness: MailboxStoreReporter, CompletionHandler {
 
     package func failed(_ envelopes: [Envelope]) {
         note { $0.failed += envelopes }
+    }
+
+    package func unknown(_ envelopes: [Envelope]) {
+        note { $0.unknown += envelopes }
     }
 
     package func settle(_ number: UInt64, _ outcome: CompletionOutcome) {

@@ -231,8 +231,11 @@ class TestFolders:
                 else:
                     path.write_bytes(damage)
                 before = content(service.data)
-                result = serve_briefly(service)
                 what = f"{name} {'gone' if damage is None else 'damaged' if damage else 'empty'}"
+                failures = doctors_failures(service)
+                assert content(service.data) == before, f"{what}: the doctor changed it"
+                result = serve_briefly(service)
+                assert bool(failures) == (result is not None), f"{what}: {failures}, {result}"
                 if result is None:
                     passed.add(what)
                 else:
@@ -366,6 +369,13 @@ class TestFolders:
             one_line(herald(*command, check=False))
         finally:
             service.close()
+
+
+def doctors_failures(service):
+    """The findings of the doctor that keep a service from starting on this folder."""
+    command = [HERALD, "doctor", "--data", service.data, "--json"]
+    report = json.loads(subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE).stdout)
+    return [check for check in report["checks"] if check["level"] == "fail" and check["area"] in ("data", "files", "store", "trust")]
 
 
 def serve_briefly(service):

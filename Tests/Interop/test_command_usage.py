@@ -458,6 +458,6 @@ class TestStatus:
         service = fresh().start()
         service.stop()
         for folder, words in ((service.data, "no service answers"), (tmp_path / "nowhere", "there is no data folder")):
-            result = herald("status", "--data", folder, check=False)
-            assert result.returncode == 1 and words in result.stdout
+            result = herald("status", "--data", folder, "--wait", "0", check=False)
+            assert result.returncode == 1 and words in result.stdout and f"`herald serve --data {folder}`" in result.stdout
             assert json.loads(herald("status", "--data", folder, "--json", check=False).stdout)["ready"] is False

@@ -2,9 +2,11 @@
 
 import json
 import os
+import pathlib
 import socket
 import sqlite3
 import subprocess
+import tempfile
 
 import pytest
 
@@ -57,6 +59,8 @@ def test_before_the_first_start_and_while_the_service_runs(machine):
     service = Service(machine.data)
     service.start(*(part for name, port in machine.ports.items() for part in (f"--{name}", str(port))))
     try:
+        # The ports of the configuration are not those of the running service.
+        machine.write(**{"api-port": 1})
         report = machine.doctor()
         areas = {check["area"] for check in machine.of(report, "ok")}
         assert {"configuration", "service", "port", "descriptors", "files", "store", "certificates", "disk"} <= areas
@@ -75,7 +79,8 @@ def test_a_port_that_is_taken_names_its_holder(machine):
 
 def test_an_address_of_another_machine(machine):
     machine.write(host="192.0.2.1")
-    assert all("no address of this machine" in found["text"] for found in machine.failures("port"))
+    (found,) = machine.failures("port")
+    assert found["text"] == "host: 192.0.2.1 is no address of this machine"
 
 
 @pytest.fixture
@@ -132,3 +137,31 @@ def test_a_store_of_a_newer_herald(made):
     # Copies the log into the file, whose header is read.
     store.close()
     assert "newer Herald" in made.failures("store")[0]["text"]
+
+
+def test_what_is_no_data_folder(made):
+    """A folder of other files, a file, and a data folder that lost its mark or its trust."""
+    (made.data / "format").rename(made.data / "former")
+    assert "without the file `format`" in made.failures("data")[0]["text"]
+    (made.data / "former").rename(made.data / "format")
+    (made.data / "trust").rename(made.data / "former")
+    assert "restore a backup" in made.failures("data")[0]["text"]
+    made.write(data=made.data / "former")
+    assert "is not a data folder of Herald's" in made.failures("data")[0]["text"]
+    made.write(data=made.config)
+    assert "is not a folder" in made.failures("data")[0]["text"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("mode", [0o700, 0o755])
+def test_another_user_is_told_whose_the_folder_is(mode):
+    with tempfile.TemporaryDirectory() as folder:
+        data = pathlib.Path(folder) / "data"
+        herald("init", "--data", data)
+        data.parent.chmod(0o711)
+        data.chmod(mode)
+        for command in ("status", "doctor"):
+            words = ["setpriv", "--reuid", "65534", "--clear-groups", HERALD, command, "--data", data]
+            result = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, cwd="/")
+            assert result.returncode == 1 and "`sudo -u root herald …`" in result.stdout, result
+            assert "herald serve" not in result.stdout and "none runs" not in result.stdout

@@ -34,11 +34,6 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
         return LogSubject("hrld.box.\(partition.index).\(device).n.\(app).\(String(generation, radix: 36))")
     }
 
-    /// The barrier record of a node in a partition's mailbox.
-    package static func mailboxBarrier(_ node: NodeName, _ partition: Partition) -> LogSubject {
-        LogSubject("hrld.box.\(partition.index).barrier.\(node.text)")
-    }
-
     /// The slot and generation of a notification's subject; nil for every other subject.
     package var slot: (slot: Slot, generation: UInt32)? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)

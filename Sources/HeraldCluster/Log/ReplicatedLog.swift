@@ -1,4 +1,3 @@
-package import HeraldModel
 package import NIOCore
 
 /// A replicated log of a cluster: JetStream, or the simulation of the tests.
@@ -31,7 +30,12 @@ package protocol ReplicatedLog: Sendable {
 
     /// Reports the newest message of each subject that matches a filter, then what comes, in the order of the log, without
     /// gaps.
-    /// - Parameter sequence: The last message that the caller knows; nil for all.
+    /// - Parameters:
+    ///   - filter: The subjects, which may have wildcards.
+    ///   - stream: The stream of the subjects.
+    ///   - sequence: The last message that the caller knows; nil for all.
+    ///   - sink: Receives the messages.
+    /// - Returns: The following, which the caller ends.
     func follow(
         _ filter: LogSubject,
         in stream: LogStream,
@@ -46,7 +50,7 @@ package struct LogMessage: Sendable {
     package var payload: ByteBuffer
     /// The sequence that the newest message of the subject must have, 0 for none; nil for no condition.
     package var expectedSequence: UInt64?
-    /// The time after which the log removes it; nil to keep it. A second is the least.
+    /// The time after which the log removes it, at least a second; nil to keep it.
     package var timeToLive: Duration?
 
     package init(
@@ -106,14 +110,11 @@ package struct LogEntry: Sendable {
     package let subject: LogSubject
     package let sequence: UInt64
     package let payload: ByteBuffer
-    /// The time that the log's leader gave it.
-    package let time: WallTime
 
-    package init(subject: LogSubject, sequence: UInt64, payload: ByteBuffer, time: WallTime) {
+    package init(subject: LogSubject, sequence: UInt64, payload: ByteBuffer) {
         self.subject = subject
         self.sequence = sequence
         self.payload = payload
-        self.time = time
     }
 
     /// Whether it only says that the subject is empty.

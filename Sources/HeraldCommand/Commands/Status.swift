@@ -67,12 +67,6 @@ private struct StatusReport: Encodable {
     /// Asks the service that runs on a folder.
     init(of folder: DataFolder) async {
         data = folder.path
-        guard access(folder.path, F_OK) == 0 else {
-            (isReady, problems, warnings, drills, listeners, service) = (
-                false, [DataFolder.missing(folder.path).message], nil, nil, nil, nil
-            )
-            return
-        }
         let client = ControlClient(folder: folder)
         listeners = ListeningAddresses.read(from: folder)
         service = try? await client.get("/v1/status", as: ServiceStatus.self)
@@ -80,7 +74,23 @@ private struct StatusReport: Encodable {
         warnings = health?.warnings
         drills = health?.drills
         isReady = listeners != nil && service != nil && health?.status == .ready
-        problems = health.map(\.problems) ?? ["no service answers on \(folder.path): start one with `herald serve`"]
+        problems = health.map(\.problems) ?? [StatusReport.silence(of: folder)]
+    }
+
+    /// The reason why no service answers.
+    private static func silence(of folder: DataFolder) -> String {
+        let start = "start one with `herald serve --data \(folder.path)`"
+        do {
+            try folder.checkOwner()
+            return switch try folder.condition() {
+            case .missing, .empty:
+                "no service runs on \(folder.path), and there is no data folder: \(start), or name its folder with --data"
+            case .ours:
+                "no service answers on \(folder.path): \(start)"
+            }
+        } catch {
+            return "\(error)"
+        }
     }
 
     var lines: [String] {

@@ -71,20 +71,22 @@ struct DoctorRun {
     }
 
     func findings() async -> [DoctorFinding] {
-        let listeners = ListeningAddresses.read(from: folder)
-        // The addresses of a killed service are still there.
         let health = await self.health()
-        let running = health == nil ? nil : listeners
-        var findings: [DoctorFinding] =
-            [.ok("configuration", "it is valid")] + (health ?? [.ok("service", "none runs on \(folder.path)")])
+        // The file of a killed service is still there.
+        let running = health == nil ? nil : ListeningAddresses.read(from: folder)
+        var findings: [DoctorFinding] = [.ok("configuration", "it is valid")]
         findings += await ports(running)
         findings.append(descriptors(running))
-        // As root sees everything, but the service does not.
-        let owner = FolderOwner(of: folder.path)
         do {
-            findings += try owner?.acting { onData(owner?.user ?? geteuid()) } ?? onData(geteuid())
+            try folder.checkOwner()
+            findings.insert(contentsOf: health ?? [.ok("service", "none runs on \(folder.path)")], at: 1)
+            // As root sees everything, but the service does not.
+            let owner = FolderOwner(of: folder.path)
+            let end = try owner?.act()
+            defer { end?() }
+            findings += await onData(owner?.user ?? geteuid(), isRunning: health != nil)
         } catch {
-            findings.append(.fail("data", "\(error)", "run herald doctor as that user"))
+            findings.append(.fail("data", "\(error)", "run herald doctor as that user, or as root"))
         }
         return findings + names
     }
@@ -100,23 +102,37 @@ struct DoctorRun {
         return problems.isEmpty ? [.ok("service", "it runs and is ready")] + warnings : problems + warnings
     }
 
+    /// The listeners of the running service, or else those of the configuration.
     private func ports(_ running: ListeningAddresses?) async -> [DoctorFinding] {
-        let served = [
-            "api-port": running?.api, "binary-port": running?.binary, "feedback-port": running?.feedback,
-            "device-port": running?.device, "activation-port": running?.activation, "console-port": running?.console,
-        ]
-        let wanted = [
-            ("api-port", configuration.host, configuration.gateway.listener.port),
-            ("binary-port", configuration.host, configuration.binary.listener.port),
-            ("feedback-port", configuration.host, configuration.feedback.listener.port),
-            ("device-port", configuration.host, configuration.deviceListener.port),
-            ("activation-port", configuration.host, configuration.activation.listener.port),
-            ("console-port", configuration.consoleHost, configuration.consolePort),
+        let addresses =
+            running
+            ?? ListeningAddresses(
+                api: configuration.gateway.listener.port,
+                binary: configuration.binary.listener.port,
+                feedback: configuration.feedback.listener.port,
+                device: configuration.deviceListener.port,
+                activation: configuration.activation.listener.port,
+                console: configuration.consolePort,
+                pid: 0,
+                host: configuration.host,
+                consoleHost: configuration.consoleHost
+            )
+        let (host, consoleHost) = (addresses.host, addresses.consoleHost)
+        let listeners = [
+            ("api-port", host, addresses.api), ("binary-port", host, addresses.binary),
+            ("feedback-port", host, addresses.feedback), ("device-port", host, addresses.device),
+            ("activation-port", host, addresses.activation), ("console-port", consoleHost, addresses.console),
         ]
         var findings: [DoctorFinding] = []
-        for (setting, host, port) in wanted where port != 0 {
-            let isServed = served[setting].flatMap(\.self) == port
-            let attempt = isServed ? .served : await DoctorProbes.listen(host: host, port: port)
+        var foreign: Set<String> = []
+        for (setting, host) in [("host", host), ("console-host", consoleHost)] where running == nil {
+            let attempt = await DoctorProbes.listen(host: host, port: 0)
+            guard attempt == .foreign, foreign.insert(host).inserted else { continue }
+            findings.append(PortCheck(setting: setting, host: host, port: 0, attempt: attempt).finding)
+        }
+        for (setting, host, port) in listeners where !foreign.contains(host) {
+            guard let port, port != 0 else { continue }
+            let attempt = running == nil ? await DoctorProbes.listen(host: host, port: port) : .served
             findings.append(PortCheck(setting: setting, host: host, port: port, attempt: attempt).finding)
         }
         return findings
@@ -132,49 +148,72 @@ struct DoctorRun {
     }
 
     /// The checks of the data folder and its disk, as its owner.
-    private func onData(_ service: UInt32) -> [DoctorFinding] {
+    private func onData(_ service: UInt32, isRunning: Bool) async -> [DoctorFinding] {
+        let disk = DoctorProbes.disk(nearestFolder).findings
         do {
-            _ = try DataFolder.existing(folder.path)
+            try folder.checkSocketPath()
+            guard case .ours = try folder.condition() else {
+                let remedy = "herald serve makes it, or name it with --data"
+                return [.warn("data", "there is no data folder at \(folder.path)", remedy)] + disk + [clock(nil)]
+            }
         } catch {
-            let place = access(folder.path, F_OK) == 0 ? folder.path : SafeFile.folder(of: folder.path)
-            let missing: DoctorFinding =
-                access("\(folder.path)/format", F_OK) == 0
-                ? .fail(
-                    "data",
-                    "\(error)",
-                    "chown -R USER \(folder.path) gives it to the user of the service; otherwise \(restore)"
-                )
-                : .warn(
-                    "data",
-                    "there is no data folder at \(folder.path)",
-                    "herald serve makes it, or name it with --data"
-                )
-            return [missing] + DoctorProbes.disk(place).findings + [clock(nil)]
+            return [.fail("data", "\(error)", "correct it as it says"), clock(nil)]
         }
         let files = DoctorProbes.files(of: folder, service: service)
         let wrong = files.compactMap(\.finding)
-        var findings = wrong.isEmpty ? [.ok("files", "owner and mode of \(files.count) files are right")] : wrong
-        findings += DoctorProbes.disk(folder.path).findings
-        findings.append(store)
+        guard wrong.isEmpty else { return wrong + disk + [clock(nil)] }
         do {
-            let ends = try TrustEnds(TrustFolder.load(at: folder.path, store: TrustDatabase.openToRead))
-            findings += TrustCheck(now: now, ends: ends, hostnames: configuration.hostnames).findings
-            findings.append(clock(ends.begun))
+            try folder.check()
         } catch {
-            let text = (error as? TrustError)?.message ?? "\(error)"
-            findings += [.fail("trust", text, restore), clock(nil)]
+            return [.fail("data", "\(error)", restore)] + disk + [clock(nil)]
         }
-        return findings
+        return [.ok("files", "owner and mode of \(files.count) files are right")] + disk
+            + [store(isRunning: isRunning)] + (await trust())
     }
 
-    private var store: DoctorFinding {
+    /// The data folder, or the folder in which a start makes it.
+    private var nearestFolder: String {
+        var path = folder.path
+        var isFolder: ObjCBool = false
+        while !(FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue),
+            path != SafeFile.folder(of: path)
+        {
+            path = SafeFile.folder(of: path)
+        }
+        return path
+    }
+
+    private func store(isRunning: Bool) -> DoctorFinding {
         do {
-            guard let format = try StoreFormat.inspect(folder.databasePath) else {
+            let path = folder.databasePath
+            // A running service has read it, and it says in its health what is wrong since.
+            guard let format = try isRunning ? StoreCheck.format(of: path) : StoreCheck.run(path) else {
                 return .ok("store", "there is none yet")
             }
-            return .ok("store", "its format is \(format), and this Herald writes \(StoreFormat.newest)")
+            return .ok("store", "its format is \(format), and this Herald writes \(StoreCheck.newestFormat)")
         } catch {
             return .fail("store", "\(error)", restore)
+        }
+    }
+
+    /// The trust folder as a start reads it.
+    private func trust() async -> [DoctorFinding] {
+        do {
+            let trust = try TrustFolder.load(at: folder.path, store: TrustDatabase.openToRead)
+            let rewritten = try await trust.check(hostnames: configuration.hostnames, now: now)
+            guard rewritten.isEmpty else {
+                let remedy = "start the service, which writes it again"
+                return rewritten.map { .warn("trust", "\($0) is missing or damaged", remedy) } + [clock(nil)]
+            }
+            _ = try await ServiceTrust.load(trust, configuration)
+            let ends = try TrustEnds(trust)
+            return TrustCheck(now: now, ends: ends, hostnames: configuration.hostnames).findings + [clock(ends.begun)]
+        } catch let error as TrustError where error.code == .folderMissing {
+            return [
+                .warn("trust", "the first start has not ended", "start the service, which completes it"), clock(nil),
+            ]
+        } catch {
+            return [.fail("trust", "\(error)", restore), clock(nil)]
         }
     }
 

@@ -16,7 +16,7 @@ struct PortCheck {
         case failed(String)
     }
 
-    /// The setting of the port, like `api-port`.
+    /// The setting of the port, like `api-port`, or of the address.
     let setting: String
     let host: String
     let port: Int
@@ -39,8 +39,8 @@ struct PortCheck {
         case .foreign:
             return .fail(
                 "port",
-                "\(place): \(host) is no address of this machine",
-                "write 0.0.0.0 or an address of this machine as host; names go to hostname"
+                "\(setting): \(host) is no address of this machine",
+                "write 0.0.0.0 or an address of this machine as \(setting); names go to hostname"
             )
         case .failed(let reason):
             return .fail("port", "\(place) cannot be opened (\(reason))", "check the address and the network")

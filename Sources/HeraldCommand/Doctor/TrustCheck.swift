@@ -49,8 +49,7 @@ struct TrustCheck {
         return .warn(
             "certificates",
             "the server certificate does not have the name \(list)",
-            ends.server.isOurs
-                ? "restart the service, which adds it" : "put a certificate with that name at trust/server.pem"
+            "restart the service, which adds it"
         )
     }
 

@@ -8,6 +8,7 @@ import Foundation
 ///     store/    0700   notifications, registrations, the journal
 ///     run/      0700   of the running service: lock, listeners.json, control.sock, admin.token
 ///     demo/     0700   the files of `serve --demo`
+///     node.json 0600   of a cluster's node: what it has seen of its cluster
 ///
 /// Nothing is written in a folder that is damaged or not Herald's.
 struct DataFolder: Hashable, Sendable {
@@ -38,6 +39,7 @@ struct DataFolder: Hashable, Sendable {
     var databasePath: String { storePath + "/herald.db" }
     var runPath: String { path + "/run" }
     var demoPath: String { path + "/demo" }
+    var nodePath: String { path + "/node.json" }
     var lockPath: String { runPath + "/lock" }
     var listenersPath: String { runPath + "/listeners.json" }
     var controlSocketPath: String { runPath + "/control.sock" }
@@ -69,7 +71,8 @@ struct DataFolder: Hashable, Sendable {
             guard mayCreate else { throw missing(path) }
             try folder.create()
         case .ours:
-            try folder.completeAndCheck()
+            try folder.check()
+            try folder.complete()
         }
         return folder
     }
@@ -95,6 +98,11 @@ struct DataFolder: Hashable, Sendable {
     static func securePrivateFolder(_ path: String) throws {
         if mkdir(path, 0o700) == 0 { return }
         guard errno == EEXIST else { throw SafeFile.failure("cannot make the folder", path) }
+        try checkPrivateFolder(path)
+    }
+
+    /// Checks that a folder belongs to this process's user, and that others may not enter it.
+    private static func checkPrivateFolder(_ path: String) throws {
         guard let found = try? FileManager.default.attributesOfItem(atPath: path) else {
             throw CommandError(.folder, "cannot access \(path): check the owner and mode of the folders above it")
         }
@@ -102,12 +110,7 @@ struct DataFolder: Hashable, Sendable {
             throw CommandError(.folder, "\(path) is not a folder: move it away, or name another folder with --data")
         }
         let owner = (found[.ownerAccountID] as? NSNumber)?.uint32Value
-        guard owner == geteuid() else {
-            throw CommandError(
-                .folder,
-                "\(path) belongs to another user, and Herald runs as user \(geteuid()): run it as the owner"
-            )
-        }
+        guard owner == geteuid() else { throw foreign(path, of: owner ?? 0) }
         let mode = (found[.posixPermissions] as? NSNumber)?.intValue ?? 0o777
         guard mode & 0o077 == 0 else {
             let digits = String(mode & 0o777, radix: 8)
@@ -115,16 +118,38 @@ struct DataFolder: Hashable, Sendable {
         }
     }
 
-    private enum Condition {
+    /// The error for a folder of another user.
+    private static func foreign(_ path: String, of owner: UInt32) -> CommandError {
+        let name = FolderOwner.name(of: owner)
+        return CommandError(
+            .folder,
+            "\(path) belongs to user \(name), and this command runs as user \(FolderOwner.name(of: geteuid())): "
+                + "run it as \(name), for example `sudo -u \(name) herald …`"
+        )
+    }
+
+    /// Checks that this process's user may use the folder of a service; reads nothing in it.
+    /// - Throws: ``CommandError`` if it belongs to another user. Root may use every folder.
+    func checkOwner() throws {
+        guard geteuid() != 0, let owner = FolderOwner(of: runPath) ?? FolderOwner(of: path), owner.user != geteuid()
+        else { return }
+        throw DataFolder.foreign(path, of: owner.user)
+    }
+
+    /// The content of the path of a data folder.
+    enum Condition {
         case missing
         case empty
         case ours
     }
 
-    private func condition() throws -> Condition {
+    /// Looks at the path.
+    /// - Throws: ``CommandError`` if there is something else, a folder of a newer Herald, or one of another user.
+    func condition() throws -> Condition {
         guard access(path, F_OK) == 0 else {
             if errno == ENOENT { return .missing }
-            throw SafeFile.failure("cannot open the data folder", path)
+            let reason = String(cString: strerror(errno))
+            throw CommandError(.folder, "cannot open the data folder \(path) (\(reason)): run the command as its owner")
         }
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
@@ -134,6 +159,7 @@ struct DataFolder: Hashable, Sendable {
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: path)
         } catch {
+            try checkOwner()
             throw CommandError(.folder, "cannot read the data folder \(path): check its owner and mode")
         }
         if names.contains("format") {
@@ -144,6 +170,13 @@ struct DataFolder: Hashable, Sendable {
             throw CommandError(
                 .folder,
                 "a restore into \(path) was interrupted: repeat `herald restore`, or name another folder with --data"
+            )
+        }
+        guard !names.contains("trust") || !names.contains("store") else {
+            throw CommandError(
+                .folder,
+                "\(path) is a data folder of Herald's without the file `format`: move it away and restore a backup "
+                    + "(`herald restore BACKUP --data \(path)`)"
             )
         }
         guard DataFolder.harmless.isSuperset(of: names) else {
@@ -179,21 +212,31 @@ struct DataFolder: Hashable, Sendable {
             throw CommandError(.folder, "cannot make the data folder \(path): check that its parent can be written to")
         }
         try SafeFile.write(Array(DataFolder.format.utf8), to: formatPath, mode: 0o644)
-        try completeAndCheck()
+        try complete()
     }
 
+    private var parts: [String] { [trustPath, storePath, runPath] }
+
     /// Creates the parts that an interrupted first start left out.
-    private func completeAndCheck() throws {
-        let isUsed = access(authorityPath, F_OK) == 0
-        for part in [trustPath, storePath] where isUsed && access(part, F_OK) != 0 {
+    private func complete() throws {
+        for part in parts { try DataFolder.securePrivateFolder(part) }
+    }
+
+    /// Checks a folder that is Herald's, without changing it.
+    /// - Throws: ``CommandError`` if a start would refuse it.
+    func check() throws {
+        let hasStore = try hasStore()
+        let isUsed = hasStore || access(authorityPath, F_OK) == 0
+        for part in parts where access(part, F_OK) == 0 { try DataFolder.checkPrivateFolder(part) }
+        guard !isUsed || access(trustPath, F_OK) == 0 else {
             throw CommandError(
                 .folder,
-                "\(part) is missing from a data folder that was in use: restore it from a backup, "
-                    + "or name another folder with --data"
+                "\(trustPath) is missing from a data folder that was in use: move \(path) away and restore a backup "
+                    + "(`herald restore BACKUP --data \(path)`). Only without one, start in a new folder: every device must "
+                    + "then be activated again, every provider needs new credentials, and all device tokens change"
             )
         }
-        for part in [trustPath, storePath, runPath] { try DataFolder.securePrivateFolder(part) }
-        if isUsed { try checkDatabase() }
+        if isUsed { try checkDatabase(hasStore) }
     }
 
     /// Whether the folder has a database.
@@ -210,8 +253,8 @@ struct DataFolder: Hashable, Sendable {
     }
 
     /// Refuses a missing or empty database file, which SQLite would take for a new one.
-    private func checkDatabase() throws {
-        guard try !hasStore() || access(databasePath, F_OK) == 0 else {
+    private func checkDatabase(_ hasStore: Bool) throws {
+        guard !hasStore || access(databasePath, F_OK) == 0 else {
             throw CommandError(
                 .folder,
                 "\(databasePath) is missing, and the folder was in use: restore it from a backup; to begin without "

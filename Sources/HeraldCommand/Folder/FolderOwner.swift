@@ -18,14 +18,38 @@ struct FolderOwner: Hashable {
     /// So root writes nothing where a link of the owner leads. All threads of the process have these rights meanwhile.
     /// - Throws: ``CommandError/Code/folder`` if the system refuses the change, and what `body` throws.
     func acting<Result>(_ body: () throws -> Result) throws -> Result {
-        guard geteuid() == 0, user != 0 else { return try body() }
+        let end = try act()
+        defer { end() }
+        return try body()
+    }
+
+    /// Takes the rights of this owner as ``acting(_:)`` does.
+    /// - Returns: Takes the rights of the caller again.
+    func act() throws -> () -> Void {
+        guard geteuid() == 0, user != 0 else { return {} }
         let count = getgroups(0, nil)
         var groups = [gid_t](repeating: 0, count: Int(max(0, count)))
         guard count >= 0, getgroups(count, &groups) == count else { throw refusal }
         let ownGroup = getegid()
-        defer { _ = (seteuid(0), setegid(ownGroup), setgroups(numericCast(groups.count), groups)) }
-        guard setgroups(1, [group]) == 0, setegid(group) == 0, seteuid(user) == 0 else { throw refusal }
-        return try body()
+        let end = { _ = (seteuid(0), setegid(ownGroup), setgroups(numericCast(groups.count), groups)) }
+        guard setgroups(1, [group]) == 0, setegid(group) == 0, seteuid(user) == 0 else {
+            end()
+            throw refusal
+        }
+        return end
+    }
+
+    /// The name of a user; the number if it has none.
+    static func name(of user: UInt32) -> String {
+        // In bytes; longer than an entry of any system.
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 1 << 14) { text in
+            var entry = passwd()
+            var found: UnsafeMutablePointer<passwd>?
+            guard let start = text.baseAddress, getpwuid_r(user, &entry, start, text.count, &found) == 0,
+                let name = found?.pointee.pw_name
+            else { return "\(user)" }
+            return String(cString: name)
+        }
     }
 
     private var refusal: CommandError {

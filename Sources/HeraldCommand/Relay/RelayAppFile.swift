@@ -20,7 +20,9 @@ enum RelayAppFile {
                 )
             }
             let rows = RelayAppSettings.fileRows
-            let settings = Settings(values: try SettingsFile.values(mapping, keys: rows.map(\.key), path: path))
+            let settings = Settings(
+                values: try SettingsFile.values(mapping, keys: rows.map(\.key), path: path, of: .relay)
+            )
             var values = RelayAppValues()
             for row in rows { try row.read(settings, &values) }
             return try values.app(environment, at: place)

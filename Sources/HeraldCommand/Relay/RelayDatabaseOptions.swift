@@ -16,7 +16,7 @@ struct RelayDatabaseOptions: ParsableArguments {
 
     /// The queue's address, from the command line, the environment or the file.
     func address(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> DatabaseAddress {
-        let settings = try Settings(commandLine: [:], environment: environment, file: config)
+        let settings = try Settings(commandLine: [:], environment: environment, file: config, of: .relay)
         guard let text = try database ?? settings.text(.database) else {
             throw ValidationError("Name the queue: --database sqlite:///absolute/path or postgresql://user@host/name.")
         }

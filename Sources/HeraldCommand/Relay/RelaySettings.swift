@@ -74,7 +74,12 @@ struct RelaySettings: Sendable {
 
     init(_ options: RelayRunOptions, environment: [String: String]) throws {
         let typed = options.app.typed.merging(options.service.typed) { typed, _ in typed }
-        let settings = try Settings(commandLine: typed, environment: environment, file: options.queue.config)
+        let settings = try Settings(
+            commandLine: typed,
+            environment: environment,
+            file: options.queue.config,
+            of: .relay
+        )
         database = try options.queue.address(environment: environment)
         for row in RelayServiceSettings.rows { try row.read(settings, &service) }
         var app = RelayAppValues()

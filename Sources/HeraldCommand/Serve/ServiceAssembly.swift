@@ -1,5 +1,6 @@
 import Foundation
 import HeraldActivation
+import HeraldCluster
 import HeraldConsole
 import HeraldCourier
 import HeraldGateway
@@ -23,7 +24,12 @@ struct ServiceAssembly: Sendable {
     let folder: DataFolder
     let clock: ServiceClock
     let trust: TrustService
+    /// The database in the data folder. In a cluster it keeps the journal and the clock alone.
     let store: SQLiteStore
+    /// The place in a cluster; nil for a service that stands alone.
+    let cluster: ClusterNode?
+    /// The store of notifications, registrations, sessions and channels: the cluster, or the database.
+    let engine: any ServiceStore
     let postOffice: PostOffice
     let registry: Registry
     let channels: ChannelService
@@ -63,7 +69,6 @@ struct ServiceAssembly: Sendable {
             store: TrustDatabase.open,
             now: clock.now()
         )
-        try refusePublicAddress(configuration, trustFolder)
         let demo =
             configuration.demo
             ? try await Demo(
@@ -72,11 +77,7 @@ struct ServiceAssembly: Sendable {
                 screenPort: configuration.demoScreenPort,
                 now: clock.now()
             ) : nil
-        let trust = try await TrustService(
-            folder: trustFolder,
-            revocationPolicy: configuration.revocations,
-            unmarkedEnvironments: configuration.unmarkedEnvironments
-        )
+        let (trust, contexts) = try await ServiceTrust.load(trustFolder, configuration)
         let (failures, failure) = AsyncStream.makeStream(of: StoreError.self, bufferingPolicy: .bufferingOldest(1))
         let store = try SQLiteStore(
             path: folder.databasePath,
@@ -87,18 +88,32 @@ struct ServiceAssembly: Sendable {
         )
         try folder.recordStore()
         clock.resume(try await store.clockRecord())
-        let directory = SingleNodeDirectory()
+        let cluster =
+            configuration.cluster.servers.isEmpty
+            ? nil
+            : try await ClusterNode.join(
+                configuration.cluster,
+                folder: folder,
+                journal: store,
+                clock: clock,
+                manager: manager,
+                logger: logger
+            )
+        let engine: any ServiceStore = cluster?.store ?? store
+        let directory: any ConnectionDirectory = cluster?.store.directory ?? SingleNodeDirectory()
+        var postOfficeConfiguration = configuration.postOffice
+        postOfficeConfiguration.storesFirst = cluster != nil
         let postOffice = PostOffice(
-            configuration: configuration.postOffice,
+            configuration: postOfficeConfiguration,
             clock: clock,
-            store: store,
+            store: engine,
             directory: directory,
             logger: logger
         )
-        store.report(to: postOffice)
+        engine.report(to: postOffice)
         let registry = Registry(
             configuration: configuration.registry,
-            store: store,
+            store: engine,
             postOffice: postOffice,
             directory: directory,
             clock: clock,
@@ -108,13 +123,12 @@ struct ServiceAssembly: Sendable {
         let channels = ChannelService(
             configuration: configuration.channels,
             clock: clock,
-            store: store,
+            store: engine,
             apps: registry,
             memory: postOffice.memory,
             logger: logger
         )
         try await channels.load()
-        let contexts = try ListenerContexts(trustFolder)
         let admission = Admission(trust: trust, apps: registry)
         let drills = DrillService(clock: clock, logger: logger)
         let gateway = Gateway(
@@ -163,6 +177,8 @@ struct ServiceAssembly: Sendable {
             clock: clock,
             trust: trust,
             store: store,
+            cluster: cluster,
+            engine: engine,
             postOffice: postOffice,
             registry: registry,
             channels: channels,
@@ -180,6 +196,12 @@ struct ServiceAssembly: Sendable {
 }
 
 extension ServiceAssembly {
+    /// Closes the stores of a service that does not come to serve.
+    func close() async {
+        await cluster?.close()
+        await store.close()
+    }
+
     var drillOperations: DrillOperations { DrillOperations(service: drills, seal: trust.seal) }
 
     /// The activation listener, which tells devices the port of the device listener.
@@ -193,22 +215,10 @@ extension ServiceAssembly {
             logger: logger
         )
     }
-
-    /// Refuses a public address for a service under Apple's names.
-    private static func refusePublicAddress(_ configuration: ServerConfiguration, _ trust: TrustFolder) throws {
-        guard try trust.serverCertificate().namesApple,
-            let address = ListenScope.publicAddress(
-                on: configuration.host,
-                machine: ListenScope.machineAddresses()
-            )
-        else { return }
-        throw CommandError(
-            .configuration,
-            "the server certificate has Apple's names (`herald init --as-apple`), so the service does not listen on "
-                + "\(address), which is public: choose a private address with --host, or another folder with --data"
-        )
-    }
 }
+
+/// The store of a service, for all its parts.
+typealias ServiceStore = MailboxStore & JournalStore & RegistryStore & ChannelStore
 
 extension PostOffice: NotificationSink {}
 extension Registry: AppDirectory {}

@@ -1,3 +1,5 @@
+import Foundation
+
 /// A key of the configuration file.
 ///
 /// The same word names an option and an environment variable: `api-port`, `--api-port`, `HERALD_API_PORT`.
@@ -37,24 +39,28 @@ struct SettingKey: Hashable, Sendable {
     }
 
     /// Every key of every command.
-    ///
-    /// One file may hold the keys of all commands; each command reads its own.
     static let all: [SettingKey] = {
-        let keys = ServerSettings.rows.map(\.key) + RelayServiceSettings.rows.map(\.key) + ofRelay + ofClients
         var known: Set<SettingKey> = []
-        return keys.filter { known.insert($0).inserted }
+        return SettingsFile.Kind.allCases.flatMap(\.keys).filter { known.insert($0).inserted }
     }()
 
-    /// The error for a value of the wrong type.
-    func typeError(at place: String) -> CommandError {
+    /// The error for a value of the wrong type, at a file and line; nil for the environment variable.
+    func typeError(at place: String?) -> CommandError {
         let wanted =
             switch shape {
             case .text: "a text"
             case .texts: "a list of texts"
-            case .number: "a whole number"
+            case .number: "a whole number, without a unit"
             case .flag: "true or false"
             case .blocks: "a list of mappings"
             }
+        guard let place else {
+            let example = example.trimmingCharacters(in: ["[", "]"])
+            return CommandError(
+                .configuration,
+                "the environment variable \(variable) must be \(wanted): write for example \(variable)=\(example)"
+            )
+        }
         return CommandError(
             .configuration,
             "\(place): `\(name)` must be \(wanted): write for example `\(name): \(example)`"

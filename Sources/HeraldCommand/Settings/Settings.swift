@@ -12,8 +12,14 @@ struct Settings: Sendable {
     ///   - commandLine: The options that were typed.
     ///   - environment: All variables of the process; those that begin with `HERALD_` count.
     ///   - file: The path of the configuration file; without one, `HERALD_CONFIG` may name it.
+    ///   - kind: The kind of this file.
     /// - Throws: ``CommandError/Code/configuration``.
-    init(commandLine: [SettingKey: ConfigContent], environment: [String: String], file: String?) throws {
+    init(
+        commandLine: [SettingKey: ConfigContent],
+        environment: [String: String],
+        file: String?,
+        of kind: SettingsFile.Kind = .service
+    ) throws {
         let typed = commandLine.map { (AbsoluteConfigKey([$0.key.name]), ConfigValue($0.value, isSecret: false)) }
         let variables = environment.filter { $0.key.hasPrefix("HERALD_") }
         var providers: [any ConfigProvider] = [
@@ -21,7 +27,7 @@ struct Settings: Sendable {
             EnvironmentVariablesProvider(environmentVariables: variables).prefixKeys(with: "herald"),
         ]
         if let path = file ?? environment["HERALD_CONFIG"] {
-            providers.append(try SettingsFile.provider(path: path))
+            providers.append(try SettingsFile.provider(path: path, of: kind))
         }
         reader = ConfigReader(providers: providers, accessReporter: typeErrors)
     }
@@ -68,7 +74,7 @@ struct Settings: Sendable {
     /// - Throws: ``CommandError/Code/configuration`` for a value of the wrong type.
     private func read<Value>(_ key: SettingKey, _ get: (ConfigReader, ConfigKey) -> Value?) throws -> Value? {
         let value = get(reader, ConfigKey([key.name]))
-        if typeErrors.take() { throw key.typeError(at: "the environment variable \(key.variable)") }
+        if typeErrors.take() { throw key.typeError(at: nil) }
         return value
     }
 }

@@ -5,20 +5,40 @@ import Yams
 ///
 /// The library's file provider is not used, because it reports no line numbers and accepts unknown keys.
 enum SettingsFile {
+    /// A kind of file, which has keys of its own.
+    enum Kind: String, CaseIterable {
+        /// A service's; it may also hold the keys of the client commands.
+        case service
+        /// A relay's.
+        case relay
+
+        var keys: [SettingKey] {
+            switch self {
+            case .service: ServerSettings.rows.map(\.key) + SettingKey.ofClients
+            case .relay:
+                RelayServiceSettings.rows.map(\.key) + RelayAppSettings.rows.map(\.key) + SettingKey.ofRelay
+            }
+        }
+    }
+
     /// Reads the file.
     /// - Throws: ``CommandError/Code/configuration``, with the line where there is one.
-    static func provider(path: String) throws -> InMemoryProvider {
+    static func provider(path: String, of kind: Kind) throws -> InMemoryProvider {
         let text: String
         do {
             text = String(decoding: try SafeFile.read(path), as: UTF8.self)
         } catch let error as CommandError {
             throw CommandError(.configuration, "\(error.message): fix it, or name another file with --config")
         }
-        return InMemoryProvider(name: path, values: try values(text, path: path))
+        return InMemoryProvider(name: path, values: try values(text, path: path, of: kind))
     }
 
     /// The values of a file's text; none if it is empty or holds comments only.
-    static func values(_ text: String, path: String) throws -> [AbsoluteConfigKey: ConfigValue] {
+    static func values(
+        _ text: String,
+        path: String,
+        of kind: Kind = .service
+    ) throws -> [AbsoluteConfigKey: ConfigValue] {
         let root: Node?
         do {
             root = try Yams.compose(yaml: text)
@@ -32,19 +52,20 @@ enum SettingsFile {
                 "\(path) does not hold keys and values: write lines like `api-port: 2197`"
             )
         }
-        return try values(mapping, keys: SettingKey.all, path: path)
+        return try values(mapping, keys: kind.keys, path: path, of: kind)
     }
 
-    /// The values of a mapping that may have these keys.
+    /// The values of a mapping that may have these keys, in a file of a kind.
     static func values(
         _ mapping: Node.Mapping,
         keys: [SettingKey],
-        path: String
+        path: String,
+        of kind: Kind
     ) throws -> [AbsoluteConfigKey: ConfigValue] {
         var values: [AbsoluteConfigKey: ConfigValue] = [:]
         for (name, node) in mapping {
             let place = "\(path)\(name.mark.map { ":\($0.line)" } ?? "")"
-            let key = try key(name, of: keys, at: place)
+            let key = try key(name, of: keys, in: kind, at: place)
             if key.shape == .blocks {
                 // The relay reads them itself: the library has no values of this type.
                 guard node.sequence != nil else { throw key.typeError(at: place) }
@@ -56,11 +77,22 @@ enum SettingsFile {
         return values
     }
 
-    private static func key(_ node: Node, of keys: [SettingKey], at place: String) throws -> SettingKey {
+    private static func key(
+        _ node: Node,
+        of keys: [SettingKey],
+        in kind: Kind,
+        at place: String
+    ) throws -> SettingKey {
         if let key = keys.first(where: { $0.name == node.string }) { return key }
         let name = LogText.escaped(node.string ?? "?", limit: 64)
         let nearest = NearestWord.to(name.lowercased().replacing("_", with: "-"), among: keys.map(\.name))
-        let hint = nearest.map { "did you mean `\($0)`?" } ?? "remove it"
+        let hint: String
+        if let other = Kind.allCases.first(where: { $0 != kind && $0.keys.contains { $0.name == name } }) {
+            hint =
+                "it is for a \(other)'s file, and this command reads a \(kind)'s: name that with --config, or remove the key"
+        } else {
+            hint = nearest.map { "did you mean `\($0)`?" } ?? "remove it"
+        }
         throw CommandError(.configuration, "\(place): unknown key `\(name)`: \(hint)")
     }
 

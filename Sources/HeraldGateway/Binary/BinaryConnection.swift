@@ -157,9 +157,9 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         case .accepted:
             if inFlight.settle(number) { service.metrics.accepted.increment() }
         case .refused(let refusalReason):
-            if inFlight.settle(number, refusedWith: refusalReason.binaryStatus) {
-                service.metrics.count(refusalReason.binaryStatus)
-            }
+            let status = refusalReason.binaryStatus
+            if inFlight.settle(number, refusedWith: status) { service.metrics.count(status) }
+        case .unknown: if let context { close(context) }
         }
     }
 
@@ -246,21 +246,24 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     private func take(_ request: BinaryNotification, _ now: WallTime) {
         guard let authorization, let handler = membership?.handler else { return }
         let reference = Reference(identifier: request.identifier, isAnswered: request.form != .simple)
-        func post(_ notification: Notification, _ use: TopicUse?, _ send: (Envelope) -> PostDecision) {
+        func post(_ use: TopicUse?, _ send: (Completion) -> PostDecision) {
             let first = validator.admission.begin(use, completions: handler)
             if case .undecided = first { return refuse(reference, RefusalReason.serviceUnavailable.binaryStatus) }
             // Without a claim it is posted, too: the certificate names its topic.
             let completion = Completion(handler: first.claim ?? handler, number: inFlight.nextNumber)
-            note(send(Envelope(notification, completion: completion)), on: reference, first.claim)
+            note(send(completion), on: reference, first.claim)
         }
         switch validator.decide(request, authorization, ids: &ids, now: now) {
         case .refused(let refusal):
             service.logger.debug("notification refused", metadata: ["reason": "\(refusal.why)"])
             refuse(reference, refusal.refusalReason.binaryStatus)
         case .notification(let notification, let generation, let use):
-            post(notification, use) { service.sink.post($0, generation: generation) }
+            post(use) { service.sink.post(Envelope(notification, generation: generation, completion: $0)) }
         case .unreadable(let notification, let generation, let use):
-            post(notification, use) { service.sink.discard($0, generation: generation, as: .discardedUndeliverable) }
+            post(use) { completion in
+                let envelope = Envelope(notification, generation: generation, completion: completion)
+                return service.sink.discard(envelope, as: .discardedUndeliverable)
+            }
         }
     }
 

@@ -117,6 +117,7 @@ final class RequestHandler {
         switch outcome {
         case .accepted: accept(request, now: now)
         case .refused(let refusalReason): refuse(request, Refusal(refusalReason, Refusal.storeTrouble))
+        case .unknown: session.leaveUnanswered(request, resets: true)
         }
     }
 
@@ -150,13 +151,13 @@ final class RequestHandler {
         }
         session.keepPosted(request)
         let completion = Completion(handler: completions, number: request.number)
-        let envelope = Envelope(notification, completion: completion)
+        let envelope = Envelope(notification, generation: post.generation, completion: completion)
         if request.explains { request.envelope = envelope }
         let decision =
             if let state {
-                service.sink.discard(envelope, generation: post.generation, as: state)
+                service.sink.discard(envelope, as: state)
             } else {
-                service.sink.post(envelope, generation: post.generation)
+                service.sink.post(envelope)
             }
         switch first.claim?.follow(decision, number: request.number) ?? decision {
         case .accepted: accept(request)
@@ -377,7 +378,7 @@ final class RequestHandler {
     /// Journals a notification that a drill discards.
     /// - Returns: false if the registration is gone; the request is refused for that then.
     private func discard(_ post: Post, _ request: PendingRequest, as state: JournalState) -> Bool {
-        switch service.sink.discard(Envelope(post.notification), generation: post.generation, as: state) {
+        switch service.sink.discard(Envelope(post.notification, generation: post.generation), as: state) {
         case .refused(let refusalReason, let since):
             refuse(request, Refusal(refusalReason, since: since))
             return false

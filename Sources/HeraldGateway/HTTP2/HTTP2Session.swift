@@ -121,10 +121,12 @@ final class HTTP2Session {
         }
     }
 
-    /// Leaves a request without an answer: its stream stays open until the client or the connection ends it.
-    func leaveUnanswered(_ request: PendingRequest) {
+    /// Leaves a request without an answer: its stream is reset, or stays open until the client or the connection ends it.
+    func leaveUnanswered(_ request: PendingRequest, resets: Bool = false) {
         guard request.isStreamOpen else { return table.release(request) }
         table.leaveUnanswered(request)
+        // Not REFUSED_STREAM, which would say that nothing happened (RFC 9113 §8.7).
+        if resets { nghttp2_submit_rst_stream(library, 0, request.streamID, NGHTTP2_INTERNAL_ERROR.rawValue) }
     }
 
     /// Returns the flow-control window of the bytes received since the last call; once per read burst.

@@ -5,10 +5,10 @@ package import HeraldModel
 package protocol NotificationSink: AnyObject, Sendable {
     /// Maximum storage time of a notification.
     var longestStorage: Duration { get }
-    /// Accepts a notification for a registration of a generation; never blocks.
-    func post(_ envelope: Envelope, generation: UInt32) -> PostDecision
+    /// Accepts a notification; never blocks.
+    func post(_ envelope: Envelope) -> PostDecision
     /// Journals a notification that is not delivered: no app could read it, or a drill discards it.
-    func discard(_ envelope: Envelope, generation: UInt32, as state: JournalState) -> PostDecision
+    func discard(_ envelope: Envelope, as state: JournalState) -> PostDecision
     /// Adds a journal entry about a notification that was posted.
     func record(_ state: JournalState, about notification: Notification)
 }

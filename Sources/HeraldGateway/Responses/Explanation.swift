@@ -31,6 +31,8 @@ enum Explanation {
             return "stored: Herald has sent it to the device, which has not acknowledged it yet\(end)"
         case .storedBacklog:
             return "stored: Herald sends it to the device after the notifications before it\(end)"
+        case .storedBeforeDelivery:
+            return "stored: Herald sends it to the device now\(end)"
         case .storedBudget:
             return "held: the background budget of the app on this device is spent\(next)\(end)"
         case .replaced:

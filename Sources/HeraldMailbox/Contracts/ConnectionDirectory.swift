@@ -3,8 +3,8 @@ import Synchronization
 
 /// The node of a cluster that holds a device's connection.
 ///
-/// ``SingleNodeDirectory`` only issues fences. A cluster's directory writes each claim where all nodes see it; of two claims
-/// the greater fence wins. It notifies the node of a device when another node has stored something. No wake-up is lost: a
+/// ``SingleNodeDirectory`` only issues fences. A cluster's directory appends each claim to the log that all nodes follow; the
+/// fence is the claim's sequence there, so that the last claim wins. It notifies the node of a device when another node has stored something. No wake-up is lost: a
 /// node stores before it notifies, and claims before it reads the mailbox.
 package protocol ConnectionDirectory: Sendable {
     /// Claims a device's connection for this node.

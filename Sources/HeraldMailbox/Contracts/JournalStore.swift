@@ -128,6 +128,8 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     case storedUnacknowledged = 12
     case storedBacklog = 13
     case storedBudget = 14
+    /// In a cluster: stored first, and sent to the connected device then.
+    case storedBeforeDelivery = 15
     case replaced = 20
     case discardedUnregistered = 30
     case discardedUnregisteredFromStorage = 31
@@ -168,6 +170,7 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .unacknowledged: self = .storedUnacknowledged
         case .backlog: self = .storedBacklog
         case .budget: self = .storedBudget
+        case .beforeDelivery: self = .storedBeforeDelivery
         }
     }
 
@@ -184,7 +187,9 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
     /// Whether the notification is in the store.
     var isStored: Bool {
         switch self {
-        case .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget: true
+        case .storedDeviceOffline, .storedPower, .storedUnacknowledged, .storedBacklog, .storedBudget,
+            .storedBeforeDelivery:
+            true
         default: false
         }
     }
@@ -214,6 +219,7 @@ package enum JournalState: UInt8, Hashable, Sendable, CaseIterable {
         case .storedUnacknowledged: "stored (sent, not acknowledged yet)"
         case .storedBacklog: "stored (behind others that the device has not acknowledged)"
         case .storedBudget: "stored (background budget)"
+        case .storedBeforeDelivery: "stored (before it is sent)"
         case .replaced: "replaced"
         case .discardedUnregistered: "discarded (unregistered)"
         case .discardedUnregisteredFromStorage: "discarded from storage (unregistered)"

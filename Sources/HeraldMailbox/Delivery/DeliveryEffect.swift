@@ -5,7 +5,7 @@ enum DeliveryEffect {
     case deliver(any DeviceLink, Delivery)
     case dismiss(any DeviceLink, DismissalReason)
     /// Reads the stored notifications of slots of one device.
-    case read([Slot], fence: UInt64)
+    case read([RegisteredSlot], fence: UInt64)
     /// An effect on one envelope; the notification itself is too large to be copied with every step.
     case envelope(Envelope, EnvelopeEffect)
 }

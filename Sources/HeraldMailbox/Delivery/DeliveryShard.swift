@@ -33,17 +33,12 @@ struct DeliveryShard {
 
     // MARK: - Posting
 
-    /// Decides about a notification for a registration of that generation.
-    ///
-    /// A notification posted as `discarded` is only journaled, if its token is valid.
-    mutating func post(_ envelope: Envelope, generation: UInt32, discarded: JournalState? = nil) -> PostDecision {
+    /// Decides about a notification; one posted as `discarded` is only journaled, if its token is valid.
+    mutating func post(_ envelope: Envelope, discarded: JournalState? = nil) -> PostDecision {
         let slot = envelope.notification.slot
         let index = slots.index(of: slot)
         let registration = slots.registration(at: index)
-        let now = envelope.notification.received
-        if let refusal = tokens.refusal(of: slot, generation: generation, registration: registration, at: now) {
-            return refusal
-        }
+        if let refusal = tokens.refusal(of: envelope, registration: registration) { return refusal }
         add(.record(.received), to: envelope)
         guard discarded == nil, let index, registration?.isEnabled == true else {
             add(.recordThenAccept(discarded ?? .discardedDisabled), to: envelope)
@@ -81,7 +76,7 @@ struct DeliveryShard {
         let now = envelope.notification.received
         let hold = holdRules.hold(envelope.notification, on: connection, at: now)
         if case .direct = gate.state {
-            if hold == nil, gate.qualityOfService > 0, gate.unconfirmedWrites == 0 {
+            if hold == nil, !holdRules.storesFirst, gate.qualityOfService > 0, gate.unconfirmedWrites == 0 {
                 let number = deliver(envelope, on: connection, gate, state: .unstored, at: now)
                 grace.add(PutTag(fence: connection.fence, delivery: number), of: slot.device)
                 return .pending
@@ -90,7 +85,7 @@ struct DeliveryShard {
         }
         // The store keeps the newest write: what was sent before is stored before.
         storeUnstored(of: slot.app, on: connection)
-        let reason = hold.map { StoreReason($0.reason) } ?? .backlog
+        let reason = hold.map { StoreReason($0.reason) } ?? (holdRules.storesFirst ? .beforeDelivery : .backlog)
         effects.append(.envelope(envelope, .store(reason, connection.addUnconfirmedWrite(slot.app))))
         envelope.note(JournalState(stored: reason), next: hold?.until)
         return .pending
@@ -166,7 +161,7 @@ struct DeliveryShard {
             connection.openGate(app, unconfirmedWrites: isNew ? slots.takeUnconfirmedWrites(slot) : 0)
             if isNew { opened.append(slot) }
         }
-        if !opened.isEmpty { effects.append(.read(opened, fence: fence)) }
+        if !opened.isEmpty { read(opened, fence: fence) }
     }
 
     /// Closes an app's gate; what was sent may still be acknowledged.
@@ -214,14 +209,14 @@ struct DeliveryShard {
         add(.settle(.accepted), to: put.envelope)
         let connection = connections[slot.device]
         let index = slots.index(of: slot)
-        let isLive = slots.registration(at: index)?.isLive ?? false
+        let isLive = slots.registration(at: index)?.isLive(in: put.envelope.generation) ?? false
         let number = put.tag?.fence == connection?.fence ? put.tag?.delivery : nil
         let delivery = number.flatMap { connection?.inFlight[$0] }
         if delivery == nil { confirmWrite(slot, index, connection) }
         let event = DeliveryEvent.stored(sequence: put.sequence, isReplaced: put.isReplaced)
         if endDetached(put.envelope, event) { return }
         guard put.isReplaced || isLive else {
-            // Written while the app was being removed: a later registration gets nothing of it.
+            // Written while the app was being removed: a later registration gets none of it.
             add(.remove(sequence: put.sequence, .discardedUnregisteredFromStorage), to: put.envelope)
             return
         }
@@ -248,15 +243,15 @@ struct DeliveryShard {
         deliverStored(StoredNotification(put), on: connection, gate, at: put.envelope.notification.received)
     }
 
-    /// A write failed, and nothing of it is kept; what the device did all the same counts.
-    mutating func couldNotStore(_ envelope: Envelope) {
+    /// A write failed, and nothing of it is kept, or its outcome is unknown; what the device did all the same counts.
+    mutating func couldNotStore(_ envelope: Envelope, _ outcome: CompletionOutcome) {
         let slot = envelope.notification.slot
         let connection = connections[slot.device]
         if let connection, let delivery = connection.inFlight.delivery(of: envelope) {
             return apply(.storeFailed, to: delivery, on: connection)
         }
         confirmWrite(slot, slots.index(of: slot), connection)
-        if !endDetached(envelope, .storeFailed) { add(.settle(.refused(.serviceUnavailable)), to: envelope) }
+        if !endDetached(envelope, .storeFailed) { add(.settle(outcome), to: envelope) }
     }
 
     /// Counts the report of a write that is no delivery of the device's connection.
@@ -278,12 +273,13 @@ struct DeliveryShard {
 
     /// The stored notifications of slots have been read; the gate of a slot without one opens.
     mutating func haveRead(_ slots: [Slot], found: [StoredNotification], fence: UInt64, now: WallTime) {
-        let bySlot = Dictionary(found.map { ($0.notification.slot, $0) }) { $1 }
+        let bySlot = Dictionary(found.lazy.map { ($0.notification.slot, $0) }) { $1 }
         for slot in slots {
             guard let connection = connection(slot.device, fence), let gate = connection.gates[slot.app],
                 case .catchingUp(let newest) = gate.state
             else { continue }
-            var stored = bySlot[slot]
+            let generation = self.slots.registration(slot)?.generation
+            var stored = bySlot[slot].flatMap { $0.generation == generation ? $0 : nil }
             if let newest, newest.sequence > stored?.sequence ?? 0 { stored = StoredNotification(newest) }
             if let stored, stored.sequence > gate.lastSequence, !connection.inFlight.contains(stored) {
                 deliverStored(stored, on: connection, gate, at: now)
@@ -307,11 +303,10 @@ struct DeliveryShard {
                 return block(slot, on: connection, for: hold)
             }
             connection.noteSequence(stored.sequence, app: slot.app)
-            let envelope = Envelope(stored.notification)
-            deliver(envelope, on: connection, gate, state: .stored(sequence: stored.sequence), at: now)
+            deliver(stored.envelope, on: connection, gate, state: .stored(sequence: stored.sequence), at: now)
         } else {
             let state: JournalState = isEnabled ? .discardedExpiredFromStorage : .discardedDisabledFromStorage
-            add(.remove(sequence: stored.sequence, state), to: Envelope(stored.notification))
+            add(.remove(sequence: stored.sequence, state), to: stored.envelope)
         }
         connection.moveGate(slot.app, to: .direct)
     }
@@ -354,7 +349,12 @@ struct DeliveryShard {
     private mutating func catchUp(_ connection: DeviceConnection, _ apps: [AppNumber]) {
         guard !apps.isEmpty else { return }
         for app in apps { connection.moveGate(app, to: .catchingUp(newest: nil)) }
-        effects.append(.read(apps.map { Slot(device: connection.device, app: $0) }, fence: connection.fence))
+        read(apps.map { Slot(device: connection.device, app: $0) }, fence: connection.fence)
+    }
+
+    private mutating func read(_ slots: [Slot], fence: UInt64) {
+        let registered = slots.map { RegisteredSlot($0, generation: self.slots.registration($0)?.generation ?? 0) }
+        effects.append(.read(registered, fence: fence))
     }
 
     // MARK: - Registrations

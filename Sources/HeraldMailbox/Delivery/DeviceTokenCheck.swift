@@ -8,25 +8,19 @@ struct DeviceTokenCheck {
         self.rates = rates
     }
 
-    /// Counts one use of a token, unless it is refused.
+    /// Counts one use of the token that a notification was posted to, unless it is refused.
     ///
     /// - Parameters:
-    ///   - slot: The slot of the token.
-    ///   - generation: The generation of the token.
+    ///   - envelope: The notification, with the generation of the token.
     ///   - registration: The slot's registration, if there is one.
-    ///   - now: The present.
     /// - Returns: 400 if nothing is known of the registration; 410 if it ended, or was made again since the token was made;
     ///   429 past the rate; nil if the token may be posted to.
-    mutating func refusal(
-        of slot: Slot,
-        generation: UInt32,
-        registration: Registration?,
-        at now: WallTime
-    ) -> PostDecision? {
+    mutating func refusal(of envelope: Envelope, registration: Registration?) -> PostDecision? {
         guard let registration else { return .refused(.badDeviceToken, since: nil) }
-        guard registration.isLive, registration.generation == generation else {
+        guard registration.isLive(in: envelope.generation) else {
             return .refused(.unregistered, since: registration.ended)
         }
-        return rates.take(slot, at: now) ? nil : .refused(.tooManyRequests, since: nil)
+        let notification = envelope.notification
+        return rates.take(notification.slot, at: notification.received) ? nil : .refused(.tooManyRequests, since: nil)
     }
 }

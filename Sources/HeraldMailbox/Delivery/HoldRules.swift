@@ -7,6 +7,8 @@ struct HoldRules {
 
     let inFlightLimit: Int
     var budget: BackgroundBudget
+    /// Whether every storable notification is stored before it is sent: in a cluster the log orders them.
+    var storesFirst = false
     /// Whether memory is short: a device that is behind has its notifications on the disk instead.
     var isMemoryShort = false
     /// The moment up to which expiry is certain; nil if that is the present one.

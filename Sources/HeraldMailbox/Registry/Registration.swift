@@ -28,4 +28,7 @@ package struct Registration: Hashable, Sendable {
         self.ended = ended
         self.isEnabled = isEnabled
     }
+
+    /// Whether it is live, and of that generation.
+    package func isLive(in generation: UInt32) -> Bool { isLive && self.generation == generation }
 }

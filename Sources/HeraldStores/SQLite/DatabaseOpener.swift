@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import GRDBSQLite
 import HeraldModel
@@ -34,7 +35,7 @@ struct DatabaseOpener {
                     try database.execute(sql: "PRAGMA application_id = \(DatabaseFile.applicationID)")
                 }
                 try setDurable(database)
-                try IntegrityCheck(configuration: configuration, logger: logger) { onStep(.checking) }.run(database)
+                try checkContent(database)
                 try migrate(database)
             }
             return queue
@@ -65,6 +66,16 @@ struct DatabaseOpener {
         } catch {
             throw StoreError(opening: error, path: file.path)
         }
+    }
+
+    /// Opens a connection that checks a store which no process has open, and changes nothing.
+    ///
+    /// One that can only read would leave a log beside a store that has none. One that can write removes that log again,
+    /// but would copy the log of a store that was not closed.
+    func checker() throws -> DatabaseQueue {
+        var settings = settings(isReader: true)
+        settings.readonly = access(file.path + "-wal", F_OK) == 0
+        return try DatabaseQueue(path: file.path, configuration: settings)
     }
 
     private func settings(isReader: Bool) -> Configuration {
@@ -99,8 +110,13 @@ struct DatabaseOpener {
         }
     }
 
+    /// Checks a store that was not closed cleanly.
+    func checkContent(_ database: Database) throws {
+        try IntegrityCheck(configuration: configuration, logger: logger) { onStep(.checking) }.run(database)
+    }
+
     /// Checks owner and format again: the write-ahead log may hold a newer header than the file.
-    private func checkOwner(_ database: Database) throws {
+    func checkOwner(_ database: Database) throws {
         let owner = try Int64.fetchOne(database, sql: "PRAGMA application_id") ?? 0
         try file.check(
             applicationID: UInt32(truncatingIfNeeded: owner),

@@ -20,7 +20,8 @@ extension SQLiteStore: MailboxStore {
         DispatchQueue.global().async { reporter.current?.failed([envelope]) }
     }
 
-    package func remove(_ slot: Slot, sequence: UInt64, event: JournalEvent?) {
+    package func remove(_ slot: RegisteredSlot, sequence: UInt64, event: JournalEvent?) {
+        let slot = slot.slot
         if index.remove(slot, sequence: sequence) {
             _ = queue.append(.remove(slot, sequence: sequence, event))
         } else if let event {
@@ -29,9 +30,14 @@ extension SQLiteStore: MailboxStore {
     }
 
     package func read(
-        _ slots: [Slot],
+        _ registered: [RegisteredSlot],
         _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
     ) {
+        let slots = registered.map(\.slot)
+        // The end of a registration removes its notification: a slot holds none of an earlier generation.
+        let done: @Sendable (Result<[Found], any Error>) -> Void = { result in
+            done(result.map { $0.map { found in found.stored(as: registered) } })
+        }
         readers.submit(isQuick: true) { [self] database in
             try look(slots, Reading(), database)
         } _: { [self] result in
@@ -45,9 +51,21 @@ extension SQLiteStore: MailboxStore {
     /// The most further transactions in which a read looks, if the writer cannot do it.
     private static let readAttempts = 3
 
+    /// A notification that was read.
+    private struct Found {
+        let notification: Notification
+        let sequence: UInt64
+
+        /// The notification with the generation that its reader asked for.
+        func stored(as registered: [RegisteredSlot]) -> StoredNotification {
+            let generation = registered.first { $0.slot == notification.slot }?.generation ?? 0
+            return StoredNotification(notification: notification, generation: generation, sequence: sequence)
+        }
+    }
+
     /// The progress of a read.
     private struct Reading {
-        var found: [StoredNotification] = []
+        var found: [Found] = []
         /// Entries whose segments are missing although the index has them.
         var missing: [SlotIndex.Entry] = []
     }
@@ -81,7 +99,7 @@ extension SQLiteStore: MailboxStore {
     private func finish(
         _ reading: Reading,
         attempts: Int,
-        _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
+        _ done: @escaping @Sendable (Result<[Found], any Error>) -> Void
     ) {
         guard !reading.missing.isEmpty else {
             done(.success(reading.found.sorted { $0.sequence < $1.sequence }))
@@ -135,7 +153,7 @@ extension SQLiteStore: MailboxStore {
     }
 
     private struct Read {
-        var notifications: [StoredNotification] = []
+        var notifications: [Found] = []
         var damaged: [SlotIndex.Entry] = []
         var missing: [SlotIndex.Entry] = []
     }
@@ -146,7 +164,7 @@ extension SQLiteStore: MailboxStore {
         for entry in entries {
             switch try reader.find(entry) {
             case .notification(let notification):
-                read.notifications.append(StoredNotification(notification: notification, sequence: entry.sequence))
+                read.notifications.append(Found(notification: notification, sequence: entry.sequence))
             case .damaged:
                 read.damaged.append(entry)
             case .missing:

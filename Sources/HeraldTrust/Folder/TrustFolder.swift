@@ -38,12 +38,7 @@ package struct TrustFolder: Sendable {
         now: WallTime
     ) async throws -> TrustFolder {
         let layout = TrustLayout(data: data)
-        let names = try hostnames.map { text in
-            guard let name = ServerName(text) else {
-                throw TrustError(.invalidArgument, "\(text.debugDescription) is neither a host name nor an address")
-            }
-            return name
-        }
+        let names = try serverNames(hostnames)
         if mkdir(layout.data, 0o755) != 0, errno != EEXIST {
             throw TrustFile.failure(.unwritable, "cannot create the folder \(layout.data)")
         }
@@ -53,7 +48,6 @@ package struct TrustFolder: Sendable {
             let isComplete = TrustFile.exists(layout.authority)
             if isComplete { try checkAuthority(layout) }
             let folder = try TrustFolder(layout: layout, makingMissing: !isComplete, store: store, now: now)
-            if !isComplete { try folder.makeRecords(now: now) }
             try await folder.revocations.publish(now: now)
             try folder.server.update(adding: names + (asApple ? ServerName.apple : []), now: now)
             if !isComplete {
@@ -61,6 +55,26 @@ package struct TrustFolder: Sendable {
                 try TrustFile.write(Array(pem.utf8), to: layout.authority, .open)
             }
             return folder
+        }
+    }
+
+    /// Reads what ``create(at:hostnames:asApple:store:now:)`` reads, without writing.
+    /// - Returns: The files that a start writes again because they are missing or damaged.
+    /// - Throws: ``TrustError`` if a start would.
+    package func check(hostnames: [String], now: WallTime) async throws -> [String] {
+        let missing = [layout.authority, layout.server].filter { !TrustFile.exists($0) }
+        if !missing.contains(layout.authority) { try TrustFolder.checkAuthority(layout) }
+        let lists = try await revocations.due().filter { $0.present == nil }
+        _ = try server.isDue(adding: try TrustFolder.serverNames(hostnames), now: now)
+        return missing + lists.map(\.source.path)
+    }
+
+    private static func serverNames(_ hostnames: [String]) throws -> [ServerName] {
+        try hostnames.map { text in
+            guard let name = ServerName(text) else {
+                throw TrustError(.invalidArgument, "\(text.debugDescription) is neither a host name nor an address")
+            }
+            return name
         }
     }
 
@@ -79,7 +93,7 @@ package struct TrustFolder: Sendable {
     /// - Throws: ``TrustError/Code/folderMissing``, or a problem of the folder.
     package static func load(at data: String, store: StoreOpener) throws -> TrustFolder {
         let layout = TrustLayout(data: data)
-        guard TrustFile.exists(layout.folder), TrustFile.exists(layout.authority) else {
+        guard TrustFile.exists(layout.authority) || TrustFile.exists(layout.ledger) else {
             throw TrustError(
                 .folderMissing,
                 "there is no service in \(layout.data) yet: create one with `herald init` or `herald serve`, "
@@ -90,12 +104,16 @@ package struct TrustFolder: Sendable {
         return try TrustFolder(layout: layout, makingMissing: false, store: store, now: WallTime(seconds: 0))
     }
 
+    /// Opens the folder; with `makingMissing` it makes missing files.
+    ///
+    /// A first start makes the ledger after them, so with a ledger a missing file is a lost one.
     private init(layout: TrustLayout, makingMissing: Bool, store: StoreOpener, now: WallTime) throws {
         self.layout = layout
+        let makesFiles = makingMissing && !TrustFile.exists(layout.ledger)
         // Distinguishes the authorities of different services.
         let suffix = String(UInt32.random(in: .min ... .max), radix: 16)
         func authority(_ path: String, _ name: String) throws -> CertificateAuthority {
-            if makingMissing, !TrustFile.exists(path) {
+            if makesFiles, !TrustFile.exists(path) {
                 let authority = try CertificateAuthority.make(name: "\(name) \(suffix)", now: now)
                 try TrustFile.write(Array(try authority.bundle().pem().utf8), to: path, .secret)
                 return authority
@@ -106,6 +124,7 @@ package struct TrustFolder: Sendable {
         root = try authority(layout.root, "Herald Root")
         providerAuthority = try authority(layout.providerAuthority, "Herald Providers")
         deviceAuthority = try authority(layout.deviceAuthority, "Herald Devices")
+        if makesFiles { try TrustFolder.makeRecords(layout, now: now) }
         self.store = try store(layout, makingMissing)
     }
 
@@ -180,7 +199,7 @@ package struct TrustFolder: Sendable {
         RevocationLists.Source(path: layout.revocationList(kind), authority: authority(of: kind))
     }
 
-    private func makeRecords(now: WallTime) throws {
+    private static func makeRecords(_ layout: TrustLayout, now: WallTime) throws {
         if !TrustFile.exists(layout.tokenKeys) {
             try TrustFile.write(try TokenKeyRing(now: now).json(), to: layout.tokenKeys, .secret)
         }

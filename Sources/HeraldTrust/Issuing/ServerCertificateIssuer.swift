@@ -19,29 +19,37 @@ package struct ServerCertificateIssuer: Sendable {
     func update(adding names: [ServerName], now: WallTime) throws -> Bool {
         let former = try configuredNames()
         let wanted = former.union(names)
-        if TrustFile.exists(folder.layout.server) {
-            let present = try folder.serverCertificate()
-            guard present.isOurs else {
-                let lacking = names.filter { !present.names.contains($0) }
-                guard lacking.isEmpty else {
-                    throw TrustError(
-                        .invalidArgument,
-                        "the certificate in \(folder.layout.server) is your own and does not name "
-                            + lacking.map(\.description).joined(separator: ", ")
-                            + ": replace it by one that does, or remove the file to have Herald make one"
-                    )
-                }
-                return false
-            }
-            let hasNames = present.names.isSuperset(of: wanted.union(ServerName.local()))
-            if !present.isDue(at: now), hasNames { return false }
-        }
+        guard try isDue(wanted, adding: names, now: now) else { return false }
         if wanted != former || !TrustFile.exists(folder.layout.serverNames) {
             let lines = wanted.map(\.description).sorted().map { $0 + "\n" }.joined()
             try TrustFile.write(Array(lines.utf8), to: folder.layout.serverNames, .secret)
         }
         try issue(wanted.union(ServerName.local()), now: now)
         return true
+    }
+
+    /// Whether a start with these names issues a certificate.
+    /// - Throws: ``TrustError`` if a file is damaged, or the user's own certificate lacks a name.
+    func isDue(adding names: [ServerName], now: WallTime) throws -> Bool {
+        try isDue(try configuredNames().union(names), adding: names, now: now)
+    }
+
+    private func isDue(_ wanted: Set<ServerName>, adding names: [ServerName], now: WallTime) throws -> Bool {
+        guard TrustFile.exists(folder.layout.server) else { return true }
+        let present = try folder.serverCertificate()
+        guard !present.isOurs else {
+            return present.isDue(at: now) || !present.names.isSuperset(of: wanted.union(ServerName.local()))
+        }
+        let lacking = names.filter { !present.names.contains($0) }
+        guard lacking.isEmpty else {
+            throw TrustError(
+                .invalidArgument,
+                "the certificate in \(folder.layout.server) is your own and does not name "
+                    + lacking.map(\.description).joined(separator: ", ")
+                    + ": replace it by one that does, or remove the file to have Herald make one"
+            )
+        }
+        return false
     }
 
     /// Renews the certificate if it expires soon; one that the user provided stays unchanged.

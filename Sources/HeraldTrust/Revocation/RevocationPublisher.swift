@@ -9,24 +9,38 @@ struct RevocationPublisher {
     /// Called under the lock. The ledger is written first. If the power fails in between, or a list is lost, the next
     /// command or start writes it again. Herald writes no list for an authority whose key is kept elsewhere.
     func publish(now: WallTime) async throws {
-        for kind in PeerKind.allCases where folder.authority(of: kind).canSign {
-            try publish(try await folder.store.revokedSerials(of: kind), of: kind, now: now)
+        for list in try await due() {
+            // Numbers follow the clock, so that they rise even if the earlier list is lost.
+            let number = RevocationListNumber(UInt64(max(1, now.seconds)))
+            let der = try RevocationListSigner.sign(
+                revoked: list.revoked,
+                number: max(number, list.present?.number?.successor ?? number),
+                now: max(now, list.present?.thisUpdate ?? now),
+                authority: list.source.authority
+            )
+            try TrustFile.write(Array(PEMText.text("X509 CRL", der: der).utf8), to: list.source.path, .open)
         }
     }
 
-    private func publish(_ revoked: [String: WallTime], of kind: PeerKind, now: WallTime) throws {
-        let source = folder.revocationSource(of: kind)
-        let present = try present(source)
-        if let present, revoked.keys.allSatisfy({ present.revoked(serial: $0) != nil }) { return }
-        // Numbers follow the clock, so that they rise even if the earlier list is lost.
-        let number = RevocationListNumber(UInt64(max(1, now.seconds)))
-        let der = try RevocationListSigner.sign(
-            revoked: revoked,
-            number: max(number, present?.number?.successor ?? number),
-            now: max(now, present?.thisUpdate ?? now),
-            authority: source.authority
-        )
-        try TrustFile.write(Array(PEMText.text("X509 CRL", der: der).utf8), to: source.path, .open)
+    /// A list that must be written.
+    struct DueList {
+        let source: RevocationLists.Source
+        /// nil if it is missing or damaged.
+        let present: RevocationList?
+        let revoked: [String: WallTime]
+    }
+
+    /// The lists that lack a revocation of the ledger.
+    func due() async throws -> [DueList] {
+        var lists: [DueList] = []
+        for kind in PeerKind.allCases where folder.authority(of: kind).canSign {
+            let source = folder.revocationSource(of: kind)
+            let revoked = try await folder.store.revokedSerials(of: kind)
+            let present = try present(source)
+            if let present, revoked.keys.allSatisfy({ present.revoked(serial: $0) != nil }) { continue }
+            lists.append(DueList(source: source, present: present, revoked: revoked))
+        }
+        return lists
     }
 
     /// The present list; nil for a missing or damaged one, which is replaced.

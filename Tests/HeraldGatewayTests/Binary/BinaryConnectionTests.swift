@@ -137,6 +137,17 @@ struct BinaryConnectionTests {
         #expect(bench.posted.count == 3)
     }
 
+    @Test func `an unknown outcome closes the connection without an error response`() throws {
+        fixture.post.settle { envelope in
+            let isUnknown = "\(envelope.notification.id)".hasSuffix("00000002")
+            envelope.completion?.settle(isUnknown ? .unknown : .accepted)
+        }
+        let bench = try bench()
+        try bench.receive(try numbers(1...3))
+        #expect(try bench.answer() == nil)
+        #expect(!bench.isOpen)
+    }
+
     @Test(arguments: [
         (RefusalReason.serviceUnavailable, BinaryStatus.processingError), (.unregistered, .invalidToken),
         (.badDeviceToken, .invalidToken), (.tooManyRequests, .processingError),

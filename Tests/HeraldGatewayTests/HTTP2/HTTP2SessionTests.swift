@@ -301,6 +301,17 @@ struct `an HTTP/2 session` {
         #expect(exchange.requests().count == 1)
     }
 
+    @Test func `a request with an unknown outcome has its stream reset, and its memory is free`() throws {
+        let exchange = try Exchange { $0.requestsInHand = 1 }
+        exchange.open()
+        exchange.receive(RawPeer.request(1))
+        exchange.session.leaveUnanswered(try #require(exchange.requests().first), resets: true)
+        let resets = exchange.sent().filter { $0.type == RawFrame.reset }
+        #expect(resets.map(\.errorCode) == [2], "INTERNAL_ERROR: nobody knows what happened")
+        exchange.receive(RawPeer.request(3))
+        #expect(exchange.requests().count == 1)
+    }
+
     @Test func `a completion for an earlier request does not answer the request's next`() throws {
         let exchange = try Exchange()
         exchange.open()

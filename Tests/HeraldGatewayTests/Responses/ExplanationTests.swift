@@ -18,7 +18,8 @@ import Testing
                 pushType: .alert,
                 collapseID: nil,
                 payload: []
-            )
+            ),
+            generation: 0
         )
     }
 

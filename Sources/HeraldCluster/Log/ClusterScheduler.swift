@@ -1,0 +1,29 @@
+package import NIOCore
+
+/// Runs work later, on one thread: an event loop, or the virtual time of the tests.
+package protocol ClusterScheduler: Sendable {
+    /// The present on a clock that only runs forward.
+    var now: NIODeadline { get }
+
+    /// Runs `work` after a delay, never before this returns.
+    func run(after delay: Duration, _ work: @escaping @Sendable () -> Void)
+}
+
+/// The scheduler of an event loop.
+package struct EventLoopScheduler: ClusterScheduler {
+    private let eventLoop: any EventLoop
+
+    package init(_ eventLoop: any EventLoop) {
+        self.eventLoop = eventLoop
+    }
+
+    package var now: NIODeadline { .now() }
+
+    package func run(after delay: Duration, _ work: @escaping @Sendable () -> Void) {
+        if delay == .zero {
+            eventLoop.execute(work)
+        } else {
+            eventLoop.scheduleTask(in: TimeAmount(delay), work)
+        }
+    }
+}

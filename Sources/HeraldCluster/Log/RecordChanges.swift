@@ -1,0 +1,180 @@
+import Synchronization
+
+/// A record as of a sequence of its stream; without a record, the sequence of the tombstone, or 0.
+package struct Versioned<Record: LogRecord & Equatable>: Sendable {
+    package var record: Record?
+    package var sequence: UInt64
+
+    package init(_ record: Record? = nil, sequence: UInt64 = 0) {
+        self.record = record
+        self.sequence = sequence
+    }
+}
+
+extension Versioned: Equatable {}
+
+/// Changes of single records, by compare-and-set.
+///
+/// An edit may run more than once: on what this node knows, then on what the log has if that differs, or if an answer was
+/// lost. So an edit that was made already changes nothing, or does no harm if it is made twice.
+package final class RecordChanges: Sendable {
+    private let log: any ReplicatedLog
+    private let barriers: LogBarriers
+    /// The records with a write that may still happen.
+    ///
+    /// The next change reads first, and then writes in any case: with
+    /// another sequence, the late write is refused.
+    private let uncertain = Mutex<Set<LogSubject>>([])
+
+    package init(log: any ReplicatedLog, barriers: LogBarriers) {
+        self.log = log
+        self.barriers = barriers
+    }
+
+    /// Changes a record; an edit that sets it to nil removes it.
+    ///
+    /// - Parameters:
+    ///   - subject: The subject of the record.
+    ///   - stream: The stream of the subject.
+    ///   - known: What this node knows of the record.
+    ///   - isWhole: Whether it knows all of it. If not, the record is written even if the edit changes nothing that is known.
+    ///   - timeToLive: The time after which the log removes what is written; nil to keep it.
+    ///   - edit: The change; its value is handed on.
+    ///   - done: Called once, from any thread, possibly before this returns: with the record that the log has now and the
+    ///     edit's value, or with a ``RecordChangeFailure``, the edit's error, or a ``RecordError``.
+    package func change<Record: LogRecord & Equatable, Value: Sendable>(
+        _ subject: LogSubject,
+        in stream: LogStream,
+        from known: Versioned<Record>,
+        isWhole: Bool = true,
+        timeToLive: Duration? = nil,
+        _ edit: @escaping @Sendable (inout Record?) throws -> Value,
+        _ done: @escaping @Sendable (Result<(Versioned<Record>, Value), any Error>) -> Void
+    ) {
+        let change = Change(subject: subject, stream: stream, timeToLive: timeToLive, edit: edit, done: done)
+        if uncertain.withLock({ $0.contains(subject) }) {
+            reread(change, isWhole: false, after: Attempt(mayHappenLate: true))
+        } else {
+            attempt(change, from: known, isWhole: isWhole, Attempt())
+        }
+    }
+
+    /// Reads a record as of this call, or later.
+    package func read<Record: LogRecord & Equatable>(
+        _ subject: LogSubject,
+        in stream: LogStream,
+        as _: Record.Type = Record.self,
+        _ done: @escaping @Sendable (Result<Versioned<Record>, any Error>) -> Void
+    ) {
+        barriers.read([subject], in: stream) { result in
+            done(Result { try RecordChanges.newest(try result.get(), as: Record.self) })
+        }
+    }
+
+    private struct Change<Record: LogRecord & Equatable, Value: Sendable>: Sendable {
+        let subject: LogSubject
+        let stream: LogStream
+        let timeToLive: Duration?
+        let edit: @Sendable (inout Record?) throws -> Value
+        let done: @Sendable (Result<(Versioned<Record>, Value), any Error>) -> Void
+
+        func message(_ record: Record?, expecting sequence: UInt64) -> LogMessage {
+            guard let record else { return .tombstone(subject, expecting: sequence) }
+            return LogMessage(subject, payload: record.body, expectedSequence: sequence, timeToLive: timeToLive)
+        }
+    }
+
+    private struct Attempt {
+        var number = 1
+        /// Whether a write of the record is under way of which nobody knows whether it will happen.
+        var mayHappenLate = false
+    }
+
+    private func attempt<Record, Value>(
+        _ change: Change<Record, Value>,
+        from known: Versioned<Record>,
+        isWhole: Bool,
+        _ attempt: Attempt
+    ) {
+        var edited = known
+        let value: Value
+        do { value = try change.edit(&edited.record) } catch { return change.done(.failure(error)) }
+        guard !isWhole || edited.record != known.record else { return change.done(.success((known, value))) }
+        let record = edited.record
+        log.append(change.message(record, expecting: known.sequence), to: change.stream) { [self] outcome in
+            var attempt = attempt
+            switch outcome {
+            case .stored(let sequence):
+                _ = uncertain.withLock { $0.remove(change.subject) }
+                change.done(.success((Versioned(record, sequence: sequence), value)))
+            case .moved where attempt.number < ClusterLimits.changeAttempts:
+                attempt.number += 1
+                reread(change, isWhole: true, after: attempt)
+            case .unknown where attempt.number < ClusterLimits.changeAttempts:
+                attempt.number += 1
+                attempt.mayHappenLate = true
+                reread(change, isWhole: true, after: attempt)
+            case .moved, .unknown, .refused, .notSent:
+                fail(change, RecordChangeFailure(outcome), attempt)
+            }
+        }
+    }
+
+    private func reread<Record, Value>(_ change: Change<Record, Value>, isWhole: Bool, after attempt: Attempt) {
+        read(change.subject, in: change.stream, as: Record.self) { [self] result in
+            do {
+                self.attempt(change, from: try result.get(), isWhole: isWhole, attempt)
+            } catch LogFailure.refused(let refusal) {
+                fail(change, .refused(refusal), attempt)
+            } catch is LogFailure {
+                fail(change, .notSent, attempt)
+            } catch {
+                change.done(.failure(error))
+            }
+        }
+    }
+
+    private func fail<Record, Value>(
+        _ change: Change<Record, Value>,
+        _ failure: RecordChangeFailure,
+        _ attempt: Attempt
+    ) {
+        guard attempt.mayHappenLate || failure == .unknown else { return change.done(.failure(failure)) }
+        _ = uncertain.withLock { $0.insert(change.subject) }
+        change.done(.failure(RecordChangeFailure.unknown))
+    }
+
+    private static func newest<Record>(_ entries: [LogEntry], as _: Record.Type) throws -> Versioned<Record> {
+        guard let entry = entries.last else { return Versioned() }
+        return Versioned(entry.isTombstone ? nil : try Record(entry.payload), sequence: entry.sequence)
+    }
+}
+
+/// The reason why a change did not happen, or why nobody knows whether it did.
+package enum RecordChangeFailure: Error, Hashable, CustomStringConvertible {
+    /// No server took the change; nothing was changed.
+    case notSent
+    case refused(LogRefusal)
+    /// Another node changed the record each time; nothing was changed.
+    case contended
+    /// The answer was lost, and the log could not be read: the change happened, or will, or will not.
+    case unknown
+
+    init(_ outcome: AppendOutcome) {
+        switch outcome {
+        case .notSent: self = .notSent
+        case .refused(let refusal): self = .refused(refusal)
+        case .moved: self = .contended
+        case .unknown, .stored: self = .unknown
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .notSent: "no NATS server took the change; nothing was changed"
+        case .refused(let refusal): "NATS refused the change: \(refusal.text) (\(refusal.code))"
+        case .contended: "another node changes the same record all the time; nothing was changed"
+        case .unknown: "NATS did not answer; the change may have been made"
+        }
+    }
+}

@@ -1,0 +1,110 @@
+package import HeraldModel
+package import HeraldNATS
+
+/// Makes the streams of a new cluster, and checks those of a present one.
+package struct ClusterStreams: Sendable {
+    private let jetStream: JetStream
+    private let replicas: Int
+
+    package init(_ jetStream: JetStream, replicas: Int) {
+        self.jetStream = jetStream
+        self.replicas = replicas
+    }
+
+    /// Makes or checks all streams, and reads or makes the record of the cluster.
+    ///
+    /// The record is written last. So a stream that is missing beside it was lost, and is not made anew.
+    /// - Parameters:
+    ///   - partitions: The partitions of a new cluster.
+    ///   - moment: The present moment.
+    ///   - changes: The changes of the cluster's record.
+    /// - Returns: The record of the cluster.
+    /// - Throws: ``StreamProblem``, ``ClusterIdentity/OtherPartitions``, or an error of the log.
+    package func open(
+        _ partitions: Partitions,
+        at moment: WallTime,
+        _ changes: RecordChanges
+    ) async throws -> ClusterRecord {
+        try await open(.meta, isNew: true, at: moment)
+        let known = try await ClusterIdentity.read(changes)
+        try known?.check(partitions)
+        for stream in LogStream.all(of: partitions) where stream != .meta {
+            try await open(stream, isNew: known == nil, at: moment)
+        }
+        return try await ClusterIdentity.open(partitions, at: moment, changes)
+    }
+
+    private func open(_ stream: LogStream, isNew: Bool, at moment: WallTime) async throws {
+        let definition = StreamDefinition(stream, replicas: replicas)
+        let present: StreamConfiguration
+        if let found = try await configuration(of: stream) {
+            present = found
+        } else if isNew {
+            present = try await create(definition.configuration(at: moment))
+        } else {
+            throw StreamProblem.missing(stream.name)
+        }
+        let differences = definition.differences(present)
+        guard differences.isEmpty else { throw StreamProblem.differs(stream.name, differences) }
+    }
+
+    private func configuration(of stream: LogStream) async throws -> StreamConfiguration? {
+        do {
+            return try await jetStream.streamInfo(stream.name).configuration
+        } catch {
+            guard error.refusal?.code == JetStreamRefusal.streamNotFound else { throw error }
+            return nil
+        }
+    }
+
+    private func create(_ configuration: StreamConfiguration) async throws -> StreamConfiguration {
+        var attempt = 1
+        while true {
+            do {
+                return try await jetStream.createStream(configuration).configuration
+            } catch {
+                switch error.refusal?.code {
+                // Another node was faster, with a first sequence of its own.
+                case JetStreamRefusal.streamNameInUse:
+                    return try await jetStream.streamInfo(configuration.name).configuration
+                // Servers that have just started do not know each other yet.
+                case JetStreamRefusal.noSuitablePeers where attempt < ClusterLimits.streamAttempts: break
+                default: throw StreamProblem.notMade(configuration.name, replicas: replicas, error.description)
+                }
+            }
+            attempt += 1
+            try await Task.sleep(for: ClusterLimits.streamPause)
+        }
+    }
+}
+
+/// A stream that is not as Herald needs it.
+package enum StreamProblem: Error, Hashable, CustomStringConvertible {
+    case differs(String, [String])
+    case missing(String)
+    case notMade(String, replicas: Int, String)
+
+    package var description: String {
+        switch self {
+        case .differs(let name, let differences):
+            "the stream \(name) is not as Herald made it: \(differences.joined(separator: "; ")). Herald does not change it: stop "
+                + "all nodes and set it back with `nats stream edit \(name)`, or change the setting that differs"
+        case .missing(let name):
+            "the stream \(name) of this cluster is missing: its data are lost. Restore the cluster from a backup"
+        case .notMade(let name, let replicas, let why):
+            "cannot make the stream \(name) with \(replicas) replicas: \(why). It needs \(replicas) servers of one cluster, each "
+                + "with JetStream"
+        }
+    }
+}
+
+extension JetStreamError {
+    fileprivate var refusal: JetStreamRefusal? {
+        if case .refused(let refusal) = self { refusal } else { nil }
+    }
+}
+
+extension JetStreamRefusal {
+    /// Fewer servers than replicas are there.
+    fileprivate static let noSuitablePeers = 10_005
+}

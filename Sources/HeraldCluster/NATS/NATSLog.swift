@@ -1,0 +1,156 @@
+package import HeraldNATS
+import NIOCore
+
+/// The replicated log on JetStream.
+package final class NATSLog: ReplicatedLog {
+    private let jetStream: JetStream
+
+    package init(_ jetStream: JetStream) {
+        self.jetStream = jetStream
+    }
+
+    // MARK: - Append
+
+    package func append(
+        _ message: LogMessage,
+        to stream: LogStream,
+        _ done: @escaping @Sendable (AppendOutcome) -> Void
+    ) {
+        append(message, until: .now() + NATSLog.time(ClusterLimits.putDeadline), done)
+    }
+
+    private func append(
+        _ message: LogMessage,
+        until deadline: NIODeadline,
+        _ done: @escaping @Sendable (AppendOutcome) -> Void
+    ) {
+        jetStream.publish(
+            message.payload,
+            to: message.subject.text,
+            expectedLastSubjectSequence: message.expectedSequence,
+            timeToLive: message.timeToLive,
+            within: ClusterLimits.putDeadline
+        ) { [self] outcome in
+            // JetStream checks one conditional write of a subject at a time. It says so also shortly after the last one.
+            if case .refused(let refusal) = outcome, refusal.code == JetStreamRefusal.concurrentWrite, deadline > .now()
+            {
+                return after(ClusterLimits.concurrentWritePause) { self.append(message, until: deadline, done) }
+            }
+            done(AppendOutcome(outcome))
+        }
+    }
+
+    // MARK: - Read
+
+    package func read(
+        _ subjects: [LogSubject],
+        in stream: LogStream,
+        atLeast bound: UInt64,
+        _ done: @escaping @Sendable (Result<[LogEntry], LogFailure>) -> Void
+    ) {
+        let read = Read(
+            subjects: subjects.map(\.text),
+            stream: stream.name,
+            bound: bound,
+            deadline: .now() + NATSLog.time(ClusterLimits.readDeadline),
+            done: done
+        )
+        attempt(read, pause: ClusterLimits.shortestReadPause)
+    }
+
+    private struct Read: Sendable {
+        let subjects: [String]
+        let stream: String
+        let bound: UInt64
+        let deadline: NIODeadline
+        let done: @Sendable (Result<[LogEntry], LogFailure>) -> Void
+    }
+
+    private func attempt(_ read: Read, pause: Duration) {
+        let time = min(ClusterLimits.readAttempt, .nanoseconds((read.deadline - .now()).nanoseconds))
+        jetStream.readLast(read.subjects, in: read.stream, atLeast: read.bound, within: time) { [self] outcome in
+            let failure: LogFailure
+            switch outcome {
+            case .complete(let messages, _): return read.done(.success(messages.map { LogEntry($0) }))
+            // One of the subjects has a message at the bound or before: a replica that has none is behind.
+            case .behind, .nothing: failure = .behind
+            case .failed(.refused(let refusal)) where refusal.status != JetStreamRefusal.unavailable:
+                return read.done(.failure(.refused(LogRefusal(refusal))))
+            case .failed: failure = .unavailable
+            }
+            guard .now() + NATSLog.time(pause) < read.deadline else { return read.done(.failure(failure)) }
+            after(pause) { self.attempt(read, pause: min(pause * 2, ClusterLimits.longestReadPause)) }
+        }
+    }
+
+    // MARK: - Follow
+
+    package func follow(
+        _ filter: LogSubject,
+        in stream: LogStream,
+        after sequence: UInt64?,
+        _ sink: any LogSink
+    ) -> any LogFollowing {
+        let start = sequence.map { OrderedConsumer.Start.after($0) } ?? .newest
+        let consumer = OrderedConsumer(jetStream, stream: stream.name, subjects: [filter.text], from: start) { event in
+            switch event {
+            case .message(let message): sink.received([LogEntry(message)])
+            case .caughtUp: sink.caughtUp()
+            // It goes on by itself, and leaves nothing out.
+            case .interrupted, .resumed: break
+            }
+        }
+        consumer.start()
+        return NATSFollowing(consumer)
+    }
+
+    // MARK: - Time
+
+    private func after(_ pause: Duration, _ body: @escaping @Sendable () -> Void) {
+        jetStream.connection.eventLoop.scheduleTask(in: NATSLog.time(pause), body)
+    }
+
+    private static func time(_ duration: Duration) -> TimeAmount {
+        .milliseconds(duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000)
+    }
+}
+
+private final class NATSFollowing: LogFollowing {
+    private let consumer: OrderedConsumer
+
+    init(_ consumer: OrderedConsumer) {
+        self.consumer = consumer
+    }
+
+    func cancel() { consumer.stop() }
+}
+
+extension AppendOutcome {
+    /// The outcome of a publish; none becomes another one.
+    package init(_ outcome: PublishOutcome) {
+        switch outcome {
+        case .stored(let sequence): self = .stored(sequence)
+        case .refused(let refusal):
+            self = refusal.lastSequence.map { .moved($0) } ?? .refused(LogRefusal(refusal))
+        case .notSent: self = .notSent
+        case .unknown: self = .unknown
+        }
+    }
+}
+
+extension LogEntry {
+    fileprivate init(_ message: StoredMessage) {
+        self.init(subject: LogSubject(message.subject), sequence: message.sequence, payload: message.payload)
+    }
+}
+
+extension LogRefusal {
+    init(_ refusal: JetStreamRefusal) {
+        self.init(code: refusal.code, text: refusal.description)
+    }
+}
+
+extension JetStreamRefusal {
+    /// The status of a server that cannot answer now.
+    fileprivate static let unavailable = 503
+}

@@ -1,0 +1,69 @@
+package import HeraldModel
+import NIOCore
+
+/// Reads or makes the record of the cluster.
+package enum ClusterIdentity {
+    private static let subject = LogSubject.meta("cluster")
+
+    /// The cluster's record; nil for a new cluster.
+    package static func read(_ changes: RecordChanges) async throws -> ClusterRecord? {
+        try await withCheckedThrowingContinuation { continuation in
+            changes.read(subject, in: .meta, as: ClusterRecord.self) { result in
+                continuation.resume(with: result.map(\.record))
+            }
+        }
+    }
+
+    /// The cluster's record; a new cluster gets one, with `partitions`.
+    ///
+    /// - Throws: ``RecordChangeFailure``, ``RecordError``, or ``OtherPartitions`` for a cluster that was made with another
+    ///   number.
+    package static func open(
+        _ partitions: Partitions,
+        at moment: WallTime,
+        _ changes: RecordChanges
+    ) async throws -> ClusterRecord {
+        let new = ClusterRecord(incarnation: .random(in: 1..<1 << 24), partitions: partitions, created: moment)
+        let record = try await changes.change(subject, in: .meta, from: Versioned<ClusterRecord>()) { record in
+            let cluster = record ?? new
+            record = cluster
+            return cluster
+        }
+        try record.check(partitions)
+        return record
+    }
+
+    /// The error for a number of partitions that the cluster does not have.
+    package struct OtherPartitions: Error, Hashable, CustomStringConvertible {
+        let partitions: Int
+        let asked: Int
+
+        package var description: String {
+            "the cluster has \(partitions) partitions, and the settings say \(asked): the number cannot be changed, so set it "
+                + "to \(partitions)"
+        }
+    }
+}
+
+extension ClusterRecord {
+    /// - Throws: ``ClusterIdentity/OtherPartitions`` if the cluster has another number of partitions.
+    func check(_ asked: Partitions) throws {
+        guard partitions == asked else {
+            throw ClusterIdentity.OtherPartitions(partitions: partitions.count, asked: asked.count)
+        }
+    }
+}
+
+extension RecordChanges {
+    /// ``change(_:in:from:_:_:)`` as an async call.
+    func change<Record: LogRecord & Equatable, Value: Sendable>(
+        _ subject: LogSubject,
+        in stream: LogStream,
+        from known: Versioned<Record>,
+        _ edit: @escaping @Sendable (inout Record?) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            change(subject, in: stream, from: known, edit) { continuation.resume(with: $0.map(\.1)) }
+        }
+    }
+}

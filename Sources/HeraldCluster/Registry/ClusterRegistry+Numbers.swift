@@ -1,0 +1,167 @@
+package import HeraldMailbox
+package import HeraldModel
+import Synchronization
+
+/// Numbers of devices and apps.
+extension ClusterRegistry {
+    /// The number of a device; a new one for a new device.
+    package func number(of device: DeviceID) async throws -> DeviceNumber {
+        if let number = contents.withLock({ $0.numbers[device] }) { return number }
+        return try await perform(.name(device)) { [self] done in
+            if let number = contents.withLock({ $0.numbers[device] }) { return done(.success(number)) }
+            numbers.device { [self] result in
+                switch result {
+                case .failure(let error): done(.failure(error))
+                case .success(let number): create(DeviceEntry(id: device, number: number), done)
+                }
+            }
+        }
+    }
+
+    private func create(_ new: DeviceEntry, _ done: @escaping Done<DeviceNumber>) {
+        let (stream, subject) = record(of: new.id)
+        changes.change(subject, in: stream, from: Versioned<DeviceEntry>()) { record in
+            if let record, record.id != new.id { throw SharedKey(first: record.id, second: new.id) }
+            // Another node may have made it.
+            record = record ?? new
+        } _: { [self] result in
+            done(
+                Result {
+                    let made = try result.get().0
+                    guard let device = made.record else { throw RecordChangeFailure.contended }
+                    contents.withLock { $0.set(device, sequence: made.sequence) }
+                    return device.number
+                }
+            )
+        }
+    }
+
+    /// The stream and subject of a device's record.
+    func record(of device: DeviceID) -> (LogStream, LogSubject) {
+        let key = DeviceKey(device)
+        let partition = partitions.partition(of: key)
+        return (.devices(partition), .device(key, partition))
+    }
+
+    /// The error for two identifiers with the same key, 96 bits of SHA-256.
+    struct SharedKey: Error, CustomStringConvertible {
+        let first: DeviceID
+        let second: DeviceID
+
+        var description: String {
+            "the devices \(first.name) and \(second.name) have the same key in the log: give one of them another identifier"
+        }
+    }
+
+    // MARK: - Apps
+
+    /// The number of an app; a new one for a new app.
+    package func number(of app: App, for origin: AppOrigin?, at moment: WallTime) async throws -> AppNumber {
+        if let number = contents.withLock({ $0.appNumbers[app] }) { return number }
+        return try await perform(.app(app)) { [self] done in
+            if let number = contents.withLock({ $0.appNumbers[app] }) { return done(.success(number)) }
+            newAppNumber { [self] result in
+                switch result {
+                case .failure(let error): done(.failure(error))
+                case .success(let number):
+                    let record = AppRecord(app: app, number: number, origin: origin, created: moment)
+                    create(record, done)
+                }
+            }
+        }
+    }
+
+    /// A number from the counter that no known app has: imported apps have numbers of their own.
+    private func newAppNumber(_ done: @escaping Done<AppNumber>) {
+        numbers.app { [self] result in
+            if case .success(let number) = result, contents.withLock({ $0.apps[number] != nil }) {
+                newAppNumber(done)
+            } else {
+                done(result)
+            }
+        }
+    }
+
+    private func create(_ new: AppRecord, _ done: @escaping Done<AppNumber>) {
+        changes.change(.app(new.app), in: .apps, from: Versioned<AppRecord>()) { record in
+            record = record ?? new
+        } _: { [self] result in
+            done(
+                Result {
+                    let made = try result.get().0
+                    guard let record = made.record else { throw RecordChangeFailure.contended }
+                    contents.withLock { $0.set(made, new.app) }
+                    return record.number
+                }
+            )
+        }
+    }
+
+    /// The use of an app, or of all, by topic and environment; `channels` is the number of channels of each app.
+    package func appUsages(_ app: AppNumber?, channels: [AppNumber: Int]) -> [AppUsage] {
+        contents.withLock { contents in
+            var live: [AppNumber: Int] = [:]
+            var ended: [AppNumber: Int] = [:]
+            for registration in contents.registrations.values.lazy.flatMap({ $0.record?.registrations ?? [] }) {
+                let number = registration.slot.app
+                guard app == nil || app == number else { continue }
+                if registration.isLive { live[number, default: 0] += 1 } else { ended[number, default: 0] += 1 }
+            }
+            let records = app.map { [contents.apps[$0]?.record] } ?? contents.apps.values.map(\.record)
+            let usages = records.compactMap { $0 }.map { record in
+                AppUsage(
+                    record: record,
+                    devices: live[record.number] ?? 0,
+                    ended: ended[record.number] ?? 0,
+                    channels: channels[record.number] ?? 0
+                )
+            }
+            return usages.sorted {
+                let (left, right) = ($0.record.app, $1.record.app)
+                return (left.topic.name, left.environment.rawValue) < (right.topic.name, right.environment.rawValue)
+            }
+        }
+    }
+
+    /// Forgets an app that no device has registered: its ended registrations, and its name.
+    /// - Returns: The ended registrations.
+    package func forgetApp(_ app: AppNumber) async throws -> [Registration] {
+        let ended = contents.withLock { contents in
+            contents.registrations.values.compactMap { $0.record?.registration(of: app) }.filter { !$0.isLive }
+        }
+        for registration in ended {
+            try await change(registrationsOf: registration.slot.device) { $0.forget([app]) }
+        }
+        guard let name = contents.withLock({ $0.apps[app]?.record?.app }) else { return ended }
+        return try await perform(.app(name)) { [self] done in
+            guard let known = contents.withLock({ $0.apps[app] }) else { return done(.success(ended)) }
+            changes.change(.app(name), in: .apps, from: known) { record in
+                // Under another number it is another app.
+                if record?.number == app { record = nil }
+            } _: { [self] result in
+                if let left = try? result.get().0 { contents.withLock { $0.set(left, name) } }
+                done(result.map { _ in ended })
+            }
+        }
+    }
+
+    // MARK: - Order
+
+    /// Takes the result of an operation, once.
+    typealias Done<Value> = @Sendable (Result<Value, any Error>) -> Void
+
+    /// Runs an operation when those of the same record before it have finished.
+    func perform<Value: Sendable>(
+        _ key: Key,
+        _ operation: @escaping @Sendable (_ done: @escaping Done<Value>) -> Void
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            operations.run(key) { finish in
+                operation { result in
+                    finish()
+                    continuation.resume(with: result)
+                }
+            }
+        }
+    }
+}

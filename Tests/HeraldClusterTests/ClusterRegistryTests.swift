@@ -1,0 +1,148 @@
+import HeraldCluster
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import Logging
+import Testing
+
+/// The registry of a cluster, with lost answers and with two nodes on one log.
+@Suite struct ClusterRegistryTests {
+    private let log = MemoryLog()
+    private let clock = ManualClock()
+    private let slot = Slot(device: DeviceNumber(7), app: AppNumber(3))
+    private var now: WallTime { clock.now() }
+
+    /// A node's registry, loaded from the log.
+    private func registry(_ name: String) async throws -> ClusterRegistry {
+        let node = try #require(NodeName(name))
+        let partitions = try #require(Partitions(count: 4))
+        let barriers = LogBarriers(log: log, node: node)
+        let changes = RecordChanges(log: log, barriers: barriers)
+        let cluster = try await ClusterIdentity.open(partitions, at: now, changes)
+        let registry = ClusterRegistry(
+            partitions: partitions,
+            numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
+            changes: changes,
+            logger: .silent
+        )
+        try await registry.load(from: LogSnapshot(log: log, barriers: barriers))
+        return registry
+    }
+
+    @Test(arguments: [MemoryLog.Fault.lostAnswer, .lostMessage])
+    func `a registration is made once, whether the answer or the message was lost`(fault: MemoryLog.Fault) async throws
+    {
+        let registry = try await registry("a")
+        let first = try await registry.register(slot, at: now)
+        _ = try await registry.unregister(slot, at: now)
+        log.fail(fault)
+        let second = try await registry.register(slot, at: now)
+        #expect(second.generation == first.generation + 1 && second.isLive)
+        let loaded = try await self.registry("b").snapshot().registrations
+        #expect(loaded == [second])
+        #expect(registry.snapshot().registrations == [second])
+    }
+
+    @Test func `a change that no server took changes nothing`() async throws {
+        let registry = try await registry("a")
+        let made = try await registry.register(slot, at: now)
+        log.fail(.notSent)
+        await #expect(throws: RecordChangeFailure.notSent) { try await registry.unregister(slot, at: now) }
+        #expect(registry.snapshot().registrations == [made])
+    }
+
+    @Test func `an outcome that stays unknown is an error, and the next change is made on what the log has`()
+        async throws
+    {
+        let registry = try await registry("a")
+        let made = try await registry.register(slot, at: now)
+        log.fail(.cutOff)
+        await #expect(throws: RecordChangeFailure.unknown) { try await registry.unregister(slot, at: now) }
+        log.setAway(false)
+        let again = try await registry.register(slot, at: now)
+        #expect(again.generation == made.generation + 1)
+    }
+
+    @Test func `two nodes change one device, and both changes are kept`() async throws {
+        let (a, b) = (try await registry("a"), try await registry("b"))
+        let other = Slot(device: slot.device, app: AppNumber(4))
+        _ = try await a.register(slot, at: now)
+        _ = try await b.register(other, at: now)
+        _ = try await a.unregister(slot, at: now)
+        let apps = try await registry("c").snapshot().registrations
+        #expect(Set(apps.filter(\.isLive).map(\.slot)) == [other])
+        #expect(Set(apps.map(\.slot)) == [slot, other])
+    }
+
+    @Test func `two nodes give one number to a device and to an app, and never one number to two`() async throws {
+        let (a, b) = (try await registry("a"), try await registry("b"))
+        let names = try (1...100).map { try #require(DeviceID("phone-\($0)")) }
+        var numbers: Set<DeviceNumber> = []
+        for (position, name) in names.enumerated() {
+            let (first, second) = position % 2 == 0 ? (a, b) : (b, a)
+            let number = try await first.number(of: name)
+            #expect(try await second.number(of: name) == number)
+            numbers.insert(number)
+        }
+        #expect(numbers.count == 100)
+        let incarnations = Set(numbers.map { $0.value >> 32 })
+        #expect(incarnations.count == 1 && incarnations.allSatisfy { (1..<1 << 24).contains($0) })
+        let app = App(topic: try #require(Topic("com.example.chat")), environment: .production)
+        let number = try await a.number(of: app, for: nil, at: now)
+        #expect(try await b.number(of: app, for: nil, at: now) == number)
+        let sandbox = App(topic: app.topic, environment: .sandbox)
+        #expect(try await b.number(of: sandbox, for: nil, at: now) != number)
+        let snapshot = try await registry("c").snapshot()
+        #expect(snapshot.devices.count == 100 && Set(snapshot.apps.map(\.app)) == [app, sandbox])
+    }
+
+    @Test func `an app that was forgotten gets another number`() async throws {
+        let registry = try await registry("a")
+        let app = App(topic: try #require(Topic("com.example.chat")), environment: .production)
+        let first = try await registry.number(of: app, for: nil, at: now)
+        #expect(try await registry.forgetApp(first).isEmpty)
+        let second = try await registry.number(of: app, for: nil, at: now)
+        #expect(second != first)
+        _ = try await registry.forgetApp(second)
+        log.expireTombstones()
+        #expect(try await self.registry("b").number(of: app, for: nil, at: now) != second)
+    }
+
+    @Test func `a session that another node wrote is read, and is replaced as a whole`() async throws {
+        let (a, b) = (try await registry("a"), try await registry("b"))
+        let device = try await a.number(of: try #require(DeviceID("phone")))
+        _ = try await b.number(of: try #require(DeviceID("phone")))
+        let session = SessionRecord(subscriptions: ["apps/com.example.chat/#": 1], expiryInterval: 60)
+        try await a.keep(session, for: device)
+        try await a.setSavingPower(true, for: device)
+        #expect(try await b.record(of: device) == DeviceRecord(isSavingPower: true, session: session))
+        try await b.keep(nil, for: device)
+        #expect(try await a.record(of: device) == DeviceRecord(isSavingPower: true))
+        log.fail(.lostAnswer)
+        try await a.keep(session, for: device)
+        #expect(try await b.record(of: device) == DeviceRecord(isSavingPower: true, session: session))
+    }
+
+    @Test func `another number of partitions than the cluster's is refused`() async throws {
+        _ = try await registry("a")
+        let changes = RecordChanges(log: log, barriers: LogBarriers(log: log, node: try #require(NodeName("a"))))
+        let eight = try #require(Partitions(count: 8))
+        await #expect(throws: ClusterIdentity.OtherPartitions.self) {
+            try await ClusterIdentity.open(eight, at: now, changes)
+        }
+    }
+}
+
+extension ClusterRegistry {
+    fileprivate func keep(_ session: SessionRecord?, for device: DeviceNumber) async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            setSession(session, for: device) { continuation.resume(with: $0) }
+        }
+    }
+
+    fileprivate func record(of device: DeviceNumber) async throws -> DeviceRecord {
+        try await withCheckedThrowingContinuation { continuation in
+            readDeviceRecord(device) { continuation.resume(with: $0) }
+        }
+    }
+}

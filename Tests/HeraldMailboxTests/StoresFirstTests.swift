@@ -1,0 +1,83 @@
+import HeraldModel
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldMailbox
+
+/// The rules of a cluster's node: the log decides, so everything storable is stored before it is sent.
+@Suite struct StoresFirstTests {
+    private final class Link: DeviceLink {
+        func deliver(_ delivery: Delivery) {}
+        func dismiss(_ reason: DismissalReason) {}
+    }
+
+    private let slot = Slot(device: DeviceNumber(7), app: AppNumber(3))
+    private let now = WallTime(seconds: 1_800_000_000)
+    private var shard = DeliveryShard(inFlightLimit: 4)
+
+    init() {
+        shard.holdRules.storesFirst = true
+        shard.slots.setRegistration(Registration(slot: slot, generation: 2, isLive: true, registered: now))
+        shard.attach(slot.device, link: Link(), isSavingPower: false, fence: 1)
+        shard.open([AppSubscription(slot.app, qualityOfService: 1)], on: slot.device, fence: 1)
+        shard.haveRead([slot], found: [], fence: 1, now: now)
+        shard.clearEffects()
+    }
+
+    private func envelope(_ number: UInt64, generation: UInt32 = 2) -> Envelope {
+        let notification = Notification(
+            id: NotificationID(high: 1, low: number),
+            uniqueID: NotificationID(high: 2, low: number),
+            slot: slot,
+            received: now,
+            storedUntil: now + .seconds(60),
+            priority: .immediate,
+            pushType: .alert,
+            collapseID: nil,
+            payload: []
+        )
+        return Envelope(notification, generation: generation)
+    }
+
+    private var delivered: [UInt64] {
+        shard.effects.compactMap { effect in
+            if case .deliver(_, let delivery) = effect { delivery.envelope.notification.id.low } else { nil }
+        }
+    }
+
+    private var settled: [CompletionOutcome] {
+        shard.effects.compactMap { effect in
+            if case .envelope(_, .settle(let outcome)) = effect { outcome } else { nil }
+        }
+    }
+
+    @Test mutating func `a connected device gets a notification when the store has confirmed it`() throws {
+        let envelope = envelope(1)
+        #expect(shard.post(envelope) == .pending)
+        let tags = shard.effects.compactMap { effect in
+            if case .envelope(_, .store(.beforeDelivery, let tag)) = effect { tag } else { nil }
+        }
+        #expect(delivered.isEmpty && tags == [PutTag(fence: 1, delivery: nil)])
+        shard.stored(StoredPut(envelope: envelope, sequence: 9, tag: tags.first))
+        #expect(delivered == [1] && settled == [.accepted])
+    }
+
+    @Test mutating func `a write with an unknown outcome gets no answer, and reaches no device`() {
+        let envelope = envelope(1)
+        #expect(shard.post(envelope) == .pending)
+        shard.couldNotStore(envelope, .unknown)
+        #expect(delivered.isEmpty && settled == [.unknown])
+        #expect(shard.connections[slot.device]?.gates[slot.app]?.unconfirmedWrites == 0)
+    }
+
+    @Test mutating func `what was posted to an earlier registration reaches no device`() {
+        shard.close(slot, fence: 1)
+        shard.open([AppSubscription(slot.app, qualityOfService: 1)], on: slot.device, fence: 1)
+        let old = StoredNotification(notification: envelope(1).notification, generation: 1, sequence: 5)
+        shard.haveRead([slot], found: [old], fence: 1, now: now)
+        shard.stored(StoredPut(envelope: envelope(2, generation: 1), sequence: 6, tag: nil))
+        #expect(delivered.isEmpty)
+        shard.stored(StoredPut(envelope: envelope(3), sequence: 7, tag: nil))
+        #expect(delivered == [3])
+    }
+}
