@@ -92,6 +92,8 @@ final class ClusterNode: Sendable {
                 barriers: barriers,
                 own: ActiveNodeRecord(node: name, folder: file.folder)
             )
+            // From here on a loss is noticed, also by a node that ends at once.
+            _ = await checks.look(streams, &file.seen)
             try file.write(folder)
             try await active.take { manager.status("waiting until no other node serves") }
             manager.status("reading the cluster's records")
