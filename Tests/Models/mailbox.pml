@@ -9,7 +9,7 @@
  *   -DUNKNOWN_IS_503  a put whose answer is lost is refused
  */
 #define LOG 12
-#define MOVES 3
+#define MOVES 2
 #define NOWHERE 2
 
 byte last;               /* the last sequence of the log */
