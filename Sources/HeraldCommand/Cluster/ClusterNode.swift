@@ -158,15 +158,18 @@ final class ClusterNode: Sendable {
             guard link.problem == nil else { continue }
             var seen = file.withLock { $0.seen }
             let before = seen
-            let (states, losses) = await checks.look(streams, &seen)
-            let found = await checks.servers() + losses
+            let (states, ofStreams) = await checks.look(streams, &seen)
+            let found = await checks.servers() + ofStreams
             store.mailbox.setCount(max(0, Self.records(in: states) - connected()))
             let isNew = findings.withLock { findings in
                 defer { findings = found }
                 return findings != found
             }
             if isNew { for finding in found { logger.warning("\(finding.line)") } }
-            if let loss = found.first(where: { $0.severity == .refusal }) { throw CommandError(.refused, loss.line) }
+            // Servers that are down are no loss, and come back.
+            if let loss = ofStreams.first(where: { $0.severity == .refusal }) {
+                throw CommandError(.refused, loss.line)
+            }
             if seen != before { try save(seen) }
         }
     }
