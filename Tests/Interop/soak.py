@@ -66,6 +66,11 @@ PARTS = {
         "test_crash_ledger.py::test_no_accepted_notification_is_forgotten", "kill -9 of the service under load",
         "no answered notification is lost", 5, 100, 1.5, 15,
     ),
+    "cluster-crash": Part(
+        "test_cluster_node.py::test_no_accepted_notification_is_forgotten_in_a_cluster",
+        "kill -9 of a cluster's node, and of some or all of its NATS servers, under load",
+        "no answered notification is lost", 2, 25, 15, 20,
+    ),
     "binary-crash": Part(
         "test_binary_crash.py::test_answered_notifications_survive_a_kill",
         "kill -9 of the service under load on the binary interface", "no accepted notification is lost", 3, 100, 1.5,
@@ -80,7 +85,7 @@ PARTS = {
     ),
     "nats-client": Part(
         "test_nats_ledger.py::test_every_outcome_is_true_while_servers_are_killed",
-        "kill -9 of a NATS server under the client's load", "no outcome lies, and a reader misses nothing", 2, 20, 10,
+        "kill -9 of a NATS server under the client's load", "no outcome lies, and a reader misses nothing", 1, 20, 17,
     ),
     "model": Part(
         "test_model.py::test_every_history_keeps_the_promises", "random histories, checked by the oracle",
