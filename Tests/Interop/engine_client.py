@@ -41,7 +41,7 @@ class EngineClient:
         ))
 
     async def close(self):
-        # What it has not sent is lost with a server that is gone.
+        # A server that is gone takes no more bytes.
         with contextlib.suppress(OSError):
             await self.connection.close()
 
