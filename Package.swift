@@ -237,7 +237,10 @@ let package = Package(
         ),
         tests(
             "HeraldClusterTests",
-            ["HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldTestSupport", logging, nioCore]
+            [
+                "HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldNATS", "HeraldTestSupport", logging, nioCore,
+                nioPosix,
+            ]
         ),
         tests("HeraldWebTests", ["HeraldWeb", hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix]),
         tests(

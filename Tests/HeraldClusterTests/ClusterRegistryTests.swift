@@ -23,7 +23,7 @@ import Testing
             partitions: partitions,
             numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
             changes: changes,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            logger: .silent
         )
         try await registry.load(from: LogSnapshot(log: log, barriers: barriers))
         return registry

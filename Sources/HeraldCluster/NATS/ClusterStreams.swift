@@ -27,8 +27,10 @@ package struct ClusterStreams: Sendable {
     ) async throws -> ClusterRecord {
         try await open(.meta, isNew: true, at: moment)
         let known = try await ClusterIdentity.read(changes)
-        let streams = LogStream.all(of: known?.partitions ?? partitions)
-        for stream in streams where stream != .meta { try await open(stream, isNew: known == nil, at: moment) }
+        try known?.check(partitions)
+        for stream in LogStream.all(of: partitions) where stream != .meta {
+            try await open(stream, isNew: known == nil, at: moment)
+        }
         return try await ClusterIdentity.open(partitions, at: moment, changes)
     }
 

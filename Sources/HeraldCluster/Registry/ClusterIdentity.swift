@@ -29,9 +29,7 @@ package enum ClusterIdentity {
             record = cluster
             return cluster
         }
-        guard record.partitions == partitions else {
-            throw OtherPartitions(partitions: record.partitions.count, asked: partitions.count)
-        }
+        try record.check(partitions)
         return record
     }
 
@@ -43,6 +41,15 @@ package enum ClusterIdentity {
         package var description: String {
             "the cluster has \(partitions) partitions, and the settings say \(asked): the number cannot be changed, so set it "
                 + "to \(partitions)"
+        }
+    }
+}
+
+extension ClusterRecord {
+    /// - Throws: ``ClusterIdentity/OtherPartitions`` if the cluster has another number of partitions.
+    func check(_ asked: Partitions) throws {
+        guard partitions == asked else {
+            throw ClusterIdentity.OtherPartitions(partitions: partitions.count, asked: asked.count)
         }
     }
 }

@@ -1,0 +1,139 @@
+package import HeraldMailbox
+package import HeraldModel
+
+extension ClusterStore: MailboxStore {
+    package var isAccepting: Bool { mailbox.isAccepting }
+
+    package func isAccepting(for device: DeviceNumber) -> Bool { mailbox.isAccepting(for: device) }
+
+    package var count: Int { mailbox.count }
+
+    package func report(to reporter: any MailboxStoreReporter) { mailbox.report(to: reporter) }
+
+    package func put(_ envelope: Envelope, reason: StoreReason, tag: PutTag?, isNew: Bool) {
+        mailbox.put(envelope, reason: reason, tag: tag, isNew: isNew)
+    }
+
+    package func remove(_ slot: RegisteredSlot, sequence: UInt64, event: JournalEvent?) {
+        mailbox.remove(slot, sequence: sequence, event: event)
+    }
+
+    package func read(
+        _ slots: [RegisteredSlot],
+        _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
+    ) {
+        mailbox.read(slots, done)
+    }
+
+    package func removeExpired(at moment: WallTime, limit: Int) async throws -> Int {
+        try await mailbox.removeExpired(at: moment, limit: limit)
+    }
+}
+
+extension ClusterStore: JournalStore {
+    package func record(_ events: [JournalEvent]) { journal.record(events) }
+
+    package func record(_ event: JournalEvent, settling completion: Completion?) {
+        journal.record(event, settling: completion)
+    }
+
+    package func lines(matching query: JournalQuery, limit: Int) async throws -> [JournalEvent] {
+        try await journal.lines(matching: query, limit: limit)
+    }
+
+    package func trim(before moment: WallTime, maximumBytes: Int) async throws {
+        try await journal.trim(before: moment, maximumBytes: maximumBytes)
+    }
+}
+
+extension ClusterStore: ChannelStore {
+    package func loadChannels() async throws -> [StoredChannel] { channels.stored() }
+
+    package func createChannel(_ channel: BroadcastChannel) async throws { try await channels.create(channel) }
+
+    package func deleteChannel(_ id: ChannelID, at moment: WallTime) async throws {
+        try await channels.delete(id, at: moment)
+    }
+
+    package func keepBroadcast(_ broadcast: Broadcast, at moment: WallTime) async throws {
+        try await channels.keep(broadcast, at: moment)
+    }
+
+    package func removeExpiredBroadcasts(at moment: WallTime) async throws {
+        try await channels.removeExpired(at: moment)
+    }
+}
+
+extension ClusterStore: RegistryStore {
+    package func loadRegistry() async throws -> RegistrySnapshot { registry.snapshot() }
+
+    package func number(of device: DeviceID) async throws -> DeviceNumber { try await registry.number(of: device) }
+
+    package func number(of app: App, for origin: AppOrigin?, at moment: WallTime) async throws -> AppNumber {
+        try await registry.number(of: app, for: origin, at: moment)
+    }
+
+    package func appUsages(_ app: AppNumber?) async throws -> [AppUsage] {
+        registry.appUsages(app, channels: channels.counts())
+    }
+
+    package func forgetApp(_ app: AppNumber, at moment: WallTime) async throws -> [Slot] {
+        let ended = try await registry.forgetApp(app)
+        for registration in ended {
+            let slot = RegisteredSlot(registration.slot, generation: registration.generation)
+            await discard(slot, as: .discardedUnregisteredFromStorage, at: moment)
+        }
+        return ended.map(\.slot)
+    }
+
+    package func register(_ slot: Slot, at moment: WallTime) async throws -> Registration {
+        try await registry.register(slot, at: moment)
+    }
+
+    package func unregister(_ slot: Slot, at moment: WallTime) async throws {
+        guard let registration = try await registry.unregister(slot, at: moment) else { return }
+        let ended = RegisteredSlot(slot, generation: registration.generation)
+        await discard(ended, as: .discardedUnregisteredFromStorage, at: moment)
+    }
+
+    package func forgetEnded(_ device: DeviceNumber, keeping limit: Int) async throws -> [Slot] {
+        try await registry.forgetEnded(device, keeping: limit)
+    }
+
+    package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+        guard let registration = try await registry.setEnabled(enabled, for: slot), !enabled else { return }
+        let registered = RegisteredSlot(slot, generation: registration.generation)
+        await discard(registered, as: .discardedDisabledFromStorage, at: clock.now())
+    }
+
+    package func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
+        try await registry.setSavingPower(saving, for: device)
+    }
+
+    package func readDeviceRecord(
+        _ device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
+    ) {
+        registry.readDeviceRecord(device, done)
+    }
+
+    package func setSession(
+        _ session: SessionRecord?,
+        for device: DeviceNumber,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        registry.setSession(session, for: device, done)
+    }
+
+    package func addFeedback(_ record: FeedbackRecord, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        registry.addFeedback(record, done)
+    }
+
+    package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {
+        await registry.feedback(for: app, limit: limit)
+    }
+
+    package func clearFeedback(_ records: [FeedbackRecord]) async throws {
+        try await registry.clearFeedback(records)
+    }
+}

@@ -1,0 +1,94 @@
+package import HeraldMailbox
+package import HeraldModel
+package import Logging
+
+/// All stores of a cluster's node: mailbox, registry and channels in the log, and the journal on the node's own disk.
+package final class ClusterStore: Sendable {
+    package let mailbox: ClusterMailbox
+    package let directory: ClusterDirectory
+    let registry: ClusterRegistry
+    let channels: ClusterChannels
+    let journal: any JournalStore
+    let clock: any WallClock
+    private let partitions: Partitions
+    private let barriers: LogBarriers
+    private let snapshot: LogSnapshot
+
+    /// - Parameters:
+    ///   - configuration: The limits of the mailbox.
+    ///   - log: The log, whose streams exist.
+    ///   - cluster: The cluster's record, which ``ClusterStreams/open(_:at:_:)`` returns.
+    ///   - node: The name of this node.
+    ///   - journal: The journal of this node.
+    ///   - clock: The clock of the service.
+    ///   - scheduler: Runs retries and reports.
+    ///   - logger: Gets damaged records.
+    package init(
+        configuration: ClusterMailboxConfiguration = ClusterMailboxConfiguration(),
+        log: any ReplicatedLog,
+        cluster: ClusterRecord,
+        node: NodeName,
+        journal: any JournalStore,
+        clock: any WallClock,
+        scheduler: any ClusterScheduler,
+        logger: Logger
+    ) {
+        let barriers = LogBarriers(log: log, node: node)
+        let changes = RecordChanges(log: log, barriers: barriers)
+        self.barriers = barriers
+        partitions = cluster.partitions
+        snapshot = LogSnapshot(log: log, barriers: barriers)
+        mailbox = ClusterMailbox(
+            configuration: configuration,
+            log: log,
+            barriers: barriers,
+            partitions: cluster.partitions,
+            node: node,
+            journal: journal,
+            clock: clock,
+            scheduler: scheduler,
+            logger: logger
+        )
+        directory = ClusterDirectory(
+            log: log,
+            partitions: cluster.partitions,
+            record: ClaimRecord(node: node, incarnation: .random(in: 0 ... .max)),
+            mailbox: mailbox
+        )
+        registry = ClusterRegistry(
+            partitions: cluster.partitions,
+            numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
+            changes: changes,
+            logger: logger
+        )
+        channels = ClusterChannels(changes: changes, journal: journal, clock: clock, logger: logger)
+        self.journal = journal
+        self.clock = clock
+    }
+
+    /// Loads registry and channels, and opens the mailbox; once, before any other call.
+    /// - Throws: ``LogFailure`` if the log cannot be read or written, ``RecordError`` for a record of another version.
+    package func load() async throws {
+        try await mailbox.start()
+        try await registry.load(from: snapshot)
+        try await channels.load(from: snapshot)
+    }
+
+    /// Removes the notification of a registration, with a line in the journal.
+    ///
+    /// A failure is no error: a notification for an ended registration is never delivered, and expires in the log. The post
+    /// office discards one for an app that the user has disabled.
+    func discard(_ slot: RegisteredSlot, as state: JournalState, at moment: WallTime) async {
+        let stream = LogStream.mailbox(partitions.partition(of: slot.slot.device))
+        // Behind a barrier, the read has what other nodes stored too.
+        let barrier = try? await withCheckedThrowingContinuation { continuation in
+            barriers.pass(stream) { continuation.resume(with: $0) }
+        }
+        guard let barrier else { return }
+        mailbox.saw(barrier, of: slot.slot.device)
+        guard let stored = try? await mailbox.waiting(in: [slot]) else { return }
+        for one in stored {
+            mailbox.remove(slot, sequence: one.sequence, event: JournalEvent(state, one.notification, at: moment))
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import HeraldCluster
+import HeraldMailbox
+import HeraldModel
+import HeraldNATS
+import HeraldTestSupport
+import NIOPosix
+import Synchronization
+import Testing
+
+/// The stores of a cluster's node keep the rules of every engine: on a log in memory, and on a real server.
+@Suite struct ClusterStoreTests {
+    @Test(arguments: StoreConformance.rules)
+    func `the stores on a log in memory keep every rule`(rule: StoreConformance.Rule) async throws {
+        try await StoreConformance.check(rule, on: .memoryLog)
+    }
+
+    @Test(arguments: StoreConformance.rules)
+    func `the stores on a NATS server keep every rule`(rule: StoreConformance.Rule) async throws {
+        print("BEGIN", rule.name)
+        defer { print("END", rule.name) }
+        try await StoreConformance.check(rule, on: .natsServer)
+    }
+}
+
+extension StoreEngine {
+    static let memoryLog = StoreEngine(
+        name: "log in memory",
+        isDurable: true,
+        journal: .separate,
+        expiresByItself: true
+    ) { clock in
+        let partitions = try #require(Partitions(count: 1))
+        let cluster = ClusterRecord(incarnation: 5, partitions: partitions, created: clock.now())
+        return try await ClusterFixture(log: MemoryLog(), cluster: cluster, clock: clock)
+    }
+
+    static let natsServer = StoreEngine(
+        name: "NATS",
+        isDurable: true,
+        journal: .separate,
+        expiresByItself: true
+    ) { clock in
+        let connection = try await NATSServer.shared.connection()
+        let jetStream = JetStream(connection)
+        let log = NATSLog(jetStream)
+        let changes = RecordChanges(log: log, barriers: LogBarriers(log: log, node: try ClusterFixture.node))
+        let partitions = try #require(Partitions(count: 1))
+        let streams = ClusterStreams(jetStream, replicas: 1)
+        let cluster = try await streams.open(partitions, at: clock.now(), changes)
+        return try await ClusterFixture(log: log, cluster: cluster, clock: clock) {
+            for stream in LogStream.all(of: partitions) { try? await jetStream.deleteStream(stream.name) }
+            await connection.close()
+        }
+    }
+}
+
+/// The stores of a node on a log, with a journal in memory.
+private final class ClusterFixture: StoreFixture {
+    static var node: NodeName {
+        get throws { try #require(NodeName("a")) }
+    }
+
+    private let log: InterruptedLog
+    private let cluster: ClusterRecord
+    private let clock: any WallClock
+    private let journal: MemoryStore
+    private let current: Mutex<ClusterStore>
+    private let end: @Sendable () async -> Void
+
+    var store: AnyStore { current.withLock { $0 } }
+
+    init(
+        log: any ReplicatedLog,
+        cluster: ClusterRecord,
+        clock: any WallClock,
+        end: @escaping @Sendable () async -> Void = {}
+    ) async throws {
+        self.log = InterruptedLog(log)
+        self.cluster = cluster
+        self.clock = clock
+        self.end = end
+        journal = MemoryStore(clock: clock)
+        current = Mutex(try await ClusterFixture.open(self.log, cluster, clock, journal))
+    }
+
+    private static func open(
+        _ log: any ReplicatedLog,
+        _ cluster: ClusterRecord,
+        _ clock: any WallClock,
+        _ journal: any JournalStore
+    ) async throws -> ClusterStore {
+        var configuration = ClusterMailboxConfiguration()
+        configuration.deadline = .milliseconds(20)
+        configuration.retry = .milliseconds(4)
+        let store = ClusterStore(
+            configuration: configuration,
+            log: log,
+            cluster: cluster,
+            node: try node,
+            journal: journal,
+            clock: clock,
+            scheduler: EventLoopScheduler(MultiThreadedEventLoopGroup.singleton.next()),
+            logger: .silent
+        )
+        try await store.load()
+        return store
+    }
+
+    func restart() async throws {
+        let store = try await ClusterFixture.open(log, cluster, clock, journal)
+        current.withLock { $0 = store }
+    }
+
+    func setFailsWrites(_ fails: Bool) {
+        log.isInterrupted.withLock { $0 = fails }
+        journal.setFailsWrites(fails)
+    }
+
+    func close() async { await end() }
+}
+
+/// A log that takes nothing for a while, and can be read.
+private final class InterruptedLog: ReplicatedLog {
+    let isInterrupted = Mutex(false)
+    private let log: any ReplicatedLog
+
+    init(_ log: any ReplicatedLog) {
+        self.log = log
+    }
+
+    func append(_ message: LogMessage, to stream: LogStream, _ done: @escaping @Sendable (AppendOutcome) -> Void) {
+        if isInterrupted.withLock({ $0 }) { done(.notSent) } else { log.append(message, to: stream, done) }
+    }
+
+    func read(
+        _ subjects: [LogSubject],
+        in stream: LogStream,
+        atLeast bound: UInt64,
+        _ done: @escaping @Sendable (Result<[LogEntry], LogFailure>) -> Void
+    ) {
+        log.read(subjects, in: stream, atLeast: bound, done)
+    }
+
+    func follow(
+        _ filter: LogSubject,
+        in stream: LogStream,
+        after sequence: UInt64?,
+        _ sink: any LogSink
+    ) -> any LogFollowing {
+        log.follow(filter, in: stream, after: sequence, sink)
+    }
+}
