@@ -10,6 +10,8 @@ package final class ClusterStore: Sendable {
     let channels: ClusterChannels
     let journal: any JournalStore
     let clock: any WallClock
+    private let partitions: Partitions
+    private let barriers: LogBarriers
     private let snapshot: LogSnapshot
 
     /// - Parameters:
@@ -33,10 +35,13 @@ package final class ClusterStore: Sendable {
     ) {
         let barriers = LogBarriers(log: log, node: node)
         let changes = RecordChanges(log: log, barriers: barriers)
+        self.barriers = barriers
+        partitions = cluster.partitions
         snapshot = LogSnapshot(log: log, barriers: barriers)
         mailbox = ClusterMailbox(
             configuration: configuration,
             log: log,
+            barriers: barriers,
             partitions: cluster.partitions,
             node: node,
             journal: journal,
@@ -44,7 +49,12 @@ package final class ClusterStore: Sendable {
             scheduler: scheduler,
             logger: logger
         )
-        directory = ClusterDirectory(log: log, partitions: cluster.partitions, node: node, mailbox: mailbox)
+        directory = ClusterDirectory(
+            log: log,
+            partitions: cluster.partitions,
+            record: ClaimRecord(node: node, incarnation: .random(in: 0 ... .max)),
+            mailbox: mailbox
+        )
         registry = ClusterRegistry(
             partitions: cluster.partitions,
             numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
@@ -69,11 +79,14 @@ package final class ClusterStore: Sendable {
     /// A failure is no error: a notification for an ended registration is never delivered, and expires in the log. The post
     /// office discards one for an app that the user has disabled.
     func discard(_ slot: RegisteredSlot, as state: JournalState, at moment: WallTime) async {
+        let stream = LogStream.mailbox(partitions.partition(of: slot.slot.device))
         // Behind a barrier, the read has what other nodes stored too.
-        let barrier: UInt64? = try? await withCheckedThrowingContinuation { continuation in
-            mailbox.barrier(of: slot.slot.device) { continuation.resume(with: $0) }
+        let barrier = try? await withCheckedThrowingContinuation { continuation in
+            barriers.pass(stream) { continuation.resume(with: $0) }
         }
-        guard barrier != nil, let stored = try? await mailbox.waiting(in: [slot]) else { return }
+        guard let barrier else { return }
+        mailbox.saw(barrier, of: slot.slot.device)
+        guard let stored = try? await mailbox.waiting(in: [slot]) else { return }
         for one in stored {
             mailbox.remove(slot, sequence: one.sequence, event: JournalEvent(state, one.notification, at: moment))
         }

@@ -27,9 +27,9 @@ extension StoreEngine {
         journal: .separate,
         expiresByItself: true
     ) { clock in
-        let partitions = try #require(Partitions(count: 3))
+        let partitions = try #require(Partitions(count: 1))
         let cluster = ClusterRecord(incarnation: 5, partitions: partitions, created: clock.now())
-        return try await ClusterFixture(log: MemoryLog(), cluster: cluster, clock: clock)
+        return try await ClusterFixture(log: MemoryLog(answersLater: true), cluster: cluster, clock: clock)
     }
 
     static let natsServer = StoreEngine(
@@ -42,7 +42,7 @@ extension StoreEngine {
         let jetStream = JetStream(connection)
         let log = NATSLog(jetStream)
         let changes = RecordChanges(log: log, barriers: LogBarriers(log: log, node: try ClusterFixture.node))
-        let partitions = try #require(Partitions(count: 2))
+        let partitions = try #require(Partitions(count: 1))
         let streams = ClusterStreams(jetStream, replicas: 1)
         let cluster = try await streams.open(partitions, at: clock.now(), changes)
         return try await ClusterFixture(log: log, cluster: cluster, clock: clock) {

@@ -32,22 +32,27 @@ import Testing
         let (first, other) = (await anchor(log, stream), await anchor(memory, stream))
         #expect(first == Broadcast.firstNumber(at: moment))
         var generator = SeededGenerator(seed: 17)
+        func both(_ message: (UInt64) -> LogMessage) async {
+            let (real, simulated) = (
+                await log.append(message(first), to: stream), await memory.append(message(other), to: stream)
+            )
+            #expect(real.relative(to: first) == simulated.relative(to: other))
+        }
+        func newest(_ subject: LogSubject) async throws -> UInt64 {
+            let newest = try await memory.read([.barrier, subject], in: stream, atLeast: .max)
+            return newest.first { $0.subject == subject }?.sequence ?? 0
+        }
         func playRound(of count: Int) async throws {
-            for _ in 0..<count {
+            for number in 0..<count {
                 let subject = subjects[Int.random(in: 0..<5, using: &generator)]
-                let newest = try await memory.read([.barrier, subject], in: stream, atLeast: .max)
-                let present = newest.first { $0.subject == subject }?.sequence ?? 0
-                let expected: UInt64? = [nil, 0, present, other][Int.random(in: 0..<4, using: &generator)]
-                let isRemoval = Int.random(in: 0..<4, using: &generator) == 0
-                func message(_ offset: UInt64) -> LogMessage {
-                    let expected = expected.map { $0 == 0 ? 0 : $0 &- other &+ offset }
-                    if isRemoval { return .tombstone(subject, expecting: expected ?? offset) }
-                    return LogMessage(subject, payload: ByteBuffer(string: "\(subject)"), expectedSequence: expected)
+                let expected: UInt64? = [nil, 0, try await newest(subject), other][
+                    Int.random(in: 0..<4, using: &generator)
+                ]
+                let payload = ByteBuffer(integer: number)
+                await both { first in
+                    let expected = expected.map { $0 == 0 ? 0 : $0 - other + first }
+                    return LogMessage(subject, payload: payload, expectedSequence: expected, timeToLive: .seconds(3600))
                 }
-                let outcome = await log.append(message(first), to: stream)
-                #expect(
-                    outcome.relative(to: first) == (await memory.append(message(other), to: stream)).relative(to: other)
-                )
             }
             let found = try await log.read(subjects + [.barrier], in: stream, atLeast: first)
             let kept = try await memory.read(subjects + [.barrier], in: stream, atLeast: .max)
@@ -55,6 +60,11 @@ import Testing
             #expect(found.map(\.subject) == kept.map(\.subject) && found.map(\.payload) == kept.map(\.payload))
         }
         try await playRound(of: 200)
+        for subject in subjects.prefix(3) {
+            let sequence = try await newest(subject)
+            await both { .tombstone(subject, expecting: sequence - other + $0) }
+            await both { .tombstone(subject, expecting: sequence - other + $0 - 1) }
+        }
         memory.expireTombstones()
         // The server removes tombstones by itself, a second after they were written.
         while try await log.read(subjects + [.barrier], in: stream, atLeast: first).contains(where: \.isTombstone) {}
