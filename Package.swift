@@ -333,7 +333,7 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
         benchmark("ClientBench", ["HeraldModel", "HeraldProvider", argumentParser]),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
         benchmark("LedgerBench", ["HeraldModel", "HeraldStores", "HeraldTrust", grdb]),
-        benchmark("NATSBench", ["LoadKit", "HeraldNATS", argumentParser, logging, nioCore, nioPosix]),
+        benchmark("NATSBench", ["LoadKit", "HeraldNATS", allocator, argumentParser, logging, nioCore, nioPosix]),
         benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", allocator, grdbSQLite, logging]),
         .executableTarget(
             name: "PushChat",

@@ -17,6 +17,7 @@ AIMS = {
     "reconnect": 2.5,
     "idle_memory": 0.77,
     "idle_memory_churn": 0.77,
+    "nats": 0.9,
     "store": 0.5,
     "store_queue": 1.0,
 }

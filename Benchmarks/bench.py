@@ -16,6 +16,7 @@ from broadcast_figures import broadcast
 from device_figures import courier, courier_loops, courier_many, handshakes, idle_memory, reconnect
 from identities import Identities
 from ledger_figures import ledger
+from nats_figures import nats
 from provider_figures import accept, client, gateway, gateway_connected, gateway_loops, relay
 from report import Report
 from store_figures import store
@@ -36,6 +37,7 @@ GROUPS = {
     reconnect: ["reconnect"],
     idle_memory: ["idle_memory", "idle_memory_churn"],
     store: ["store", "store_sync_1ms", "store_sync_5ms", "store_queue"],
+    nats: ["nats"],
     ledger: ["ledger_enroll", "ledger_revoke", "ledger_start", "ledger_list"],
 }
 
@@ -81,7 +83,7 @@ def main():
     settings = Settings()
     identities, connections = settings.devices_for(groups)
     machine.check(["taskset", "openssl", "h2load", "nghttpd", "nginx", "mosquitto"],
-                  ["herald", "ClientBench", "DeviceLoad", "CourierBench", "GatewayBench", "LedgerBench", "StoreBench",
+                  ["herald", "ClientBench", "DeviceLoad", "CourierBench", "GatewayBench", "LedgerBench", "NATSBench", "StoreBench",
                    "libSlowSync.so"], connections)
     # Settings of a service that somebody runs here are none of the measured one.
     for name in [name for name in os.environ if name.startswith("HERALD_")]:

@@ -10,7 +10,7 @@ import NIOPosix
 struct NATSBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "nats-bench",
-        subcommands: [PublishBench.self, Drive.self]
+        subcommands: [MakeStream.self, PublishBench.self, Drive.self]
     )
 }
 
@@ -76,5 +76,16 @@ struct ConnectionOptions: ParsableArguments {
             logger: Logger(label: "nats", factory: { _ in SwiftLogNoOpLogHandler() }),
             onEvent: onEvent
         )
+    }
+
+    /// A connection that a server has accepted.
+    func connected() async throws -> NATSConnection {
+        let (stream, connected) = AsyncStream.makeStream(of: Void.self)
+        let connection = try connection { event in
+            if case .connected = event { connected.finish() }
+        }
+        connection.start()
+        for await _ in stream {}
+        return connection
     }
 }

@@ -5,6 +5,23 @@ import LoadKit
 import NIOCore
 import Synchronization
 
+/// Makes the stream of ``PublishBench`` in a server's memory.
+struct MakeStream: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "stream")
+
+    @OptionGroup var connection: ConnectionOptions
+    @Option(help: "Subject of the stream.") var subject: String
+
+    func run() async throws {
+        let connection = try await connection.connected()
+        var configuration = StreamConfiguration(name: "BENCH", subjects: [subject])
+        configuration.storage = .memory
+        configuration.messages = 10_000
+        _ = try await JetStream(connection).createStream(configuration)
+        await connection.close()
+    }
+}
+
 /// Publishes to a stream as fast as it acknowledges, with a number of messages in flight, and prints rate and CPU time.
 struct PublishBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "publish")
@@ -20,12 +37,7 @@ struct PublishBench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let (stream, connected) = AsyncStream.makeStream(of: Void.self)
-        let connection = try connection.connection { event in
-            if case .connected = event { connected.finish() }
-        }
-        connection.start()
-        for await _ in stream {}
+        let connection = try await connection.connected()
         let publisher = Publisher(JetStream(connection), subject: subject, payload: payload, count: count)
         let (clock, begin, processor) = (ContinuousClock(), ContinuousClock.now, ProcessorTime.seconds)
         await publisher.run(window: window)

@@ -6,7 +6,7 @@ import Tracing
 
 /// One request: its content, and what its attempts have shown so far.
 // Unchecked: one owner at a time. While an attempt is under way it is the event loop, else the sender.
-final class Course: @unchecked Sendable {
+final class RequestExecution: @unchecked Sendable {
     let id: NotificationID
     let head: HeaderBlock
     let body: [UInt8]
@@ -66,7 +66,7 @@ extension ProviderClient {
 
     /// Prepares a request for its first attempt.
     /// - Throws: ``ProviderError/Code/badRequest``.
-    func course(
+    func execution(
         _ id: NotificationID,
         _ head: HeaderBlock,
         _ body: [UInt8],
@@ -74,7 +74,7 @@ extension ProviderClient {
         identifier: String,
         isNotification: Bool,
         span: @autoclosure () -> (any Span)? = nil
-    ) throws -> Course {
+    ) throws -> RequestExecution {
         if let name = head.malformed {
             let message = "the value of \(name) has a character that no header field may contain"
             throw ProviderError(.badRequest, message, id)
@@ -82,7 +82,7 @@ extension ProviderClient {
         var policy = configuration.retry
         policy.repeatsAmbiguous = policy.repeatsAmbiguous && isNotification
         let started = clock.now()
-        return Course(
+        return RequestExecution(
             id,
             head,
             body,
@@ -98,34 +98,34 @@ extension ProviderClient {
 
     /// Makes the next attempt of a request.
     /// - Throws: The error of signing a provider token.
-    func call(for course: Course) throws -> Call {
-        course.authorization = try tokens?.authorization(wall: clock.wall(), now: clock.now())
+    func call(for execution: RequestExecution) throws -> Call {
+        execution.authorization = try tokens?.authorization(wall: clock.wall(), now: clock.now())
         return Call(
-            head: course.head,
-            authorization: course.authorization,
-            body: course.body,
-            answerLimit: course.answerLimit,
-            deadline: course.decision.deadline,
+            head: execution.head,
+            authorization: execution.authorization,
+            body: execution.body,
+            answerLimit: execution.answerLimit,
+            deadline: execution.decision.deadline,
             waitsForService: configuration.retry.waitsForService
         )
     }
 
     /// Makes attempts, and pauses between them, until one is final.
-    func finish(_ course: Course, from first: Step) async -> Reply {
+    func finish(_ execution: RequestExecution, from first: Step) async -> Reply {
         var step = first
         while true {
             switch step {
-            case .end(let reply): return ended(course, reply)
+            case .end(let reply): return ended(execution, reply)
             case .resolve(let error):
-                step = self.step(course, await configuration.resolver?(course.id) ?? .unknown, of: error)
+                step = self.step(execution, await configuration.resolver?(execution.id) ?? .unknown, of: error)
             case .again(let pause):
                 if pause > .zero { try? await clock.sleep(pause) }
                 if Task.isCancelled {
                     step = cancelled()
                 } else {
                     do {
-                        let call = try call(for: course)
-                        step = self.step(course, after: await calls.perform(call), of: call)
+                        let call = try call(for: execution)
+                        step = self.step(execution, after: await calls.perform(call), of: call)
                     } catch {
                         step = .end(.failure(error))
                     }
@@ -135,71 +135,73 @@ extension ProviderClient {
     }
 
     /// Decides what follows an attempt.
-    func step(_ course: Course, after outcome: Call.Outcome, of call: Call) -> Step {
+    func step(_ execution: RequestExecution, after outcome: Call.Outcome, of call: Call) -> Step {
         switch outcome {
         case .answered(let link):
-            if !course.isNotification { course.answer = call.answer }
+            if !execution.isNotification { execution.answer = call.answer }
             do throws(ProviderError) {
                 let answer = try PushAnswer(
                     status: call.answer.status,
                     field: { call.answer.field($0) },
                     body: call.answer.body,
-                    identifier: course.identifier
+                    identifier: execution.identifier
                 )
-                return step(course, answer, link: link)
+                return step(execution, answer, link: link)
             } catch {
-                return step(course, failed: error)
+                return step(execution, failed: error)
             }
         case .untouched:
             let error = ProviderError(.unreachable, "the service refuses every stream for this request")
-            return step(course, .untouched, or: error)
-        case .failed(let error): return step(course, failed: error)
+            return step(execution, .untouched, or: error)
+        case .failed(let error): return step(execution, failed: error)
         case .cancelled: return cancelled()
         }
     }
 
-    private func step(_ course: Course, _ answer: PushAnswer, link: Int) -> Step {
+    private func step(_ execution: RequestExecution, _ answer: PushAnswer, link: Int) -> Step {
         guard case .refused(let refusal) = answer else {
             count(metrics.accepted)
             return .end(.success(answer))
         }
-        return step(course, event(refusal, course.authorization, link: link)) {
+        return step(execution, event(refusal, execution.authorization, link: link)) {
             count(metrics.refused)
             return .success(answer)
         }
     }
 
-    private func step(_ course: Course, failed error: ProviderError) -> Step {
-        guard error.mayHaveArrived else { return .end(failure(course, error)) }
-        guard configuration.resolver != nil, course.isNotification else { return step(course, .unknown, of: error) }
+    private func step(_ execution: RequestExecution, failed error: ProviderError) -> Step {
+        guard error.mayHaveArrived else { return .end(failure(execution, error)) }
+        guard configuration.resolver != nil, execution.isNotification else {
+            return step(execution, .unknown, of: error)
+        }
         return .resolve(error)
     }
 
     /// Decides what follows an attempt without an answer.
-    private func step(_ course: Course, _ fate: PushFate, of error: ProviderError) -> Step {
+    private func step(_ execution: RequestExecution, _ fate: PushFate, of error: ProviderError) -> Step {
         switch fate {
         case .accepted:
             count(metrics.accepted)
-            return .end(.success(.accepted(PushReceipt(resolved: course.id))))
+            return .end(.success(.accepted(PushReceipt(resolved: execution.id))))
         case .neverArrived:
             // The resolver was asked for the identifier, so its answer covers all attempts.
-            course.isInDoubt = false
-            return step(course, .untouched, or: error)
+            execution.isInDoubt = false
+            return step(execution, .untouched, or: error)
         case .unknown:
-            course.isInDoubt = true
-            return step(course, .ambiguous, or: error)
+            execution.isInDoubt = true
+            return step(execution, .ambiguous, or: error)
         }
     }
 
-    private func step(_ course: Course, _ event: RetryDecision.Event, or error: ProviderError) -> Step {
-        step(course, event) { failure(course, error) }
+    private func step(_ execution: RequestExecution, _ event: RetryDecision.Event, or error: ProviderError) -> Step {
+        step(execution, event) { failure(execution, error) }
     }
 
     /// Decides between another attempt and the end.
-    private func step(_ course: Course, _ event: RetryDecision.Event, or end: () -> Reply) -> Step {
+    private func step(_ execution: RequestExecution, _ event: RetryDecision.Event, or end: () -> Reply) -> Step {
         let now = clock.now()
         let step = budget.withLock { budget in
-            course.decision.next(event, now: now, chance: .random(in: 0...1), budget: &budget)
+            execution.decision.next(event, now: now, chance: .random(in: 0...1), budget: &budget)
         }
         guard case .again(let pause) = step else { return .end(end()) }
         metrics.retries.increment()
@@ -230,9 +232,9 @@ extension ProviderClient {
     // MARK: - Observation
 
     /// Notes the end of a request.
-    func ended(_ course: Course, _ reply: Reply) -> Reply {
-        metrics.duration.recordNanoseconds((clock.now() - course.started).nanoseconds)
-        guard let span = course.span else { return reply }
+    func ended(_ execution: RequestExecution, _ reply: Reply) -> Reply {
+        metrics.duration.recordNanoseconds((clock.now() - execution.started).nanoseconds)
+        guard let span = execution.span else { return reply }
         switch reply {
         case .success(.refused(let refusal)):
             span.attributes["apns.reason"] = refusal.reason.text
@@ -261,10 +263,10 @@ extension ProviderClient {
     }
 
     /// Counts a failed request and adds its identifier to the error.
-    private func failure(_ course: Course, _ error: ProviderError) -> Reply {
-        (course.isInDoubt ? metrics.ambiguous : metrics.unsent).increment()
-        var error = ProviderError(error, course.id)
-        error.mayHaveArrived = course.isInDoubt
+    private func failure(_ execution: RequestExecution, _ error: ProviderError) -> Reply {
+        (execution.isInDoubt ? metrics.ambiguous : metrics.unsent).increment()
+        var error = ProviderError(error, execution.id)
+        error.mayHaveArrived = execution.isInDoubt
         return .failure(error)
     }
 }

@@ -92,8 +92,8 @@ public final class ProviderClient: Sendable {
     /// - Throws: ``ProviderError`` if there is no answer; its ``ProviderError/mayHaveArrived`` says whether the service may
     ///   have the notification. `CancellationError` if the task is cancelled; the service may have the notification.
     public func send(_ request: PushRequest) async throws -> PushAnswer {
-        let course = try course(of: request)
-        return try await finish(course, from: .again(after: .zero)).get()
+        let execution = try execution(of: request)
+        return try await finish(execution, from: .again(after: .zero)).get()
     }
 
     /// Sends many notifications, and reports each outcome as soon as it is known.
@@ -108,32 +108,32 @@ public final class ProviderClient: Sendable {
         _ requests: [PushRequest],
         report: @escaping @Sendable (Int, Result<PushAnswer, any Error>) -> Void
     ) async {
-        let batch = CourseBatch(count: requests.count)
-        @Sendable func end(_ place: Int, _ outcome: Result<PushAnswer, any Error>) {
-            report(place, outcome)
+        let batch = RequestBatch(count: requests.count)
+        @Sendable func end(_ index: Int, _ outcome: Result<PushAnswer, any Error>) {
+            report(index, outcome)
             batch.hasEnded()
         }
-        @Sendable func goOn(_ place: Int, _ course: Course, _ step: Step) {
+        @Sendable func goOn(_ index: Int, _ execution: RequestExecution, _ step: Step) {
             if case .end(let reply) = step {
-                end(place, ended(course, reply))
+                end(index, ended(execution, reply))
             } else {
-                batch.add(CourseBatch.Remainder(place: place, course: course, step: step))
+                batch.add(RequestBatch.Remainder(index: index, execution: execution, step: step))
             }
         }
         var attempts: [Call] = []
         attempts.reserveCapacity(requests.count)
-        for (place, request) in requests.enumerated() {
+        for (index, request) in requests.enumerated() {
             do {
-                let course = try course(of: request)
+                let execution = try execution(of: request)
                 do {
-                    let call = try call(for: course)
-                    call.settle = { goOn(place, course, self.step(course, after: $0, of: call)) }
+                    let call = try call(for: execution)
+                    call.settle = { goOn(index, execution, self.step(execution, after: $0, of: call)) }
                     attempts.append(call)
                 } catch {
-                    goOn(place, course, .end(.failure(error)))
+                    goOn(index, execution, .end(.failure(error)))
                 }
             } catch {
-                end(place, .failure(error))
+                end(index, .failure(error))
             }
         }
         await withTaskCancellationHandler { [attempts] in
@@ -141,7 +141,7 @@ public final class ProviderClient: Sendable {
             await withDiscardingTaskGroup { group in
                 while let remainder = await batch.next() {
                     group.addTask {
-                        end(remainder.place, await self.finish(remainder.course, from: remainder.step))
+                        end(remainder.index, await self.finish(remainder.execution, from: remainder.step))
                     }
                 }
             }
@@ -180,7 +180,7 @@ public final class ProviderClient: Sendable {
         return head
     }
 
-    private func course(of request: PushRequest) throws -> Course {
+    private func execution(of request: PushRequest) throws -> RequestExecution {
         try Self.check(request.payload, limit: request.pushType.maximumPayloadBytes)
         let id = request.id ?? newIdentifier()
         var head = head("POST") { path in
@@ -188,7 +188,7 @@ public final class ProviderClient: Sendable {
             path.append(contentsOf: request.token.hex.utf8)
         }
         request.write(to: &head, id: id)
-        return try course(
+        return try execution(
             id,
             head,
             request.payload,

@@ -16,6 +16,8 @@ import Testing
 
     @Test(arguments: StoreConformance.rules)
     func `the stores on a NATS server keep every rule`(rule: StoreConformance.Rule) async throws {
+        print("BEGIN", rule.name)
+        defer { print("END", rule.name) }
         try await StoreConformance.check(rule, on: .natsServer)
     }
 }

@@ -31,7 +31,7 @@ import Testing
         let subjects = (1...5).map { LogSubject.registrations(DeviceNumber($0), Partition(0)) }
         let (first, other) = (await anchor(log, stream), await anchor(memory, stream))
         #expect(first == Broadcast.firstNumber(at: moment))
-        var generator = SeededGenerator(seed: 17)
+        var generator = SeededGenerator(state: 17)
         func both(_ message: (UInt64) -> LogMessage) async {
             let (real, simulated) = (
                 await log.append(message(first), to: stream), await memory.append(message(other), to: stream)
@@ -155,23 +155,5 @@ extension AppendOutcome {
         case .moved(let sequence): .moved(sequence == 0 ? 0 : sequence - first)
         case .refused, .notSent, .unknown: self
         }
-    }
-}
-
-/// Random numbers that repeat.
-private struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        // SplitMix64.
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
     }
 }

@@ -25,6 +25,11 @@ final class SimLog: ReplicatedLog {
         func replica() -> Int
     }
 
+    /// A sink that hears how far the log has been reported to it.
+    protocol Sink: LogSink {
+        func reached(_ sequence: UInt64, in stream: LogStream)
+    }
+
     /// A message in a stream.
     struct Record: Sendable {
         let sequence: UInt64
@@ -36,7 +41,7 @@ final class SimLog: ReplicatedLog {
         /// Every record that a subject ever had, oldest first.
         var records: [LogSubject: [Record]] = [:]
         var applied: [UInt64] = [0, 0, 0]
-        /// The replica that reads are taken from while it wrongly believes that it leads.
+        /// The replica that has been cut off from the others, and still believes that it leads.
         var staleLeader: Int?
 
         /// The newest record of a subject for a replica.
@@ -66,8 +71,6 @@ final class SimLog: ReplicatedLog {
     private let contents = Mutex(Contents())
     private let scheduler: any ClusterScheduler
     private let chance: any Chance
-    /// Whether reads ignore the bound: a mutation.
-    let ignoresBound = Mutex(false)
 
     init(scheduler: any ClusterScheduler, chance: any Chance) {
         self.scheduler = scheduler
@@ -96,6 +99,16 @@ final class SimLog: ReplicatedLog {
         }
     }
 
+    /// Appends a message of the test's own, which nothing happens to.
+    func appendSurely(_ message: LogMessage, to stream: LogStream, _ done: @escaping @Sendable (UInt64?) -> Void) {
+        scheduler.run(after: chance.delay()) { [self] in
+            let outcome = apply(message, to: stream)
+            scheduler.run(after: chance.delay()) {
+                if case .stored(let sequence) = outcome { done(sequence) } else { done(nil) }
+            }
+        }
+    }
+
     private func apply(_ message: LogMessage, to stream: LogStream) -> AppendOutcome {
         let outcome: AppendOutcome = contents.withLock { contents in
             var its = contents.streams[stream] ?? Stream()
@@ -111,6 +124,7 @@ final class SimLog: ReplicatedLog {
         for replica in 0..<3 {
             scheduler.run(after: chance.lag()) { [self] in
                 contents.withLock { contents in
+                    guard contents.streams[stream]?.staleLeader != replica else { return }
                     let applied = contents.streams[stream]?.applied[replica] ?? 0
                     contents.streams[stream]?.applied[replica] = max(applied, sequence)
                 }
@@ -154,7 +168,7 @@ final class SimLog: ReplicatedLog {
         let its = self.stream(stream)
         let replica = chance.replica()
         let applied = its.applied[replica]
-        guard applied >= bound || ignoresBound.withLock({ $0 }) else { return nil }
+        guard applied >= bound else { return nil }
         return subjects.compactMap { subject in
             its.newest(subject, at: applied).map { record in
                 LogEntry(subject: subject, sequence: record.sequence, payload: record.payload)
@@ -199,8 +213,10 @@ final class SimLog: ReplicatedLog {
 
     /// Reports to a follower what it does not have yet, in the order of the log.
     private func report(to number: Int, upTo sequence: UInt64) {
-        let (entries, sink): ([LogEntry], (any LogSink)?) = contents.withLock { contents in
-            guard let index = contents.followers.firstIndex(where: { $0.number == number }) else { return ([], nil) }
+        let (entries, sink, stream): ([LogEntry], (any LogSink)?, LogStream?) = contents.withLock { contents in
+            guard let index = contents.followers.firstIndex(where: { $0.number == number }) else {
+                return ([], nil, nil)
+            }
             let follower = contents.followers[index]
             let records = contents.streams[follower.stream]?.records ?? [:]
             var entries: [LogEntry] = []
@@ -210,9 +226,40 @@ final class SimLog: ReplicatedLog {
                 }
             }
             contents.followers[index].next = max(follower.next, sequence + 1)
-            return (entries.sorted { $0.sequence < $1.sequence }, follower.sink)
+            return (entries.sorted { $0.sequence < $1.sequence }, follower.sink, follower.stream)
         }
         if !entries.isEmpty { sink?.received(entries) }
+        if let stream { (sink as? any Sink)?.reached(sequence, in: stream) }
+    }
+
+    // MARK: - Leaders
+
+    /// Cuts a replica off that leads, or lets it catch up.
+    func setStaleLeader(_ replica: Int?, of stream: LogStream) {
+        contents.withLock { contents in
+            var its = contents.streams[stream] ?? Stream()
+            if let old = its.staleLeader, old != replica { its.applied[old] = its.sequence }
+            its.staleLeader = replica
+            contents.streams[stream] = its
+        }
+    }
+
+    /// Reads from a server that believes that it leads: that is what a mutation takes for fresh.
+    func readFromLeader(
+        _ subjects: [LogSubject],
+        in stream: LogStream,
+        _ done: @escaping @Sendable (Result<[LogEntry], LogFailure>) -> Void
+    ) {
+        scheduler.run(after: chance.delay()) { [self] in
+            let its = self.stream(stream)
+            let applied = its.staleLeader.map { its.applied[$0] } ?? its.sequence
+            let entries = subjects.compactMap { subject in
+                its.newest(subject, at: applied).map { record in
+                    LogEntry(subject: subject, sequence: record.sequence, payload: record.payload)
+                }
+            }
+            scheduler.run(after: chance.delay()) { done(.success(entries)) }
+        }
     }
 
     private static func matches(_ subject: LogSubject, _ filter: LogSubject) -> Bool {

@@ -9,7 +9,7 @@ import Testing
 @Suite struct RelaySettingsTests {
     @Test func `the file in the manual holds every key of the relay`() throws {
         let text = try Manual.text("relay.yaml")
-        let settings = Settings(values: try SettingsFile.values(text, path: "relay.yaml"))
+        let settings = Settings(values: try SettingsFile.values(text, path: "relay.yaml", of: .relay))
         var service = RelayServiceConfiguration()
         for row in RelayServiceSettings.rows { try row.read(settings, &service) }
         for row in RelayServiceSettings.rows where row.key.name != "api-token" {

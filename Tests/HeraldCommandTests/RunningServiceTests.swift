@@ -122,7 +122,7 @@ private struct StandInService: Administration {
                 try await run(ProviderKeyCommand.self, "--team", "TEAM000001", "--out", temporary.path)
             }
             #expect(error?.code == .refused)
-            #expect(error?.message.contains("token keys is damaged") == true)
+            #expect(error?.message.contains("token.keys is damaged") == true)
             #expect(try trust.folder.providerKeys().count == before + 1, "the change itself was made")
         }
     }

@@ -234,7 +234,7 @@ import Testing
     @Test(arguments: [
         ("api-port: 65536", "api-port cannot be \"65536\": write a number from 0 to 65535"),
         ("api-port: -1", "api-port"), ("environment: both", "write production or sandbox"),
-        ("store: postgres", "store cannot be"), ("store: nats://a,b", "write sqlite"),
+        ("cluster: [http://a]", "nats://nats1"), ("node: a.b", "node cannot be"),
         ("clock: later", "clock cannot be"), ("storage-days: 0", "storage-days"), ("journal-size: 0", "journal-size"),
         ("keep-alive: 0s", "keep-alive"), ("keep-alive: 70000", "keep-alive"), ("grace-period: long", "grace-period"),
         ("require-token: 0s", "write never, or a time from 1s to 1h"), ("device-topics: all", "write any or known"),

@@ -13,7 +13,7 @@ import Testing
         + "MSG a.b 7 5\r\nhello\r\n"
         + "MSG a.b 7 answer.to 0\r\n\r\n"
         + "HMSG a 1 12 15\r\nNATS/1.0\r\n\r\nabc\r\n"
-        + "HMSG a 1 r 23 23\r\nNATS/1.0 503\r\nA: b\r\n\r\n\r\n"
+        + "HMSG a 1 r 22 22\r\nNATS/1.0 503\r\nA: b\r\n\r\n\r\n"
         + "msg \t a   18446744073709551615  2 \r\n\r\n\r\n"
         + "-ERR 'Slow Consumer'\r\n" + info
 

@@ -3,8 +3,6 @@ import NIOPosix
 
 /// NATS server of which a test writes every byte.
 struct ScriptedServer {
-    typealias Connection = NIOAsyncChannel<ByteBuffer, ByteBuffer>
-
     static let info =
         #"INFO {"server_id":"A","server_name":"scripted","version":"2.15.1","max_payload":1048576,"headers":true}"#
         + "\r\n"
@@ -16,25 +14,53 @@ struct ScriptedServer {
         _ script: @escaping @Sendable (inout Peer) async throws -> Void,
         body: (ScriptedServer) async throws -> Void
     ) async throws {
+        let (clients, arrived) = AsyncStream.makeStream(of: Client.self)
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .bind(host: "127.0.0.1", port: 0) { child in
-                child.eventLoop.makeCompletedFuture { try Connection(wrappingChannelSynchronously: child) }
+            .childChannelInitializer { child in
+                child.eventLoop.makeCompletedFuture {
+                    let (input, bytes) = AsyncStream.makeStream(of: ByteBuffer.self)
+                    try child.pipeline.syncOperations.addHandler(Reader(bytes: bytes))
+                    arrived.yield(Client(channel: child, input: input))
+                }
             }
-        let port = channel.channel.localAddress?.port ?? 0
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = channel.localAddress?.port ?? 0
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                try await channel.executeThenClose { clients in
-                    for try await client in clients {
-                        try? await client.executeThenClose { input, output in
-                            var peer = Peer(input: input.makeAsyncIterator(), output: output)
-                            try await script(&peer)
-                        }
-                    }
+                for await client in clients {
+                    var peer = Peer(channel: client.channel, input: client.input.makeAsyncIterator())
+                    // A client that goes away ends its script.
+                    try? await script(&peer)
+                    try? await client.channel.close()
                 }
             }
             try await body(ScriptedServer(port: port))
             group.cancelAll()
+        }
+        try await channel.close()
+    }
+
+    private struct Client: Sendable {
+        let channel: any Channel
+        let input: AsyncStream<ByteBuffer>
+    }
+
+    private final class Reader: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        let bytes: AsyncStream<ByteBuffer>.Continuation
+
+        init(bytes: AsyncStream<ByteBuffer>.Continuation) {
+            self.bytes = bytes
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            bytes.yield(unwrapInboundIn(data))
+        }
+
+        func channelInactive(context: ChannelHandlerContext) {
+            bytes.finish()
         }
     }
 
@@ -42,12 +68,12 @@ struct ScriptedServer {
     struct Peer {
         struct Ended: Error {}
 
-        var input: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
-        let output: NIOAsyncChannelOutboundWriter<ByteBuffer>
+        let channel: any Channel
+        var input: AsyncStream<ByteBuffer>.Iterator
         var pending = ""
 
         func send(_ text: String) async throws {
-            try await output.write(ByteBuffer(string: text))
+            try await channel.writeAndFlush(ByteBuffer(string: text))
         }
 
         /// The client's next line.
@@ -58,7 +84,7 @@ struct ScriptedServer {
                     pending = String(pending[end.upperBound...])
                     return line
                 }
-                guard let more = try await input.next() else { throw Ended() }
+                guard let more = await input.next() else { throw Ended() }
                 pending += String(buffer: more)
             }
         }

@@ -25,7 +25,7 @@ import Testing
         func write<Value: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Value) async throws -> Value
         {
             let value = try await database.write(body)
-            if let turn = value as? StoreTurn, !turn.claimed.isEmpty {
+            if let update = value as? QueueUpdate, !update.claimed.isEmpty {
                 let left = claimsBefore.withLock { left in
                     defer { left -= 1 }
                     return left

@@ -50,7 +50,7 @@ import Testing
 
     @Test func `transactions do not wait for one after another without end`() async throws {
         // On a busy machine, even the first transaction may not begin in time.
-        let database = database { $0.turn = .milliseconds(100) }
+        let database = database { $0.begin = .milliseconds(100) }
         let holder = Task {
             while !Task.isCancelled {
                 do {

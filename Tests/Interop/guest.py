@@ -1,4 +1,4 @@
-"""A virtual machine that runs Herald, on a disk that loses what was not flushed when the machine is killed.
+"""A virtual machine on a disk that loses what was not flushed when the machine is killed; `Guest` is one that runs Herald.
 
 QEMU emulates it in software. Its parts are Debian's: the kernel (`scripts/guest-kernel` fetches it), busybox, and Herald with the
 libraries of this machine. Nothing needs root.
@@ -30,6 +30,7 @@ BOOT = 240
 #: Herald keeps 64 MiB free.
 DISK_MIB = 192
 
+#: The first commands of a machine; those that it is there for follow.
 INIT = """#!/busybox sh
 mount -t proc proc /proc
 mount -t devtmpfs dev /dev
@@ -42,16 +43,19 @@ mount -t ext4 /dev/vdb /system/data || echo "guest: the file system is damaged"
 mount --bind /proc /system/proc
 mount --bind /dev /system/dev
 mount -t tmpfs tmp /system/tmp
-chown -R 0:0 /system/data/herald
+%s
+poweroff -f
+"""
+
+SERVE = """chown -R 0:0 /system/data/herald
 chroot /system /busybox env LD_LIBRARY_PATH=/libraries LD_PRELOAD="$(sed -n 's/.* preload=//p' /proc/cmdline)" \\
     /herald serve --data /data/herald --host 0.0.0.0 2>&1
 echo "guest: herald ended with $?"
-poweroff -f
 """
 
 
 class NoGuest(Exception):
-    """The machine did not come up, or Herald refused to start on its disk."""
+    """The machine did not come up, or what it runs refused to start on its disk."""
 
 
 def require():
@@ -67,9 +71,9 @@ def run(*command, **options):
     return result.stdout
 
 
-def make_system(folder):
-    """Makes what all guests have in common: the initial file system, and a disk with Herald and its libraries."""
-    initial, system = folder / "initial", folder / "system"
+def make_initial(folder, script):
+    """Makes the initial file system of machines that run a script, with their disks mounted below /system."""
+    initial = folder / "initial"
     busybox = shutil.which("busybox")
     for name in ("proc", "dev", "bin", "system"):
         (initial / name).mkdir(parents=True)
@@ -78,71 +82,70 @@ def make_system(folder):
         (initial / "bin" / applet).symlink_to("/busybox")
     for module in MODULES:
         shutil.copy(KERNEL / f"{module}.ko", initial)
-    (initial / "init").write_text(INIT % " ".join(MODULES))
+    (initial / "init").write_text(INIT % (" ".join(MODULES), script.strip()))
     (initial / "init").chmod(0o755)
     names = "\n".join(str(path.relative_to(initial)) for path in initial.rglob("*"))
     archive = run("cpio", "--create", "--format=newc", "--quiet", cwd=initial, input=names.encode())
     (folder / "initial.cpio").write_bytes(archive)
+    shutil.rmtree(initial)
 
-    for name in ("proc", "dev", "tmp", "data", "libraries", "lib64", "etc"):
+
+def make_system(folder):
+    """Makes what all guests have in common: the initial file system, and a disk with Herald and its libraries."""
+    make_initial(folder, SERVE)
+    system = folder / "system"
+    for name in ("libraries", "lib64", "etc"):
         (system / name).mkdir(parents=True)
     (system / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
-    shutil.copy(busybox, system / "busybox")
+    shutil.copy(shutil.which("busybox"), system / "busybox")
     run("strip", "--strip-debug", "-o", system / "herald", HERALD)
     shutil.copy(NO_SYNCS, system / "libraries")
     for place in re.findall(r"=> (/\S+) ", run("ldd", HERALD).decode()):
         shutil.copy(place, system / "libraries")
     shutil.copy("/lib64/ld-linux-x86-64.so.2", system / "lib64")
+    make_system_disk(folder)
+
+
+def make_system_disk(folder):
+    """Makes the disk of programs from the folder `system`, which goes."""
+    system = folder / "system"
+    for name in ("proc", "dev", "tmp", "data"):
+        (system / name).mkdir(parents=True)
     size = sum(path.stat().st_size for path in system.rglob("*") if path.is_file())
     make_disk(folder / "system.img", system, size // (1 << 20) * 5 // 4 + 16)
     shutil.rmtree(system)
-    shutil.rmtree(initial)
 
 
 def make_disk(image, folder, size):
     """Makes an ext4 file system of so many MiB that holds a copy of the folder."""
-    run("mke2fs", "-q", "-t", "ext4", "-m", "0", "-d", folder, image, f"{size}M")
+    # The superblock has two sectors. With a checksum, ext4 does not mount one of which only half was written.
+    run("mke2fs", "-q", "-t", "ext4", "-O", "^metadata_csum", "-m", "0", "-d", folder, image, f"{size}M")
 
 
-class Guest:
-    """A machine with a disk: `start` and `kill` as often as a test likes. To a provider or a device it is a service."""
+class Machine:
+    """A machine with a disk: `switch_on` and `kill` as often as a test likes.
 
-    def __init__(self, folder, disk, ca, syncs=True):
-        self.folder = folder
-        self.disk = disk
-        self.ca = ca
-        self.syncs = syncs
-        self.listeners = {}
+    `socket` is the name of the disk's socket in `folder`; `words` are added to the kernel's command line.
+    """
+
+    def __init__(self, folder, disk, socket, words="", memory=384):
+        self.folder, self.disk, self.words, self.memory = folder, disk, words, memory
         #: All that the machine has printed since it was started.
         self.lines = []
         self.process = None
-        self._server = DiskServer(disk, folder / ("synced.socket" if syncs else "unsynced.socket"))
+        self._server = DiskServer(disk, folder / socket)
 
-    def start(self):
-        """Switches it on, and waits until Herald is ready."""
-        self.switch_on()
-        try:
-            is_ready = self._ready.get(timeout=BOOT)
-        except queue.Empty:
-            is_ready = False
-        if not is_ready:
-            self.kill()
-            raise NoGuest("\n".join(self.lines[-30:]))
-        return self
-
-    def switch_on(self):
-        self.listeners = dict(zip(PORTS, free_ports(len(PORTS))))
-        forwards = ",".join(f"hostfwd=tcp:127.0.0.1:{self.listeners[name]}-:{port}" for name, port in PORTS.items())
-        preload = "" if self.syncs else f" preload=/libraries/{NO_SYNCS.name}"
+    def switch_on(self, forwards):
+        """Switches it on, with ports of this machine (QEMU's words) that lead to it. Waits for nothing."""
         self.disk.is_off.clear()
         self._server.expect()
         self.process = subprocess.Popen(
             [
                 # It ends with the test, however that ends.
                 "setpriv", "--pdeathsig", "KILL",
-                "qemu-system-x86_64", "-accel", "tcg,tb-size=128", "-cpu", "max", "-m", "384", "-nodefaults", "-display", "none",
-                "-no-reboot", "-serial", "stdio", "-kernel", KERNEL / "vmlinuz", "-initrd", self.folder / "initial.cpio",
-                "-append", f"console=ttyS0 quiet loglevel=3 panic=-1{preload}",
+                "qemu-system-x86_64", "-accel", "tcg,tb-size=128", "-cpu", "max", "-m", str(self.memory), "-nodefaults",
+                "-display", "none", "-no-reboot", "-serial", "stdio", "-kernel", KERNEL / "vmlinuz",
+                "-initrd", self.folder / "initial.cpio", "-append", f"console=ttyS0 quiet loglevel=4 panic=-1{self.words}",
                 "-drive", f"if=none,id=system,format=raw,readonly=on,file={self.folder / 'system.img'}",
                 "-device", "virtio-blk-pci,drive=system",
                 # A writeback cache: the guest sends its flushes, and QEMU itself keeps nothing of a disk behind NBD.
@@ -178,6 +181,33 @@ class Guest:
         if self.process:
             self.kill()
         self._server.close()
+
+
+class Guest(Machine):
+    """A machine that runs Herald. To a provider or a device it is a service."""
+
+    def __init__(self, folder, disk, ca, syncs=True):
+        super().__init__(
+            folder, disk, "synced.socket" if syncs else "unsynced.socket", "" if syncs else f" preload=/libraries/{NO_SYNCS.name}"
+        )
+        self.ca = ca
+        self.listeners = {}
+
+    def start(self):
+        """Switches it on, and waits until Herald is ready."""
+        self.switch_on()
+        try:
+            is_ready = self._ready.get(timeout=BOOT)
+        except queue.Empty:
+            is_ready = False
+        if not is_ready:
+            self.kill()
+            raise NoGuest("\n".join(self.lines[-30:]))
+        return self
+
+    def switch_on(self):
+        self.listeners = dict(zip(PORTS, free_ports(len(PORTS))))
+        super().switch_on(",".join(f"hostfwd=tcp:127.0.0.1:{self.listeners[name]}-:{port}" for name, port in PORTS.items()))
 
 
 def free_ports(count):

@@ -83,8 +83,9 @@ class NATSClient:
         return answer
 
     def create(self, name, subjects, **configuration):
-        """Creates a stream."""
-        return self.done("create", configuration={"name": name, "subjects": subjects, **configuration})["info"]
+        """Creates a stream, which answers reads."""
+        settings = {"name": name, "subjects": subjects, "allow_direct": True, **configuration}
+        return self.done("create", configuration=settings)["info"]
 
     def store(self, subject, payload=b"", **fields):
         """The sequence of a message that must be stored."""

@@ -175,7 +175,7 @@ def test_a_revocation_that_is_not_in_force_says_so_until_it_is(fresh, descriptio
         for _ in range(2):
             status, words = revoke(kind)
             assert status == 500
-            assert words.startswith(f"{id} is revoked, but may not be in force yet") and "token keys is damaged" in words
+            assert words.startswith(f"{id} is revoked, but may not be in force yet") and "token.keys is damaged" in words
     keys.write_bytes(whole)
     for kind in ids:
         assert revoke(kind)[0] == 409

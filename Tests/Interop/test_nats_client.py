@@ -121,10 +121,10 @@ def test_a_publish_has_four_outcomes(server, client):
 
 
 def test_streams_are_changed_and_deleted_and_errors_have_codes(client):
-    info = client.create("S", ["s.>"], deny_delete=True, metadata={"owner": "x"})
-    assert info["configuration"]["metadata"]["owner"] == "x"
+    info = client.create("S", ["s.>"], deny_delete=True, metadata={"ownerName": "x"})
+    assert info["configuration"]["metadata"]["ownerName"] == "x"
     # The same again is no error; another one of the name is.
-    assert client.create("S", ["s.>"], deny_delete=True, metadata={"owner": "x"})["created"] == info["created"]
+    assert client.create("S", ["s.>"], deny_delete=True, metadata={"ownerName": "x"})["created"] == info["created"]
     assert client.ask("create", configuration={"name": "S", "subjects": ["t"]})["code"] == 10058
     info = client.done("update", configuration={"name": "S", "subjects": ["s.>", "t"], "deny_delete": True})["info"]
     assert info["configuration"]["subjects"] == ["s.>", "t"]
@@ -170,7 +170,7 @@ def tls(tmp_path):
         usages=[ExtendedKeyUsageOID.SERVER_AUTH],
     )
     client = authority.issue(tmp_path / "client.pem", subject="herald")
-    extra = f'tls {{ cert_file: "{server}", key_file: "{server}", ca_file: "{ca}", verify: true FIRST }}'
+    extra = f'tls {{ cert_file: "{server}", key_file: "{server}", ca_file: "{ca}", verify: true, handshake_first: FIRST }}'
     return address, extra, {"ca": ca, "certificate": client, "key": client, "server_name": "nats.example"}
 
 
@@ -179,7 +179,7 @@ def test_tls_verifies_both_ends(tmp_path, tls, first):
     address, extra, options = tls
     if first:
         options |= {"tls_first": True}
-    with server_with(tmp_path, extra.replace("FIRST", "handshake_first: true" if first else ""), address=address) as server:
+    with server_with(tmp_path, extra.replace("FIRST", str(first).lower()), address=address) as server:
         with NATSClient(server.url, **options) as client:
             assert client.connected() == "n1"
             client.create("S", ["s.>"])
@@ -255,7 +255,7 @@ def test_a_slow_server_is_an_error_and_no_memory(server):
         numbers = [client.send("store", bytes(64 << 10), subject="s", within=1) for _ in range(400)]
         answers = [client.answer(number) for number in numbers]
         kinds = {(answer["outcome"], answer.get("kind")) for answer in answers}
-        # Those in the sockets are unknown; the others were refused at once, or were not sent when the connection ended.
+        # Messages in the sockets are unknown; the others were refused at once, or were not sent when the connection ended.
         assert ("notSent", "busy") in kinds
         assert {outcome for outcome, _ in kinds} == {"unknown", "notSent"}
         assert client.done("statistics")["statistics"]["refusedBusy"] > 0

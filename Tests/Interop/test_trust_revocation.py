@@ -340,7 +340,7 @@ def test_a_command_says_that_the_service_does_not_know_of_its_revocation(fresh):
         result = herald("device", "revoke", "--data", service.data, name, check=False)
         assert result.returncode != 0
         assert "revoked, but the running service does not know it yet" in result.stderr
-        assert "token keys is damaged" in result.stderr
+        assert "token.keys is damaged" in result.stderr
     listed = json.loads(herald("device", "list", "--data", service.data, "--json").stdout)
     assert all(entry["revoked"] for entry in listed if entry["id"] in names)
     keys.write_bytes(whole)

@@ -68,14 +68,33 @@ package final class ClusterMailbox: Sendable {
     /// Makes a barrier in every partition: what was stored before this call is read from now on.
     /// - Throws: ``LogFailure`` if a partition cannot be written.
     package func start() async throws {
-        for share in shares {
-            let sequence = try await withCheckedThrowingContinuation { continuation in
-                barriers.pass(.mailbox(share.partition)) { continuation.resume(with: $0) }
-            }
-            share.state.withLock { $0.saw(sequence) }
+        try await withCheckedThrowingContinuation { continuation in
+            start { continuation.resume(with: $0) }
         }
-        isStarted.store(true, ordering: .releasing)
     }
+
+    /// ``start()`` with a callback, once, from any thread.
+    package func start(_ done: @escaping @Sendable (Result<Void, LogFailure>) -> Void) {
+        start(shares[...], done)
+    }
+
+    private func start(_ left: ArraySlice<Share>, _ done: @escaping @Sendable (Result<Void, LogFailure>) -> Void) {
+        guard let share = left.first else {
+            isStarted.store(true, ordering: .releasing)
+            return done(.success(()))
+        }
+        barriers.pass(.mailbox(share.partition)) { [self] result in
+            switch result {
+            case .failure(let failure): done(.failure(failure))
+            case .success(let sequence):
+                share.state.withLock { $0.saw(sequence) }
+                start(left.dropFirst(), done)
+            }
+        }
+    }
+
+    /// The sequence up to which a read for a device contains everything, if it begins now.
+    package func bound(of device: DeviceNumber) -> UInt64 { share(of: device).state.withLock { $0.bound } }
 
     /// Notes a sequence of another record of the device's partition, such as a claim: later reads contain it.
     package func saw(_ sequence: UInt64, of device: DeviceNumber) {

@@ -8,6 +8,7 @@ import Foundation
 ///     store/    0700   notifications, registrations, the journal
 ///     run/      0700   of the running service: lock, listeners.json, control.sock, admin.token
 ///     demo/     0700   the files of `serve --demo`
+///     node.json 0600   of a cluster's node: what it has seen of its cluster
 ///
 /// Nothing is written in a folder that is damaged or not Herald's.
 struct DataFolder: Hashable, Sendable {
@@ -38,6 +39,7 @@ struct DataFolder: Hashable, Sendable {
     var databasePath: String { storePath + "/herald.db" }
     var runPath: String { path + "/run" }
     var demoPath: String { path + "/demo" }
+    var nodePath: String { path + "/node.json" }
     var lockPath: String { runPath + "/lock" }
     var listenersPath: String { runPath + "/listeners.json" }
     var controlSocketPath: String { runPath + "/control.sock" }
@@ -146,7 +148,8 @@ struct DataFolder: Hashable, Sendable {
     func condition() throws -> Condition {
         guard access(path, F_OK) == 0 else {
             if errno == ENOENT { return .missing }
-            throw SafeFile.failure("cannot open the data folder", path)
+            let reason = String(cString: strerror(errno))
+            throw CommandError(.folder, "cannot open the data folder \(path) (\(reason)): run the command as its owner")
         }
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {

@@ -92,14 +92,14 @@ struct RelayAppValues: SettingTarget {
         for topic in topics where Topic(topic) == nil {
             throw wrong("\(topic.debugDescription) is not a topic, like com.example.chat")
         }
-        let place =
+        let endpoint =
             try service.map { try hostPort($0, "service", interface == "binary" ? 2195 : 2197) }
             ?? RelayApp.apple(environment)
         var app = RelayApp(
             name: name ?? (service == nil ? "apple" : "herald"),
             topics: topics,
             environment: environment,
-            service: place,
+            service: endpoint,
             credential: try credential(wrong)
         )
         app.interface = try interface(of: app, topics: topics, wrong)

@@ -16,10 +16,10 @@ struct ServiceAdministration: Administration {
     let started: WallTime
 
     var problems: [String] {
-        var problems: [String] = []
+        var problems = assembly.cluster?.problems ?? []
         if let error = assembly.store.displacement {
             problems.append("\(error): providers get 503")
-        } else if !assembly.store.isAccepting {
+        } else if problems.isEmpty, !assembly.engine.isAccepting {
             problems.append(
                 "the store takes no notifications at the moment (the log says why): providers get 503"
             )
@@ -34,7 +34,7 @@ struct ServiceAdministration: Administration {
     var warnings: [String] {
         let damaged = assembly.store.damagedRows
         let damage = damaged == 0 ? nil : "damaged rows of the store were left out (\(damaged)): check the disk"
-        return [watch.warning, clockWatch.warning, damage].compactMap(\.self)
+        return [watch.warning, clockWatch.warning, damage].compactMap(\.self) + (assembly.cluster?.warnings ?? [])
     }
 
     var status: ServiceStatus {
@@ -43,7 +43,7 @@ struct ServiceAdministration: Administration {
             pid: getpid(),
             started: started,
             devicesConnected: assembly.postOffice.connectedCount,
-            notificationsWaiting: assembly.store.count
+            notificationsWaiting: assembly.engine.count
         )
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import HeraldActivation
+import HeraldCluster
 import HeraldConsole
 import HeraldCourier
 import HeraldGateway
@@ -23,7 +24,12 @@ struct ServiceAssembly: Sendable {
     let folder: DataFolder
     let clock: ServiceClock
     let trust: TrustService
+    /// The database in the data folder. In a cluster it keeps the journal and the clock alone.
     let store: SQLiteStore
+    /// The place in a cluster; nil for a service that stands alone.
+    let cluster: ClusterNode?
+    /// The store of notifications, registrations, sessions and channels: the cluster, or the database.
+    let engine: any ServiceStore
     let postOffice: PostOffice
     let registry: Registry
     let channels: ChannelService
@@ -82,18 +88,32 @@ struct ServiceAssembly: Sendable {
         )
         try folder.recordStore()
         clock.resume(try await store.clockRecord())
-        let directory = SingleNodeDirectory()
+        let cluster =
+            configuration.cluster.servers.isEmpty
+            ? nil
+            : try await ClusterNode.join(
+                configuration.cluster,
+                folder: folder,
+                journal: store,
+                clock: clock,
+                manager: manager,
+                logger: logger
+            )
+        let engine: any ServiceStore = cluster?.store ?? store
+        let directory: any ConnectionDirectory = cluster?.store.directory ?? SingleNodeDirectory()
+        var postOfficeConfiguration = configuration.postOffice
+        postOfficeConfiguration.storesFirst = cluster != nil
         let postOffice = PostOffice(
-            configuration: configuration.postOffice,
+            configuration: postOfficeConfiguration,
             clock: clock,
-            store: store,
+            store: engine,
             directory: directory,
             logger: logger
         )
-        store.report(to: postOffice)
+        engine.report(to: postOffice)
         let registry = Registry(
             configuration: configuration.registry,
-            store: store,
+            store: engine,
             postOffice: postOffice,
             directory: directory,
             clock: clock,
@@ -103,7 +123,7 @@ struct ServiceAssembly: Sendable {
         let channels = ChannelService(
             configuration: configuration.channels,
             clock: clock,
-            store: store,
+            store: engine,
             apps: registry,
             memory: postOffice.memory,
             logger: logger
@@ -157,6 +177,8 @@ struct ServiceAssembly: Sendable {
             clock: clock,
             trust: trust,
             store: store,
+            cluster: cluster,
+            engine: engine,
             postOffice: postOffice,
             registry: registry,
             channels: channels,
@@ -174,6 +196,12 @@ struct ServiceAssembly: Sendable {
 }
 
 extension ServiceAssembly {
+    /// Closes the stores of a service that does not come to serve.
+    func close() async {
+        await cluster?.close()
+        await store.close()
+    }
+
     var drillOperations: DrillOperations { DrillOperations(service: drills, seal: trust.seal) }
 
     /// The activation listener, which tells devices the port of the device listener.
@@ -188,6 +216,9 @@ extension ServiceAssembly {
         )
     }
 }
+
+/// The store of a service, for all its parts.
+typealias ServiceStore = MailboxStore & JournalStore & RegistryStore & ChannelStore
 
 extension PostOffice: NotificationSink {}
 extension Registry: AppDirectory {}

@@ -51,6 +51,7 @@ struct ServiceGauges: Sendable {
         binary.record(assembly.binaryGateway.binaryConnectionCount)
         feedback.record(assembly.binaryGateway.feedbackConnectionCount)
         assembly.postOffice.measure()
+        assembly.cluster?.measure()
         // While somebody replaces the file, the last value stands.
         if let certificate = try? assembly.trust.folder.serverCertificate() {
             serverCertificate.record(certificate.expires.milliseconds / 1000)

@@ -33,7 +33,7 @@ struct ServiceRun {
             api = try await assembly.gateway.open()
             binary = try await assembly.binaryGateway.open()
         } catch {
-            await assembly.store.close()
+            await assembly.close()
             throw error
         }
         let activation = assembly.activation(devicePort: device)
@@ -85,7 +85,7 @@ struct ServiceRun {
         do {
             try assembly.drillOperations.configure(configuration.drills)
         } catch {
-            await assembly.store.close()
+            await assembly.close()
             throw error
         }
         let (ports, port) = AsyncStream.makeStream(of: Int.self)
@@ -109,7 +109,12 @@ struct ServiceRun {
             }
         )
         var services: [any Service] = [
-            StoreService(store: assembly.store, failure: assembly.storeFailure),
+            StoreService(store: assembly.store, failure: assembly.storeFailure)
+        ]
+        if let cluster = assembly.cluster {
+            services.append(ClusterService(node: cluster, postOffice: assembly.postOffice))
+        }
+        services += [
             clockWatch,
             StoreFileWatch(store: assembly.store),
             PostOfficeService(postOffice: assembly.postOffice),
@@ -152,7 +157,7 @@ struct ServiceRun {
 
     /// The service's state for the service manager.
     private static func status(_ assembly: ServiceAssembly) -> String {
-        "serving: devices \(assembly.postOffice.connectedCount) connected, notifications \(assembly.store.count) waiting"
+        "serving: devices \(assembly.postOffice.connectedCount) connected, notifications \(assembly.engine.count) waiting"
     }
 
     /// The admin API's bearer token, new with each run.

@@ -34,6 +34,16 @@ struct StoreService: Service {
     }
 }
 
+/// Leaves the cluster when everything that stores has stopped.
+struct ClusterService: Service {
+    let node: ClusterNode
+    let postOffice: PostOffice
+
+    func run() async throws {
+        try await node.run { postOffice.connectedCount }
+    }
+}
+
 /// Notices that the data folder was deleted or moved.
 struct StoreFileWatch: Service {
     let store: SQLiteStore

@@ -44,8 +44,7 @@ struct SettingKey: Hashable, Sendable {
         return SettingsFile.Kind.allCases.flatMap(\.keys).filter { known.insert($0).inserted }
     }()
 
-    /// The error for a value of the wrong type.
-    /// - Parameter place: The file and line; nil for an environment variable.
+    /// The error for a value of the wrong type, at a file and line; nil for the environment variable.
     func typeError(at place: String?) -> CommandError {
         let wanted =
             switch shape {

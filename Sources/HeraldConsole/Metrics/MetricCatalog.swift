@@ -90,6 +90,16 @@ enum MetricCatalog {
             "Jump of the machine's clock while Herald withholds notifications, in seconds; 0 without one, negative if it was set back."
         ),
         MetricDescription(
+            "herald_cluster_connected",
+            .gauge,
+            "Whether a NATS server of the cluster is connected (0 or 1)."
+        ),
+        MetricDescription(
+            "herald_cluster_faults",
+            .gauge,
+            "Faults of the cluster's NATS servers and streams; /health names them."
+        ),
+        MetricDescription(
             "herald_connections_limit",
             .gauge,
             labels: ["listener"],

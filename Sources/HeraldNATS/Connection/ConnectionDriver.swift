@@ -13,7 +13,9 @@ final class SharedOutbox: Sendable {
     }
 }
 
-/// Keeps a connection up: chooses servers, connects, writes, and passes on what comes. It stays on its event loop.
+/// Keeps a connection up: chooses servers, connects, writes, and passes on what comes.
+///
+/// It stays on its event loop.
 final class ConnectionDriver: ServerLink.Owner {
     private let configuration: NATSConfiguration
     private let eventLoop: any EventLoop
@@ -79,8 +81,9 @@ final class ConnectionDriver: ServerLink.Owner {
             isTLSFirst: isTLSFirst
         )
         let link = ServerLink(server, handshake: handshake, limits: limits, owner: self) {
-            [unowned self] () throws(NATSError) in
-            try ClientTLS.handler(try tlsContext(), name: tlsName(server))
+            [weak self] () throws(NATSError) in
+            guard let self else { throw .closed }
+            return try ClientTLS.handler(try tlsContext(), name: tlsName(server))
         }
         self.link = link
         let bound = NIOLoopBound((self, link), eventLoop: eventLoop)

@@ -72,7 +72,7 @@ struct RequestTable<Request> {
         guard count > 0, last >= nextTick else { return [] }
         // After a long pause one round looks at every bucket.
         let ticks = min(last - nextTick + 1, UInt64(Self.bucketCount))
-        for tick in (last - ticks + 1)...last {
+        for tick in (last + 1 - ticks)...last {
             var place = heads[Int(tick % UInt64(Self.bucketCount))]
             while place >= 0 {
                 let next = slots[place].next

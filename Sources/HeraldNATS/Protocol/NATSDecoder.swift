@@ -127,7 +127,7 @@ struct NATSDecoder {
         let whole = head.lineBytes + head.totalBytes + 2
         guard buffer.readableBytes >= whole, var bytes = buffer.readSlice(length: whole) else { return nil }
         self.head = nil
-        guard bytes.getBytes(at: bytes.writerIndex - 2, length: 2) == [0x0D, 0x0A] else {
+        guard bytes.getInteger(at: bytes.writerIndex - 2, as: UInt16.self) == 0x0D0A else {
             throw violation("a message that is longer than announced")
         }
         let begin = bytes.readerIndex

@@ -16,25 +16,23 @@ enum SubjectRules {
     private static func isWellFormed(_ subject: String, allowsWildcards: Bool) -> Bool {
         guard (1...maximumBytes).contains(subject.utf8.count) else { return false }
         var tokenBytes = 0
+        // The wildcard that the token is, if it ends now; within a longer token it is a character like others.
         var wildcard: UInt8?
-        var isLast = false
         for byte in subject.utf8 {
             switch byte {
             case UInt8(ascii: "."):
-                guard tokenBytes > 0, !isLast else { return false }
+                let isAllowed = wildcard == nil || allowsWildcards && wildcard == UInt8(ascii: "*")
+                guard tokenBytes > 0, isAllowed else { return false }
                 tokenBytes = 0
                 wildcard = nil
             case ...0x20, 0x7F: return false
             default:
-                // A wildcard is a token of its own; within a longer one it is a character like others.
                 tokenBytes += 1
                 let isWildcard = byte == UInt8(ascii: "*") || byte == UInt8(ascii: ">")
                 wildcard = tokenBytes == 1 && isWildcard ? byte : nil
-                if isWildcard, tokenBytes == 1, !allowsWildcards { return false }
-                isLast = wildcard == UInt8(ascii: ">")
             }
         }
-        return tokenBytes > 0
+        return tokenBytes > 0 && (wildcard == nil || allowsWildcards)
     }
 
     /// Whether a name can be one token of a subject, such as the name of a stream.

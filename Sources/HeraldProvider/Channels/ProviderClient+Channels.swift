@@ -113,7 +113,7 @@ extension ProviderClient {
         var head = head(method, path: path)
         head.add("apns-request-id", isIndexed: false) { $0 += id.canonicalBytes }
         addFields(&head)
-        let course = try course(
+        let execution = try execution(
             id,
             head,
             body,
@@ -121,7 +121,7 @@ extension ProviderClient {
             identifier: "apns-request-id",
             isNotification: isNotification
         )
-        return (try await finish(course, from: .again(after: .zero)).get(), course.answer)
+        return (try await finish(execution, from: .again(after: .zero)).get(), execution.answer)
     }
 }
 

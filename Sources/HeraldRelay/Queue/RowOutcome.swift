@@ -27,7 +27,7 @@ package struct RowOutcome: Hashable, Sendable {
     static let inDoubt = "Uncertain"
 
     /// A token that the service reported dead.
-    struct Death: Hashable, Sendable {
+    struct DeadTokenReport: Hashable, Sendable {
         let token: DeadToken
         /// Whether marking is suspended.
         let isHeld: Bool
@@ -39,7 +39,7 @@ package struct RowOutcome: Hashable, Sendable {
     /// When the outcome was known.
     package let time: WallTime
     /// The dead token of a refused row, marked before the outcome is written.
-    var death: Death?
+    var deadToken: DeadTokenReport?
 
     package init(row: Int64, parent: Int64?, change: Change, time: WallTime) {
         self.row = row

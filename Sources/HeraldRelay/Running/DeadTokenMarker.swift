@@ -33,12 +33,12 @@ final class DeadTokenMarker: Sendable {
     }
 
     /// Marks dead tokens, and stores a breaker that they opened.
-    func mark(_ deaths: [RowOutcome.Death]) async {
-        guard !deaths.isEmpty else { return }
+    func mark(_ reports: [RowOutcome.DeadTokenReport]) async {
+        guard !reports.isEmpty else { return }
         // If this fails, the next check of the queue stores them.
         do { try await storeOpened() } catch { context.health.checkFailure("\(error)") }
-        await mark(deaths.filter { !$0.isHeld }.map(\.token), held: false)
-        await mark(deaths.filter(\.isHeld).map(\.token), held: true)
+        await mark(reports.filter { !$0.isHeld }.map(\.token), held: false)
+        await mark(reports.filter(\.isHeld).map(\.token), held: true)
     }
 
     private func mark(_ tokens: [DeadToken], held: Bool) async {

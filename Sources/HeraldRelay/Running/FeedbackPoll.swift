@@ -56,6 +56,6 @@ struct FeedbackPoll: Sendable {
         // For a list, the number of registered tokens stands for the number of answers.
         let answers = max(progress?.devices ?? 0, dead.count)
         let isHeld = deadTokens.note(app: label, answers: answers, deadTokens: dead.count)
-        await deadTokens.mark(dead.map { RowOutcome.Death(token: $0, isHeld: isHeld) })
+        await deadTokens.mark(dead.map { RowOutcome.DeadTokenReport(token: $0, isHeld: isHeld) })
     }
 }

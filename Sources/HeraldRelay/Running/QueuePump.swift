@@ -5,8 +5,8 @@ import Synchronization
 
 /// Claims rows, has those of one claim sent together, and writes their outcomes.
 final class QueuePump: Sendable {
-    /// Rows between claim and outcome.
-    private struct Hand {
+    /// State that the loop shares with the tasks that send.
+    private struct Shared {
         /// Claimed rows without an outcome.
         var inFlight: Set<Int64> = []
         /// Outcomes that the loop has not taken yet.
@@ -36,13 +36,13 @@ final class QueuePump: Sendable {
     private let context: RelayContext
     private let sender: RowSender
     private var deadTokens: DeadTokenMarker { sender.deadTokens }
-    private let hand = Mutex(Hand())
+    private let shared = Mutex(Shared())
     /// Wakes the loop when there is room for a claim, or no row is in flight.
     private let room = AsyncSignal()
 
     private var configuration: RelayConfiguration { context.configuration }
     private var clock: any WallClock { context.clock }
-    private var inFlightCount: Int { hand.withLock { $0.inFlight.count } }
+    private var inFlightCount: Int { shared.withLock { $0.inFlight.count } }
 
     /// Minimum room for a claim, which costs one commit whatever its size.
     private var leastRoom: Int { max(1, min(configuration.batch, configuration.window / 2)) }
@@ -58,13 +58,13 @@ final class QueuePump: Sendable {
         await withDiscardingTaskGroup { group in
             while true {
                 let isStopping = isStopping() || Task.isCancelled
-                // An outcome is recorded when its row leaves `inFlight`: if that is empty, the turn below writes all.
+                // An outcome is recorded when its row leaves `inFlight`: if that is empty, the update below writes all.
                 let isIdle = inFlightCount == 0
                 // With many rows in flight more outcomes come at once, and one commit covers all of them.
                 if inFlightCount > configuration.window - leastRoom, !isStopping {
                     await room.wait(atMost: Self.gathering)
                 }
-                let isBusy = await turn(&state, &group, claims: !isStopping)
+                let isBusy = await updateQueue(&state, &group, claims: !isStopping)
                 if isStopping, isIdle, state.unwritten.isEmpty { return await releaseLostClaim(&state) }
                 // Past the time limit for stopping, the relay that starts next looks up what was not written.
                 if Task.isCancelled { return }
@@ -79,14 +79,14 @@ final class QueuePump: Sendable {
     ///
     /// Outcomes that the database does not take stay, and no further row is claimed.
     /// - Returns: Whether more rows may be due now.
-    private func turn(_ state: inout State, _ group: inout DiscardingTaskGroup, claims: Bool) async -> Bool {
+    private func updateQueue(_ state: inout State, _ group: inout DiscardingTaskGroup, claims: Bool) async -> Bool {
         let room = configuration.window - takeOutcomes(&state)
         state.hasRoom = room >= leastRoom
         guard clock.now() >= state.retryStoreAt else { return false }
         let claims = claims && state.hasRoom
         guard claims || !state.unwritten.isEmpty else { return false }
         do {
-            await deadTokens.mark(state.unwritten.compactMap(\.death))
+            await deadTokens.mark(state.unwritten.compactMap(\.deadToken))
             if claims {
                 try await endLostClaim(&state)
                 state.hasLostClaim = true
@@ -94,18 +94,18 @@ final class QueuePump: Sendable {
             // Both may have waited for the database: a lease counts from its claim.
             let now = clock.now()
             let request = claims ? claim(min(room, configuration.batch), at: now) : nil
-            let turn = try await context.store.turn(
-                finishing: state.unwritten,
+            let update = try await context.store.finish(
+                state.unwritten,
                 owner: context.owner,
                 claiming: request
             )
             if claims { state.hasLostClaim = false }
             state.unwritten = []
-            count(turn.finished)
+            count(update.finished)
             storeWorks(&state)
             guard let request else { return false }
-            start(turn.claimed, &state, &group)
-            if turn.claimed.count == request.limit {
+            start(update.claimed, &state, &group)
+            if update.claimed.count == request.limit {
                 state.nextDue = now
                 return true
             }
@@ -126,9 +126,9 @@ final class QueuePump: Sendable {
     /// Moves the outcomes that are known by now to ``State/unwritten``.
     /// - Returns: The number of rows in flight.
     private func takeOutcomes(_ state: inout State) -> Int {
-        let (outcomes, count) = hand.withLock { hand in
-            defer { hand.outcomes.removeAll(keepingCapacity: true) }
-            return (hand.outcomes, hand.inFlight.count)
+        let (outcomes, count) = shared.withLock { shared in
+            defer { shared.outcomes.removeAll(keepingCapacity: true) }
+            return (shared.outcomes, shared.inFlight.count)
         }
         state.unwritten += outcomes
         return count
@@ -147,7 +147,7 @@ final class QueuePump: Sendable {
     private func start(_ rows: [QueueRow], _ state: inout State, _ group: inout DiscardingTaskGroup) {
         guard !rows.isEmpty else { return }
         state.unwritable.subtract(rows.map(\.id))
-        hand.withLock { $0.inFlight.formUnion(rows.map(\.id)) }
+        shared.withLock { $0.inFlight.formUnion(rows.map(\.id)) }
         context.metrics.inFlight.record(inFlightCount)
         group.addTask { [self] in await sender.process(rows) { self.end($0, $1) } }
     }
@@ -157,7 +157,7 @@ final class QueuePump: Sendable {
     /// Should the database commit the claim even later, its rows are free when their lease ends.
     private func endLostClaim(_ state: inout State) async throws {
         guard state.hasLostClaim else { return }
-        var known = hand.withLock { $0.inFlight.union($0.outcomes.lazy.map(\.row)) }
+        var known = shared.withLock { $0.inFlight.union($0.outcomes.lazy.map(\.row)) }
         known.formUnion(state.unwritable)
         known.formUnion(state.unwritten.lazy.map(\.row))
         let count = try await context.store.release(except: Array(known), owner: context.owner)
@@ -172,11 +172,11 @@ final class QueuePump: Sendable {
 
     /// Notes that a row is processed.
     private func end(_ row: QueueRow, _ outcome: RowOutcome?) {
-        let (isFirst, left) = hand.withLock { hand in
-            hand.inFlight.remove(row.id)
-            guard let outcome else { return (true, hand.inFlight.count) }
-            hand.outcomes.append(outcome)
-            return (hand.outcomes.count == 1, hand.inFlight.count)
+        let (isFirst, left) = shared.withLock { shared in
+            shared.inFlight.remove(row.id)
+            guard let outcome else { return (true, shared.inFlight.count) }
+            shared.outcomes.append(outcome)
+            return (shared.outcomes.count == 1, shared.inFlight.count)
         }
         if left == 0 || left == configuration.window - leastRoom { room.notify() }
         // The loop may have read the outcomes before there was room for a claim.
@@ -216,7 +216,7 @@ final class QueuePump: Sendable {
         let now = clock.now()
         guard inFlightCount > 0 || !state.unwritten.isEmpty, now >= state.extendAt else { return }
         do {
-            let rows = hand.withLock { Array($0.inFlight) } + state.unwritten.map(\.row)
+            let rows = shared.withLock { Array($0.inFlight) } + state.unwritten.map(\.row)
             try await context.store.extend(rows, owner: context.owner, until: now + configuration.lease)
             state.extendAt = now + configuration.lease / 3
         } catch {

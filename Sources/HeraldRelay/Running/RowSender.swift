@@ -214,9 +214,9 @@ struct RowSender: Sendable {
     private func send(_ orders: [Order], _ report: @escaping @Sendable (QueueRow, RowOutcome?) -> Void) async {
         guard let route = orders.first?.route else { return }
         let start = ContinuousClock.now
-        await route.sender.send(orders.map(\.prepared.request)) { place, result in
+        await route.sender.send(orders.map(\.prepared.request)) { index, result in
             context.metrics.sending.recordNanoseconds(RelayMetrics.nanoseconds(ContinuousClock.now - start))
-            report(orders[place].row, finish(orders[place], with: result))
+            report(orders[index].row, finish(orders[index], with: result))
         }
     }
 
@@ -231,7 +231,7 @@ struct RowSender: Sendable {
             return later(row, prepared, wait)
         }
         var outcome = outcome(of: result, row, prepared, at: now)
-        if case .answered(let answer) = result { outcome.death = noteAnswer(answer, to: order) }
+        if case .answered(let answer) = result { outcome.deadToken = noteAnswer(answer, to: order) }
         return outcome
     }
 
@@ -261,7 +261,7 @@ struct RowSender: Sendable {
 
     /// Counts an answer.
     /// - Returns: The token, if it is dead.
-    private func noteAnswer(_ answer: PushAnswer, to order: Order) -> RowOutcome.Death? {
+    private func noteAnswer(_ answer: PushAnswer, to order: Order) -> RowOutcome.DeadTokenReport? {
         guard case .refused(let refusal) = answer, RetryRules.isDeadToken(refusal) else {
             _ = deadTokens.note(app: order.app, answers: 1, deadTokens: 0)
             return nil
@@ -272,7 +272,10 @@ struct RowSender: Sendable {
             time: refusal.since ?? clock.now(),
             evidence: "410 \(RetryRules.word(for: refusal)) from \(order.route.app.service), row \(order.row.id)"
         )
-        return RowOutcome.Death(token: token, isHeld: deadTokens.note(app: order.app, answers: 1, deadTokens: 1))
+        return RowOutcome.DeadTokenReport(
+            token: token,
+            isHeld: deadTokens.note(app: order.app, answers: 1, deadTokens: 1)
+        )
     }
 
     // MARK: - Outcomes

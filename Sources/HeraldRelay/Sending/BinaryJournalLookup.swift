@@ -11,7 +11,7 @@ final class BinaryJournalLookup: JournalLookup {
     /// Maximum length of an answer, in bytes.
     private static let maximumBytes = 8 << 20
 
-    private enum Turn {
+    private enum NextStep {
         case page(Result<JournalPage, JournalError>)
         /// The waiting lookup reads the next page, for all that wait.
         case reading
@@ -19,7 +19,7 @@ final class BinaryJournalLookup: JournalLookup {
 
     private struct State {
         var isReading = false
-        var waiting: [CheckedContinuation<Turn, Never>] = []
+        var waiting: [CheckedContinuation<NextStep, Never>] = []
     }
 
     private let client: JournalClient
@@ -46,7 +46,7 @@ final class BinaryJournalLookup: JournalLookup {
         }
         if reads { return await read() }
         // The page that is being read may be older than this lookup.
-        let turn = await withCheckedContinuation { continuation in
+        let next = await withCheckedContinuation { continuation in
             let reads = state.withLock { state in
                 guard state.isReading else {
                     state.isReading = true
@@ -57,7 +57,7 @@ final class BinaryJournalLookup: JournalLookup {
             }
             if reads { continuation.resume(returning: .reading) }
         }
-        return switch turn {
+        return switch next {
         case .page(let page): page
         case .reading: await read()
         }
@@ -71,7 +71,7 @@ final class BinaryJournalLookup: JournalLookup {
         let lines = await client.lines("topic=\(topic)&limit=\(Self.maximumLines)", upTo: Self.maximumBytes)
         let page = lines.map { JournalPage($0, isWhole: $0.count < Self.maximumLines) }
         for continuation in served { continuation.resume(returning: .page(page)) }
-        let next = state.withLock { state -> CheckedContinuation<Turn, Never>? in
+        let next = state.withLock { state -> CheckedContinuation<NextStep, Never>? in
             guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
             state.isReading = false
             return nil

@@ -23,8 +23,8 @@ struct BinarySender: RelaySender {
 
     func send(_ requests: [PushRequest], report: @escaping @Sendable (Int, SendResult) -> Void) async {
         await withDiscardingTaskGroup { group in
-            for (place, request) in requests.enumerated() {
-                group.addTask { report(place, await send(request)) }
+            for (index, request) in requests.enumerated() {
+                group.addTask { report(index, await send(request)) }
             }
         }
     }

@@ -65,7 +65,7 @@ struct ClaimQueries {
             """,
             []
         )
-        var place = 0
+        var index = 0
         for values in result.rows {
             guard let id = values[0].int, let token = values[1].text else { continue }
             var entry = DeviceEntry(token: token, topic: "")
@@ -75,8 +75,8 @@ struct ClaimQueries {
             entry.registered = values[5].text.flatMap(StoredMoment.read)
             entry.died = values[6].text.flatMap(StoredMoment.read)
             // Both are in the order of their identifiers.
-            while place < rows.count, rows[place].id < id { place += 1 }
-            if place < rows.count, rows[place].id == id { rows[place].device = entry }
+            while index < rows.count, rows[index].id < id { index += 1 }
+            if index < rows.count, rows[index].id == id { rows[index].device = entry }
         }
     }
 

@@ -57,8 +57,9 @@ extension DatabaseAddress: CustomStringConvertible {
             let rest = text[scheme.upperBound...]
             let parameters = rest.drop { $0 != "?" }
             guard !parameters.contains("@") else { return "postgresql://…" }
-            let place = rest.dropLast(parameters.count)
-            return "postgresql://\(place.lastIndex(of: "@").map { place[place.index(after: $0)...] } ?? place)"
+            let location = rest.dropLast(parameters.count)
+            return
+                "postgresql://\(location.lastIndex(of: "@").map { location[location.index(after: $0)...] } ?? location)"
         }
     }
 }

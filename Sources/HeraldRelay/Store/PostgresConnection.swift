@@ -13,7 +13,7 @@ struct PostgresLimits: Sendable {
     /// Longer than the server's limit: beyond it the server is frozen, or its host is gone.
     var answer = Duration.seconds(70)
     /// For a transaction to begin, behind others.
-    var turn = Duration.seconds(10)
+    var begin = Duration.seconds(10)
 }
 
 /// A connection of libpq, for one thread at a time.

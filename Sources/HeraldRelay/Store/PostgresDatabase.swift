@@ -45,7 +45,7 @@ final class PostgresDatabase: SQLDatabase {
         _ begin: String,
         _ body: @escaping @Sendable (any SQLSession) throws -> Value
     ) async throws -> Value {
-        let end = ContinuousClock.now + limits.turn
+        let end = ContinuousClock.now + limits.begin
         return try await withCheckedThrowingContinuation { continuation in
             queue.async { [self] in
                 continuation.resume(

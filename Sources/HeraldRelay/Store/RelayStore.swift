@@ -17,11 +17,11 @@ package protocol RelayStore: Sendable {
     ///   - request: The claim; nil for none.
     /// - Returns: The rows that are final now, and the rows that were claimed.
     /// - Throws: `RelayStoreError`; nothing is written then.
-    func turn(
-        finishing outcomes: [RowOutcome],
+    func finish(
+        _ outcomes: [RowOutcome],
         owner: String,
         claiming request: ClaimRequest?
-    ) async throws -> StoreTurn
+    ) async throws -> QueueUpdate
     /// When the next unclaimed row is due; nil if there is none.
     func nextDue() async throws -> WallTime?
     /// Extends the claims of an owner on the given rows. It may own others whose claim it never received.
@@ -80,18 +80,18 @@ extension RelayStore {
     ///
     /// The claims are durable when it returns.
     package func claim(_ request: ClaimRequest) async throws -> [QueueRow] {
-        try await turn(finishing: [], owner: request.owner, claiming: request).claimed
+        try await finish([], owner: request.owner, claiming: request).claimed
     }
 
     /// Writes outcomes; a row that is already final does not change.
     /// - Returns: The rows that are final now, including rows for many tokens.
     package func finish(_ outcomes: [RowOutcome], owner: String) async throws -> [FinishedRow] {
-        try await turn(finishing: outcomes, owner: owner, claiming: nil).finished
+        try await finish(outcomes, owner: owner, claiming: nil).finished
     }
 }
 
 /// Result of a transaction that finishes and claims rows.
-package struct StoreTurn: Sendable {
+package struct QueueUpdate: Sendable {
     /// The rows that are final now, including rows for many tokens.
     package let finished: [FinishedRow]
     package let claimed: [QueueRow]

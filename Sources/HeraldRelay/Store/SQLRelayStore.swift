@@ -108,16 +108,16 @@ package struct SQLRelayStore: RelayStore {
         }
     }
 
-    package func turn(
-        finishing outcomes: [RowOutcome],
+    package func finish(
+        _ outcomes: [RowOutcome],
         owner: String,
         claiming request: ClaimRequest?
-    ) async throws -> StoreTurn {
+    ) async throws -> QueueUpdate {
         let dialect = dialect
         return try await database.write { session in
             let finished = try OutcomeQueries(session: session, dialect: dialect).finish(outcomes, owner: owner)
             let claimed = try request.map { try ClaimQueries(session: session, dialect: dialect).claim($0) }
-            return StoreTurn(finished: finished, claimed: claimed ?? [])
+            return QueueUpdate(finished: finished, claimed: claimed ?? [])
         }
     }
 

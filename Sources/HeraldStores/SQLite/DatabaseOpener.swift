@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import GRDBSQLite
 import HeraldModel
@@ -65,6 +66,16 @@ struct DatabaseOpener {
         } catch {
             throw StoreError(opening: error, path: file.path)
         }
+    }
+
+    /// Opens a connection that checks a store which no process has open, and changes nothing.
+    ///
+    /// One that can only read would leave a log beside a store that has none. One that can write removes that log again,
+    /// but would copy the log of a store that was not closed.
+    func checker() throws -> DatabaseQueue {
+        var settings = settings(isReader: true)
+        settings.readonly = access(file.path + "-wal", F_OK) == 0
+        return try DatabaseQueue(path: file.path, configuration: settings)
     }
 
     private func settings(isReader: Bool) -> Configuration {

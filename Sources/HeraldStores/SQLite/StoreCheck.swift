@@ -24,8 +24,8 @@ package enum StoreCheck {
         let logger = Logger(label: "herald.check") { _ in SwiftLogNoOpLogHandler() }
         let file = DatabaseFile(path: path)
         let opener = DatabaseOpener(file: file, configuration: SQLiteStoreConfiguration(), logger: logger)
-        let connection = try opener.reader()
         do {
+            let connection = try opener.checker()
             try connection.writeWithoutTransaction { database in
                 try opener.checkOwner(database)
                 try opener.checkContent(database)

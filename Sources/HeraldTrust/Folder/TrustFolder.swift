@@ -104,8 +104,9 @@ package struct TrustFolder: Sendable {
         return try TrustFolder(layout: layout, makingMissing: false, store: store, now: WallTime(seconds: 0))
     }
 
-    /// - Parameter makingMissing: Makes missing files. A first start makes the ledger last, so with a ledger a missing
-    ///   file is a lost one.
+    /// Opens the folder; with `makingMissing` it makes missing files.
+    ///
+    /// A first start makes the ledger after them, so with a ledger a missing file is a lost one.
     private init(layout: TrustLayout, makingMissing: Bool, store: StoreOpener, now: WallTime) throws {
         self.layout = layout
         let makesFiles = makingMissing && !TrustFile.exists(layout.ledger)

@@ -103,7 +103,7 @@ extension FuzzTarget {
         }
     }
 
-    /// What an operator writes: addresses and credentials.
+    /// Settings of an operator: addresses and credentials.
     @Sendable
     private static func settings(_ bytes: [UInt8]) {
         let text = String(decoding: bytes, as: UTF8.self)

@@ -1,11 +1,11 @@
 import Synchronization
 
 /// Counts the requests of one batch that have no outcome yet, and collects those that their first attempt did not end.
-final class CourseBatch: Sendable {
+final class RequestBatch: Sendable {
     /// A request that goes on after its first attempt.
     struct Remainder: Sendable {
-        let place: Int
-        let course: Course
+        let index: Int
+        let execution: RequestExecution
         let step: ProviderClient.Step
     }
 

@@ -1,0 +1,107 @@
+/// Decides whether this node may serve its cluster: one node at a time does.
+///
+/// The serving node renews its record in the log. Another one takes over when the record was not renewed for a while. The log
+/// decides between the two: each renewal expects the one before, so a node that was taken for dead is refused when it comes
+/// back, and stops. Until then it loses nothing, because every notification is stored before it is accepted.
+package struct ActiveNodeMachine: Sendable {
+    /// The record as the log has it.
+    package struct Seen: Hashable, Sendable {
+        /// 0 if there is none.
+        package let sequence: UInt64
+        package let record: ActiveNodeRecord?
+
+        package init(sequence: UInt64, record: ActiveNodeRecord?) {
+            self.sequence = sequence
+            self.record = record
+        }
+    }
+
+    package enum Order: Hashable, Sendable {
+        /// Write the own record, if the present one has this sequence.
+        case write(expecting: UInt64)
+        /// Read the record after this time.
+        case read(after: Duration)
+        /// Read the record now.
+        case readNow
+        /// Another node serves: stop, or do not start.
+        case giveWay(to: ActiveNodeRecord)
+        /// The node serves; write again after this time.
+        case serve(renewAfter: Duration)
+    }
+
+    private enum State: Hashable, Sendable {
+        /// Another node's record was seen, and not renewed since, for this time.
+        case watching(Seen, unchangedFor: Duration)
+        /// The own record is being written.
+        case writing(expecting: UInt64)
+        case serving(UInt64)
+    }
+
+    /// The time between two renewals.
+    package static let renewal = Duration.seconds(2)
+    /// The time between two looks at another node's record.
+    package static let look = Duration.seconds(1)
+    /// The time without a renewal after which a node counts as gone: longer than the servers need to elect a leader.
+    package static let silence = Duration.seconds(15)
+
+    private let own: ActiveNodeRecord
+    private var state: State?
+
+    package init(own: ActiveNodeRecord) {
+        self.own = own
+    }
+
+    /// The log has this record.
+    package mutating func read(_ seen: Seen) -> Order {
+        guard let record = seen.record else { return write(expecting: seen.sequence) }
+        if record.process == own.process {
+            state = .serving(seen.sequence)
+            return .serve(renewAfter: Self.renewal)
+        }
+        switch state {
+        case .serving, .writing:
+            return .giveWay(to: record)
+        case nil:
+            // This folder's former process is dead: the lock proves it.
+            if record.folder == own.folder { return write(expecting: seen.sequence) }
+            state = .watching(seen, unchangedFor: .zero)
+            return .read(after: Self.look)
+        case .watching(let before, let time):
+            guard before == seen else { return .giveWay(to: record) }
+            let time = time + Self.look
+            guard time < Self.silence else { return write(expecting: seen.sequence) }
+            state = .watching(seen, unchangedFor: time)
+            return .read(after: Self.look)
+        }
+    }
+
+    /// The record could not be read.
+    package func couldNotRead() -> Order { .read(after: Self.look) }
+
+    /// The write that was ordered has this outcome.
+    package mutating func wrote(_ outcome: AppendOutcome) -> Order {
+        switch outcome {
+        case .stored(let sequence):
+            state = .serving(sequence)
+            return .serve(renewAfter: Self.renewal)
+        case .moved, .unknown: return .readNow
+        case .notSent, .refused: return .read(after: Self.look)
+        }
+    }
+
+    /// It is time to renew the record.
+    package mutating func renew() -> Order {
+        guard case .serving(let sequence) = state else { return .readNow }
+        return write(expecting: sequence)
+    }
+
+    /// The sequence of the own record; nil if this node does not serve.
+    package var held: UInt64? {
+        if case .serving(let sequence) = state { sequence } else { nil }
+    }
+
+    private mutating func write(expecting sequence: UInt64) -> Order {
+        state = .writing(expecting: sequence)
+        return .write(expecting: sequence)
+    }
+}

@@ -1,0 +1,213 @@
+import CoreMetrics
+import Foundation
+import HeraldCluster
+import HeraldMailbox
+import HeraldModel
+import HeraldNATS
+import HeraldStores
+import Logging
+import ServiceLifecycle
+import Synchronization
+
+/// A service's place in its cluster: the connection to the engine, and the stores on it.
+final class ClusterNode: Sendable {
+    let name: NodeName
+    let store: ClusterStore
+    private let link: EngineLink
+    private let active: ActiveNode
+    private let checks: EngineChecks
+    private let streams: [LogStream]
+    private let folder: DataFolder
+    private let file: Mutex<NodeFile>
+    private let findings = Mutex<[ClusterFinding]>([])
+    private let logger: Logger
+    private let connected = Gauge(label: "herald_cluster_connected")
+    private let faults = Gauge(label: "herald_cluster_faults")
+
+    /// The time between two looks at the servers and streams.
+    private static let look = Duration.seconds(5)
+
+    private init(
+        name: NodeName,
+        store: ClusterStore,
+        link: EngineLink,
+        active: ActiveNode,
+        checks: EngineChecks,
+        streams: [LogStream],
+        folder: DataFolder,
+        file: NodeFile,
+        logger: Logger
+    ) {
+        self.name = name
+        self.store = store
+        self.link = link
+        self.active = active
+        self.checks = checks
+        self.streams = streams
+        self.folder = folder
+        self.file = Mutex(file)
+        self.logger = logger
+    }
+
+    /// Connects to the servers, checks them, and becomes the node that serves.
+    /// - Parameter journal: The node's own journal.
+    /// - Throws: An error that says what is wrong and how to mend it.
+    static func join(
+        _ configuration: ClusterConfiguration,
+        folder: DataFolder,
+        journal: SQLiteStore,
+        clock: any WallClock,
+        manager: ServiceManager,
+        logger: Logger
+    ) async throws -> ClusterNode {
+        try configuration.check()
+        let name = try configuration.nodeName()
+        guard let partitions = Partitions(count: configuration.partitions) else {
+            throw CommandError(.configuration, "cluster-partitions is out of range")
+        }
+        var file = try NodeFile.read(folder)
+        manager.status("connecting to NATS")
+        let link = try EngineLink(configuration, logger: logger)
+        do {
+            try await link.waitUntilConnected()
+            let checks = EngineChecks(configuration: configuration, jetStream: link.jetStream, clock: clock)
+            manager.status("checking the NATS servers")
+            try refuse(await checks.servers(), logger)
+            let streams = LogStream.all(of: partitions)
+            let before = await checks.look(streams, &file.seen).findings.filter { $0.severity == .refusal }
+            if configuration.acceptsLoss {
+                for loss in before { logger.warning("starting all the same", metadata: ["loss": "\(loss.text)"]) }
+                file.seen = SeenStreams()
+            } else {
+                try refuse(before, logger)
+            }
+            let log = NATSLog(link.jetStream)
+            let barriers = LogBarriers(log: log, node: name)
+            let changes = RecordChanges(log: log, barriers: barriers)
+            let cluster = try await ClusterStreams(link.jetStream, replicas: configuration.replicas)
+                .open(partitions, at: clock.now(), changes)
+            try refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
+            let active = ActiveNode(
+                log: log,
+                barriers: barriers,
+                own: ActiveNodeRecord(node: name, folder: file.folder)
+            )
+            try file.write(folder)
+            try await active.take { manager.status("waiting until no other node serves") }
+            manager.status("reading the cluster's records")
+            let store = ClusterStore(
+                log: log,
+                cluster: cluster,
+                node: name,
+                journal: journal,
+                clock: clock,
+                scheduler: EventLoopScheduler(link.connection.eventLoop),
+                logger: logger
+            )
+            try await store.load()
+            return ClusterNode(
+                name: name,
+                store: store,
+                link: link,
+                active: active,
+                checks: checks,
+                streams: streams,
+                folder: folder,
+                file: file,
+                logger: logger
+            )
+        } catch {
+            await link.connection.close()
+            throw error
+        }
+    }
+
+    /// Logs warnings.
+    /// - Throws: ``CommandError/Code/refused`` with the first refusal.
+    private static func refuse(_ findings: [ClusterFinding], _ logger: Logger) throws {
+        for finding in findings where finding.severity == .warning { logger.warning("\(finding.line)") }
+        if let refusal = findings.first(where: { $0.severity == .refusal }) {
+            throw CommandError(.configuration, refusal.line)
+        }
+    }
+
+    // MARK: - Running
+
+    /// The reasons why the cluster takes no notifications now.
+    var problems: [String] {
+        link.problem.map { ["no NATS server can be used (\($0)): providers get 503"] } ?? []
+    }
+
+    /// Faults that endanger what is stored, while the node serves.
+    var warnings: [String] { findings.withLock { $0.map(\.line) } }
+
+    /// Sets the gauges.
+    func measure() {
+        connected.record(link.problem == nil ? 1 : 0)
+        faults.record(findings.withLock { $0.count })
+    }
+
+    /// Watches servers and streams.
+    /// - Parameter connected: The number of connected devices, each of which has a record in the mailbox's streams.
+    /// - Throws: ``CommandError/Code/refused`` when they have lost what they had acknowledged.
+    private func watch(_ connected: @Sendable () -> Int) async throws {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: Self.look)
+            guard link.problem == nil else { continue }
+            var seen = file.withLock { $0.seen }
+            let before = seen
+            let (states, losses) = await checks.look(streams, &seen)
+            let found = await checks.servers() + losses
+            store.mailbox.setCount(max(0, Self.records(in: states) - connected()))
+            let isNew = findings.withLock { findings in
+                defer { findings = found }
+                return findings != found
+            }
+            if isNew { for finding in found { logger.warning("\(finding.line)") } }
+            if let loss = found.first(where: { $0.severity == .refusal }) { throw CommandError(.refused, loss.line) }
+            if seen != before { try save(seen) }
+        }
+    }
+
+    /// The notifications and claims in the mailbox's streams, which have a barrier each.
+    private static func records(in states: [LogStream: StreamInfo]) -> Int {
+        states.reduce(0) { sum, state in
+            if case .mailbox = state.key { sum + max(0, Int(clamping: state.value.state.messages) - 1) } else { sum }
+        }
+    }
+
+    private func save(_ seen: SeenStreams) throws {
+        let file = file.withLock { file in
+            file.seen = seen
+            return file
+        }
+        try file.write(folder)
+    }
+
+    /// Ends this node's part in the cluster; after everything that stores has stopped.
+    func close() async {
+        await active.release()
+        await link.connection.close()
+    }
+}
+
+extension ClusterNode {
+    /// Keeps the place in the cluster until the service stops, and leaves it.
+    /// - Parameter connected: The number of connected devices.
+    /// - Throws: When another node has taken over, or the servers have lost something.
+    func run(connected: @escaping @Sendable () -> Int) async throws {
+        do {
+            try await cancelWhenGracefulShutdown {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask { try await self.active.keep() }
+                    group.addTask { try await self.watch(connected) }
+                    defer { group.cancelAll() }
+                    try await group.next()
+                }
+            }
+        } catch is CancellationError {
+            // The service stops.
+        }
+        await close()
+    }
+}

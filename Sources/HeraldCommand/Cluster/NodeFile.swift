@@ -1,0 +1,31 @@
+import Foundation
+import HeraldCluster
+
+/// The file of a node in its data folder: who it is, and what it has seen of its cluster.
+struct NodeFile: Codable, Hashable, Sendable {
+    /// A random number of the folder.
+    var folder = UInt64.random(in: 0 ... .max)
+    var seen = SeenStreams()
+
+    /// Reads the file; a new folder gets a new number.
+    /// - Throws: ``CommandError/Code/file`` if it cannot be read, or is damaged.
+    static func read(_ folder: DataFolder) throws -> NodeFile {
+        guard FileManager.default.fileExists(atPath: folder.nodePath) else { return NodeFile() }
+        let bytes = try SafeFile.read(folder.nodePath)
+        do {
+            return try JSONDecoder().decode(NodeFile.self, from: Data(bytes))
+        } catch {
+            throw CommandError(
+                .file,
+                "\(folder.nodePath) is damaged: remove it; this node then forgets what it has seen of its cluster"
+            )
+        }
+    }
+
+    /// - Throws: ``CommandError/Code/file``.
+    func write(_ folder: DataFolder) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
+        try SafeFile.write(Array(encoder.encode(self)) + [UInt8(ascii: "\n")], to: folder.nodePath, mode: 0o600)
+    }
+}

@@ -1,0 +1,200 @@
+import HeraldCluster
+import HeraldMailbox
+import HeraldModel
+import NIOCore
+
+/// A notification that a provider of the simulation has posted.
+struct SimPost {
+    enum Answer {
+        case accepted
+        /// 503.
+        case unavailable
+        /// 400 or 410.
+        case refused
+        /// The stream was closed.
+        case closed
+    }
+
+    let slot: RegisteredSlot
+    let storedUntil: WallTime?
+    let node: SimNode
+    /// The moments in the order of events.
+    let begun: Int
+    var answered: Int?
+    var answer: Answer?
+    var answers = 0
+    /// The sequence number of the registration that had begun when the refusal came.
+    var generationAtAnswer: UInt32 = 0
+}
+
+/// A cluster of real post offices and cluster mailboxes in virtual time, played from one seed.
+///
+/// Unchecked: one thread runs the whole simulation.
+final class SimCluster: CompletionHandler, @unchecked Sendable {
+    let world: SimWorld
+    private(set) var devices: [SimDevice] = []
+    private(set) var posts: [SimPost] = []
+    private let names: [NodeName]
+    private var random: SeededGenerator
+    private var moment = 0
+
+    init(seed: UInt64, mutation: Mutation? = nil) throws {
+        world = SimWorld(seed: seed, mutation: mutation)
+        random = SeededGenerator(state: seed &* 31 &+ 7)
+        names = try ["a", "b", "c"].prefix(2 + random.below(2)).map { name in
+            guard let name = NodeName(name) else { throw LogFailure.unavailable }
+            return name
+        }
+        for (index, name) in names.enumerated() { world.nodes.append(try node(index, name)) }
+        for number in 1...2 + random.below(2) {
+            devices.append(SimDevice(UInt64(number), apps: 1 + random.below(2), world: world))
+        }
+    }
+
+    private func node(_ index: Int, _ name: NodeName) throws -> SimNode {
+        let skew = Duration.milliseconds(random.below(1000) - 500)
+        return try SimNode(index: index, name: name, world: world, skew: skew)
+    }
+
+    private func now() -> Int {
+        moment += 1
+        return moment
+    }
+
+    // MARK: - The schedule
+
+    /// Plays a history, and returns what was wrong with it.
+    func play(steps: Int) throws -> [String] {
+        for node in world.nodes { node.start() }
+        for device in devices {
+            let record = SimRegistration(device: device.number, generations: device.generations)
+            device.register(record, at: world.nodes[0]) {}
+        }
+        world.time.pass(.milliseconds(300))
+        for _ in 0..<steps {
+            try step()
+            world.time.pass(pause())
+        }
+        try settle()
+        return world.violations + SimOracle(self).violations()
+    }
+
+    private func pause() -> Duration {
+        switch random.below(20) {
+        case 0: .milliseconds(random.below(1500))
+        case 1...4: .milliseconds(random.below(60))
+        default: .microseconds(random.below(3000))
+        }
+    }
+
+    private func step() throws {
+        let device = devices[random.below(devices.count)]
+        let node = world.nodes[random.below(world.nodes.count)]
+        switch random.below(100) {
+        case 0..<46: post(to: device, at: node)
+        case 46..<62: device.connect(to: node)
+        case 62..<66: device.disconnect(isNoticed: random.below(3) > 0)
+        case 66..<70: device.setSavingPower(random.below(2) == 0)
+        case 70..<74: device.setStalled(random.below(2) == 0)
+        case 74..<78: reinstall(device, at: node)
+        case 78..<82: if world.cutOff.remove(node.index) == nil { world.cutOff.insert(node.index) }
+        case 82..<85: node.pausedUntil = world.time.nanoseconds + Int64(random.below(3_000)) * 1_000_000
+        case 85..<86: try restart(node)
+        case 86..<88: world.isDeaf.toggle()
+        case 88..<92: toggleLeader()
+        default: node.enter { node.postOffice.release() }
+        }
+    }
+
+    private func toggleLeader() {
+        let stream = LogStream.registrations(world.partition)
+        let isStale = world.log.stream(stream).staleLeader != nil
+        world.log.setStaleLeader(isStale ? nil : random.below(3), of: stream)
+    }
+
+    private func restart(_ node: SimNode) throws {
+        node.crash()
+        for device in devices where device.link?.node === node { device.disconnect(isNoticed: false) }
+        let new = try self.node(node.index, node.name)
+        world.nodes[node.index] = new
+        new.start()
+    }
+
+    private func reinstall(_ device: SimDevice, at node: SimNode) {
+        guard node.isReady else { return }
+        device.reinstall(random.below(device.generations.count), at: node) {}
+    }
+
+    private func post(to device: SimDevice, at node: SimNode) {
+        guard node.isReady else { return }
+        let app = random.below(device.generations.count)
+        let newest = device.generations[app]
+        let generation = newest > 1 && random.oneIn(5) ? newest - 1 : newest
+        let number = UInt64(posts.count)
+        let lifetime: Duration? = random.oneIn(12) ? nil : random.oneIn(8) ? .milliseconds(3000) : .seconds(3600)
+        let isUrgent = random.below(4) > 0
+        let notification = Notification(
+            id: NotificationID(high: 1, low: number),
+            uniqueID: NotificationID(high: 2, low: number),
+            slot: device.slot(app),
+            received: world.wallTime,
+            storedUntil: lifetime.map { world.wallTime + $0 },
+            priority: isUrgent ? .immediate : .conserving,
+            pushType: .alert,
+            collapseID: nil,
+            payload: []
+        )
+        posts.append(
+            SimPost(
+                slot: RegisteredSlot(notification.slot, generation: generation),
+                storedUntil: notification.storedUntil,
+                node: node,
+                begun: now()
+            )
+        )
+        let completion = Completion(handler: self, number: number)
+        let envelope = Envelope(notification, generation: generation, completion: completion)
+        node.enter { [self] in
+            node.post(envelope) { [self] reason in
+                answer(number, reason == .serviceUnavailable ? .unavailable : .refused)
+            }
+        }
+    }
+
+    func settle(_ number: UInt64, _ outcome: CompletionOutcome) {
+        switch outcome {
+        case .accepted: answer(number, .accepted)
+        case .refused: answer(number, .unavailable)
+        case .unknown: answer(number, .closed)
+        }
+    }
+
+    private func answer(_ number: UInt64, _ answer: SimPost.Answer) {
+        let index = Int(number)
+        posts[index].answers += 1
+        posts[index].answer = answer
+        posts[index].answered = now()
+        let slot = posts[index].slot
+        let device = devices.first { $0.number == slot.slot.device }
+        posts[index].generationAtAnswer = device?.begun[Int(slot.slot.app.value) - 1] ?? 0
+    }
+
+    /// Ends all faults, and lets everything finish.
+    private func settle() throws {
+        world.chance.calm()
+        world.cutOff = []
+        world.isDeaf = false
+        world.log.setStaleLeader(nil, of: .registrations(world.partition))
+        for node in world.nodes { node.pausedUntil = 0 }
+        world.time.pass(.seconds(9))
+        for _ in 0..<12 {
+            for device in devices {
+                device.setStalled(false)
+                if device.isSavingPower { device.setSavingPower(false) }
+                if !device.isConnected { device.connect(to: world.nodes[random.below(world.nodes.count)]) }
+            }
+            for node in world.nodes { node.postOffice.release() }
+            world.time.pass(.milliseconds(400))
+        }
+    }
+}

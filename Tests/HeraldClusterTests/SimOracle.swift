@@ -1,0 +1,97 @@
+import HeraldCluster
+import HeraldMailbox
+import HeraldModel
+import NIOCore
+
+/// Judges a finished history of a simulated cluster.
+struct SimOracle {
+    private let cluster: SimCluster
+    private let posts: [SimPost]
+
+    init(_ cluster: SimCluster) {
+        self.cluster = cluster
+        posts = cluster.posts
+    }
+
+    /// One record of a slot's subject.
+    private struct Record {
+        let sequence: UInt64
+        /// nil for a tombstone.
+        let post: Int?
+    }
+
+    func violations() -> [String] {
+        var found: [String] = []
+        for (number, post) in posts.enumerated() {
+            if post.answers > 1 { found.append("\(number) was answered \(post.answers) times") }
+            if post.answers == 0, post.node.isAlive { found.append("\(number) was never answered") }
+            // Every token in the test was handed out before, so only a newer registration may end it.
+            if post.answer == .refused, post.slot.generation == post.generationAtAnswer {
+                found.append("\(number) was refused although its token is good")
+            }
+        }
+        for device in cluster.devices {
+            if !device.isConnected { found.append("device \(device.number.value) cannot connect") }
+            for (app, generation) in device.generations.enumerated() where device.begun[app] == generation {
+                found += check(RegisteredSlot(device.slot(app), generation: generation), of: device)
+            }
+        }
+        return found
+    }
+
+    private func check(_ slot: RegisteredSlot, of device: SimDevice) -> [String] {
+        var found: [String] = []
+        let records = records(slot)
+        let shown = device.shown[slot] ?? []
+        for (number, post) in posts.enumerated() where post.slot == slot && post.answer == .accepted {
+            guard let storedUntil = post.storedUntil, !shown.contains(UInt64(number)) else { continue }
+            // A clock may be a second ahead.
+            let mayHaveExpired = storedUntil <= cluster.world.wallTime + .seconds(1)
+            guard let index = records.firstIndex(where: { $0.post == number }) else {
+                // A newer one took its place before either was sent.
+                let newer = records.contains { record in
+                    record.post.map { mayFollow(posts[$0], post) && posts[$0].begun > post.begun } ?? false
+                }
+                if !newer { found.append("\(number) was accepted and is nowhere") }
+                continue
+            }
+            guard index + 1 < records.count else {
+                if !mayHaveExpired, !cluster.world.givenUp.contains(records[index].sequence) {
+                    found.append("\(number) waits although its device is connected")
+                }
+                continue
+            }
+            if let next = records[index + 1].post {
+                if !mayFollow(posts[next], post) || posts[next].slot.generation < post.slot.generation {
+                    found.append("\(number) was displaced by the older \(next)")
+                }
+            } else if !mayHaveExpired {
+                found.append("\(number) was removed and never shown")
+            }
+        }
+        if let last = shown.last.map({ Int($0) }), let answered = posts[last].answered, posts[last].answer != .closed {
+            for other in shown.map({ Int($0) }) where posts[other].begun > answered {
+                found.append("the device ends on \(last), which is older than \(other)")
+            }
+        }
+        return found
+    }
+
+    /// Whether a notification may take the place of another: it was not answered before that one was begun.
+    private func mayFollow(_ next: SimPost, _ post: SimPost) -> Bool {
+        guard let answered = next.answered, next.answer != .closed else { return true }
+        return answered > post.begun
+    }
+
+    private func records(_ slot: RegisteredSlot) -> [Record] {
+        let world = cluster.world
+        let isMutated = world.mutation == .noGeneration
+        let subject = LogSubject.slot(slot.slot, generation: isMutated ? 0 : slot.generation, world.partition)
+        return (world.log.stream(.mailbox(world.partition)).records[subject] ?? []).map { record in
+            var payload = record.payload
+            if isMutated { payload.moveReaderIndex(forwardBy: min(4, payload.readableBytes)) }
+            let notification = try? SlotRecord(payload).notification(to: slot.slot)
+            return Record(sequence: record.sequence, post: notification.map { Int($0.id.low) })
+        }
+    }
+}
