@@ -31,7 +31,7 @@ extension StoreEngine {
     ) { clock in
         let partitions = try #require(Partitions(count: 1))
         let cluster = ClusterRecord(incarnation: 5, partitions: partitions, created: clock.now())
-        return try await ClusterFixture(log: MemoryLog(), cluster: cluster, clock: clock)
+        return try await ClusterFixture(log: MemoryLog(answersLater: true), cluster: cluster, clock: clock)
     }
 
     static let natsServer = StoreEngine(

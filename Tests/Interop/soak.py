@@ -66,6 +66,11 @@ PARTS = {
         "test_crash_ledger.py::test_no_accepted_notification_is_forgotten", "kill -9 of the service under load",
         "no answered notification is lost", 5, 100, 1.5, 15,
     ),
+    "cluster-crash": Part(
+        "test_cluster_node.py::test_no_accepted_notification_is_forgotten_in_a_cluster",
+        "kill -9 of a cluster's node, and of some or all of its NATS servers, under load",
+        "no answered notification is lost", 2, 25, 15, 20,
+    ),
     "binary-crash": Part(
         "test_binary_crash.py::test_answered_notifications_survive_a_kill",
         "kill -9 of the service under load on the binary interface", "no accepted notification is lost", 3, 100, 1.5,

@@ -23,9 +23,9 @@ def options(trio, node="one"):
     ]
 
 
-def refusal(trio, data, *more, node="one"):
+def refusal(data, *options):
     """The reason why a node does not start."""
-    command = [str(HERALD), "serve", "--data", str(data), *options(trio, node), *more]
+    command = [str(HERALD), "serve", "--data", str(data), *options]
     for port in ("api", "binary", "feedback", "device", "activation", "console"):
         command += [f"--{port}-port", "0"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=2 * PATIENCE)
@@ -35,7 +35,7 @@ def refusal(trio, data, *more, node="one"):
 
 @pytest.fixture
 def trio(tmp_path):
-    trio = NATSTrio(tmp_path / "nats").start()
+    trio = NATSTrio(tmp_path).start()
     yield trio
     trio.close()
 
@@ -53,7 +53,7 @@ def test_notifications_reach_devices_that_are_here_and_devices_that_come(node):
             assert_accepted(provider.push(away.token, {"id": f"away{number}"}))
         eventually(lambda: [message.json["id"] for message in here.messages] == ["here0", "here1", "here2"])
         health = json.loads(herald("status", "--data", node.data, "--json").stdout)
-        assert health["notifications_waiting"] <= 2
+        assert health["notificationsWaiting"] <= 2
         away.start()
         eventually(lambda: away.messages)
         # The newest of an app alone is kept.
@@ -103,16 +103,12 @@ def test_a_spare_with_the_same_trust_takes_over(trio, node, fresh, tmp_path):
     with Provider(node, certificate) as provider:
         assert_accepted(provider.push(device.token, {"id": "waits"}))
     # Beside a node that serves, another one does not.
-    assert "the node one serves this cluster" in refusal(trio, tmp_path / "second", node="two")
-    shutil.copytree(node.data / "trust", tmp_path / "trust")
-    authority = (node.data / "ca.pem").read_bytes()
+    assert "the node one serves this cluster" in refusal(tmp_path / "second", *options(trio, "two"))
+    herald("backup", "--data", node.data, tmp_path / "copy")
     node.kill()
     shutil.rmtree(node.data)
-    spare = tmp_path / "spare"
-    spare.mkdir(mode=0o700)
-    shutil.copytree(tmp_path / "trust", spare / "trust")
-    (spare / "ca.pem").write_bytes(authority)
-    service = fresh(*options(trio, "two"), data=spare).start()
+    herald("restore", tmp_path / "copy", "--data", tmp_path / "spare")
+    service = fresh(*options(trio, "two"), data=tmp_path / "spare").start()
     device.service = service
     device.start()
     eventually(lambda: [message.json["id"] for message in device.messages] == ["waits"])
@@ -136,15 +132,15 @@ class TestStart:
     """A node does not start on servers that could lose what they acknowledge."""
 
     def test_servers_that_sync_late_are_refused(self, tmp_path):
-        trio = NATSTrio(tmp_path / "nats", sync="2m").start()
+        trio = NATSTrio(tmp_path, sync="2m").start()
         try:
-            reason = refusal(trio, tmp_path / "data")
+            reason = refusal(tmp_path / "data", *options(trio))
             assert "does not sync every write" in reason and "sync_interval: always" in reason
         finally:
             trio.close()
 
     def test_servers_that_cannot_be_checked_are_refused(self, trio, tmp_path):
-        reason = refusal(trio, tmp_path / "data", "--cluster-monitor", "http://127.0.0.1:1")
+        reason = refusal(tmp_path / "data", *options(trio)[:-1], "http://127.0.0.1:1")
         assert "no address of cluster-monitor answers" in reason
 
     def test_a_missing_check_must_be_wanted(self, tmp_path):
@@ -160,7 +156,7 @@ class TestStart:
         for server in trio.servers:
             shutil.rmtree(server.folder)
         trio.start()
-        assert "have lost what they had acknowledged" in refusal(trio, node.data)
+        assert "have lost what they had acknowledged" in refusal(node.data, *options(trio))
         node.start("--cluster-accept-loss")
         # A token of the lost registration opens nothing in its place.
         with Provider(node, node.provider_certificate()) as provider:

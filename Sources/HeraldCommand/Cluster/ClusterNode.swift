@@ -26,6 +26,8 @@ final class ClusterNode: Sendable {
 
     /// The time between two looks at the servers and streams.
     private static let look = Duration.seconds(5)
+    /// The looks in a row that must show a loss: a paused leader knows after ten seconds that it is none.
+    private static let lossLooks = 4
 
     private init(
         name: NodeName,
@@ -74,7 +76,7 @@ final class ClusterNode: Sendable {
             manager.status("checking the NATS servers")
             try refuse(await checks.servers(), logger)
             let streams = LogStream.all(of: partitions)
-            let before = await checks.look(streams, &file.seen).findings.filter { $0.severity == .refusal }
+            let before = await lasting(streams, &file.seen, checks)
             if configuration.acceptsLoss {
                 for loss in before { logger.warning("starting all the same", metadata: ["loss": "\(loss.text)"]) }
                 file.seen = SeenStreams()
@@ -92,6 +94,8 @@ final class ClusterNode: Sendable {
                 barriers: barriers,
                 own: ActiveNodeRecord(node: name, folder: file.folder)
             )
+            // From here on a loss is noticed, also by a node that ends at once.
+            _ = await checks.look(streams, &file.seen)
             try file.write(folder)
             try await active.take { manager.status("waiting until no other node serves") }
             manager.status("reading the cluster's records")
@@ -120,6 +124,21 @@ final class ClusterNode: Sendable {
             await link.connection.close()
             throw error
         }
+    }
+
+    /// The losses that the streams show again and again: a server that was the leader, and was paused, shows old states for
+    /// some seconds.
+    private static func lasting(
+        _ streams: [LogStream],
+        _ seen: inout SeenStreams,
+        _ checks: EngineChecks
+    ) async -> [ClusterFinding] {
+        for _ in 1..<lossLooks {
+            let losses = await checks.look(streams, &seen).findings.filter { $0.severity == .refusal }
+            if losses.isEmpty { return [] }
+            try? await Task.sleep(for: look)
+        }
+        return await checks.look(streams, &seen).findings.filter { $0.severity == .refusal }
     }
 
     /// Logs warnings.
@@ -151,20 +170,24 @@ final class ClusterNode: Sendable {
     /// - Parameter connected: The number of connected devices, each of which has a record in the mailbox's streams.
     /// - Throws: ``CommandError/Code/refused`` when they have lost what they had acknowledged.
     private func watch(_ connected: @Sendable () -> Int) async throws {
+        var looksWithLoss = 0
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.look)
             guard link.problem == nil else { continue }
             var seen = file.withLock { $0.seen }
             let before = seen
-            let (states, losses) = await checks.look(streams, &seen)
-            let found = await checks.servers() + losses
+            let (states, ofStreams) = await checks.look(streams, &seen)
+            let found = await checks.servers() + ofStreams
             store.mailbox.setCount(max(0, Self.records(in: states) - connected()))
             let isNew = findings.withLock { findings in
                 defer { findings = found }
                 return findings != found
             }
             if isNew { for finding in found { logger.warning("\(finding.line)") } }
-            if let loss = found.first(where: { $0.severity == .refusal }) { throw CommandError(.refused, loss.line) }
+            // Servers that are down are no loss, and come back.
+            let loss = ofStreams.first { $0.severity == .refusal }
+            looksWithLoss = loss == nil ? 0 : looksWithLoss + 1
+            if let loss, looksWithLoss >= Self.lossLooks { throw CommandError(.refused, loss.line) }
             if seen != before { try save(seen) }
         }
     }

@@ -63,7 +63,6 @@ struct EngineChecks: Sendable {
             do {
                 let info = try await jetStream.streamInfo(stream.name)
                 states[stream] = info
-                findings += StreamCheck.findings(info)
                 let now = SeenStreams.Stream(created: info.created, lastSequence: info.state.lastSequence)
                 if let loss = seen.note(stream.name, now) { findings.append(loss) }
             } catch .refused(let refusal) where refusal.code == JetStreamRefusal.streamNotFound {
@@ -72,6 +71,6 @@ struct EngineChecks: Sendable {
                 // A server that does not answer is told by the connection.
             }
         }
-        return (states, findings)
+        return (states, findings + StreamCheck.findings(states.values))
     }
 }

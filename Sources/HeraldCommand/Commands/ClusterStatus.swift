@@ -105,12 +105,10 @@ private struct ClusterReport: Encodable {
                 )
             )
         }
-        var streams: [Stream] = []
+        var states: [StreamInfo] = []
         for stream in Partitions(count: configuration.partitions).map(LogStream.all) ?? [] {
             do {
-                let info = try await jetStream.streamInfo(stream.name)
-                streams.append(Stream(info))
-                findings += StreamCheck.findings(info)
+                states.append(try await jetStream.streamInfo(stream.name))
             } catch {
                 findings.append(
                     ClusterFinding(
@@ -122,7 +120,8 @@ private struct ClusterReport: Encodable {
             }
         }
         self.servers = servers
-        self.streams = streams
+        streams = states.map(Stream.init)
+        findings += StreamCheck.findings(states)
         problems = findings.map(\.line)
         isFaulty = findings.contains { $0.severity == .refusal }
     }
