@@ -42,6 +42,8 @@ int main(int count_of_words, char **words) {
     jsOptions_Init(&options);
     options.PublishAsync.MaxPending = window;
     options.PublishAsync.ErrHandler = failed;
+    /* A busy server is waited for, as Herald's client does. */
+    options.PublishAsync.StallWait = 30000;
     check(natsConnection_JetStream(&js, connection, &options), "JetStream");
     double begin = now(CLOCK_MONOTONIC), processor = now(CLOCK_PROCESS_CPUTIME_ID);
     for (long number = 0; number < count; number++) {

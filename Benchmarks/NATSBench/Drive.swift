@@ -30,7 +30,9 @@ struct Drive: AsyncParsableCommand {
     }
 }
 
-/// Order of a test. The payload is base 64.
+/// Order of a test.
+///
+/// The payload is base 64.
 struct Command: Decodable {
     let id: Int
     let `do`: String

@@ -13,7 +13,7 @@ import Testing
             #expect(subject.slot?.generation == 40)
             #expect(LogSubject.claim(slot.device, partition).claimedDevice == slot.device)
         }
-        #expect(LogSubject("hrld.box.0.AAAAAAAAAAE.n.1z.14").slot?.slot == nil)
+        #expect(LogSubject("hrld.box.0.AAAAAAAAAAF.n.1z.14").slot?.slot == nil)
         #expect(LogSubject("hrld.box.0.AAAAAAAAAAE.c").slot == nil)
         #expect(LogSubject("hrld.box.0.barrier.c").claimedDevice == nil)
     }

@@ -179,6 +179,25 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
         posts[index].generationAtAnswer = device?.begun[Int(slot.slot.app.value) - 1] ?? 0
     }
 
+    /// The history in words, for somebody who looks for the cause of a violation.
+    var history: String {
+        let lines = posts.enumerated().map { number, post in
+            let slot = "\(post.slot.slot.device.value).\(post.slot.slot.app.value) generation \(post.slot.generation)"
+            let end = post.answer.map { "\($0) at \(post.answered ?? 0)" } ?? "no answer"
+            let node = "\(post.node.name.text)\(post.node.isAlive ? "" : " (dead)")"
+            return "\(number) to \(slot) at \(node), begun \(post.begun), \(end)"
+        }
+        let stream = world.log.stream(.mailbox(world.partition))
+        let records = stream.records.flatMap { subject, records in
+            records.map { record in
+                let slot = subject.slot?.slot
+                let post = slot.flatMap { try? SlotRecord(record.payload).notification(to: $0).id.low }
+                return (record.sequence, "\(record.sequence) \(subject): \(post.map { "\($0)" } ?? "-")")
+            }
+        }
+        return (lines + records.sorted { $0.0 < $1.0 }.map(\.1)).joined(separator: "\n")
+    }
+
     /// Ends all faults, and lets everything finish.
     private func settle() throws {
         world.chance.calm()

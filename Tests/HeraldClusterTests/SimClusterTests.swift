@@ -14,9 +14,13 @@ import Testing
     @Test func `no history loses, displaces, refuses wrongly or answers twice`() throws {
         let first = Self.number("HERALD_SIM_SEED", 1)
         for seed in first..<first + Self.number("HERALD_SIM_HISTORIES", 1000) {
-            let violations = try SimCluster(seed: seed).play(steps: Self.steps)
+            let cluster = try SimCluster(seed: seed)
+            let violations = try cluster.play(steps: Self.steps)
             #expect(violations.isEmpty, "seed \(seed): \(violations.prefix(3))")
-            if !violations.isEmpty { break }
+            if !violations.isEmpty {
+                print(cluster.history)
+                break
+            }
         }
     }
 

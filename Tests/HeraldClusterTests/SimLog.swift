@@ -37,7 +37,9 @@ final class SimLog: ReplicatedLog {
     }
 
     struct Stream: Sendable {
-        var sequence: UInt64 = 0
+        var sequence: UInt64 { UInt64(entries.count) }
+        /// All messages, in order; the first has the sequence 1.
+        var entries: [LogEntry] = []
         /// Every record that a subject ever had, oldest first.
         var records: [LogSubject: [Record]] = [:]
         var applied: [UInt64] = [0, 0, 0]
@@ -52,10 +54,17 @@ final class SimLog: ReplicatedLog {
 
     private struct Follower: Sendable {
         let number: Int
-        let filter: LogSubject
         let stream: LogStream
         let sink: any LogSink
         var next: UInt64
+        /// The parts of the filter.
+        let pattern: [Substring]
+
+        func matches(_ subject: LogSubject) -> Bool {
+            if pattern.last == ">", subject.text.hasPrefix(pattern.dropLast().joined(separator: ".")) { return true }
+            let parts = subject.text.split(separator: ".", omittingEmptySubsequences: false)
+            return parts.count == pattern.count && zip(parts, pattern).allSatisfy { $1 == "*" || $0 == $1 }
+        }
     }
 
     private struct Contents: Sendable {
@@ -111,14 +120,14 @@ final class SimLog: ReplicatedLog {
 
     private func apply(_ message: LogMessage, to stream: LogStream) -> AppendOutcome {
         let outcome: AppendOutcome = contents.withLock { contents in
-            var its = contents.streams[stream] ?? Stream()
-            let newest = its.records[message.subject]?.last?.sequence ?? 0
+            let newest = contents.streams[stream]?.records[message.subject]?.last?.sequence ?? 0
             if let expected = message.expectedSequence, expected != newest { return .moved(newest) }
-            its.sequence += 1
-            let record = Record(sequence: its.sequence, payload: message.payload)
-            its.records[message.subject, default: []].append(record)
-            contents.streams[stream] = its
-            return .stored(its.sequence)
+            let sequence = (contents.streams[stream]?.sequence ?? 0) + 1
+            let entry = LogEntry(subject: message.subject, sequence: sequence, payload: message.payload)
+            let record = Record(sequence: sequence, payload: message.payload)
+            contents.streams[stream, default: Stream()].entries.append(entry)
+            contents.streams[stream]?.records[message.subject, default: []].append(record)
+            return .stored(sequence)
         }
         guard case .stored(let sequence) = outcome else { return outcome }
         for replica in 0..<3 {
@@ -194,10 +203,10 @@ final class SimLog: ReplicatedLog {
             contents.lastFollower += 1
             let follower = Follower(
                 number: contents.lastFollower,
-                filter: filter,
                 stream: stream,
                 sink: sink,
-                next: (sequence ?? 0) + 1
+                next: (sequence ?? 0) + 1,
+                pattern: filter.text.split(separator: ".", omittingEmptySubsequences: false)
             )
             contents.followers.append(follower)
             return (follower.number, contents.streams[stream]?.sequence ?? 0)
@@ -218,15 +227,10 @@ final class SimLog: ReplicatedLog {
                 return ([], nil, nil)
             }
             let follower = contents.followers[index]
-            let records = contents.streams[follower.stream]?.records ?? [:]
-            var entries: [LogEntry] = []
-            for (subject, all) in records where SimLog.matches(subject, follower.filter) {
-                for record in all where record.sequence >= follower.next && record.sequence <= sequence {
-                    entries.append(LogEntry(subject: subject, sequence: record.sequence, payload: record.payload))
-                }
-            }
+            let all = contents.streams[follower.stream]?.entries ?? []
+            let new = follower.next <= sequence ? all[Int(follower.next - 1)..<Int(sequence)] : []
             contents.followers[index].next = max(follower.next, sequence + 1)
-            return (entries.sorted { $0.sequence < $1.sequence }, follower.sink, follower.stream)
+            return (new.filter { follower.matches($0.subject) }, follower.sink, follower.stream)
         }
         if !entries.isEmpty { sink?.received(entries) }
         if let stream { (sink as? any Sink)?.reached(sequence, in: stream) }
@@ -260,15 +264,5 @@ final class SimLog: ReplicatedLog {
             }
             scheduler.run(after: chance.delay()) { done(.success(entries)) }
         }
-    }
-
-    private static func matches(_ subject: LogSubject, _ filter: LogSubject) -> Bool {
-        let parts = subject.text.split(separator: ".", omittingEmptySubsequences: false)
-        let pattern = filter.text.split(separator: ".", omittingEmptySubsequences: false)
-        for (index, part) in pattern.enumerated() {
-            if part == ">" { return parts.count > index }
-            guard index < parts.count, part == "*" || part == parts[index] else { return false }
-        }
-        return parts.count == pattern.count
     }
 }

@@ -86,6 +86,7 @@ final class SimNode: @unchecked Sendable {
     private var followedTo: UInt64 = 0
     private var rings: [UInt64: (ring: Ring, put: StoredPut)] = [:]
     private var registrationSequences: [DeviceNumber: UInt64] = [:]
+    private var followings: [any LogFollowing] = []
     private(set) var isAlive = true
     private(set) var isReady = false
     /// Everything that the node does waits until then.
@@ -134,9 +135,11 @@ final class SimNode: @unchecked Sendable {
 
     func start() {
         let follower = NodeFollower(self)
-        _ = world.log.follow(.claims(world.partition), in: .mailbox(world.partition), after: nil, follower)
         let registrations = LogStream.registrations(world.partition)
-        _ = world.log.follow(registrations.subjects, in: registrations, after: nil, follower)
+        followings = [
+            world.log.follow(.claims(world.partition), in: .mailbox(world.partition), after: nil, follower),
+            world.log.follow(registrations.subjects, in: registrations, after: nil, follower),
+        ]
         begin()
     }
 
@@ -147,7 +150,10 @@ final class SimNode: @unchecked Sendable {
     }
 
     /// The process dies: nothing that was on its way comes back to it.
-    func crash() { isAlive = false }
+    func crash() {
+        isAlive = false
+        for following in followings { following.cancel() }
+    }
 
     /// Runs work of the node, later if it is paused, and never if it has died.
     func enter(_ work: @escaping @Sendable () -> Void) {

@@ -85,7 +85,7 @@ PARTS = {
     ),
     "nats-client": Part(
         "test_nats_ledger.py::test_every_outcome_is_true_while_servers_are_killed",
-        "kill -9 of a NATS server under the client's load", "no outcome lies, and a reader misses nothing", 2, 20, 10,
+        "kill -9 of a NATS server under the client's load", "no outcome lies, and a reader misses nothing", 1, 20, 17,
     ),
     "model": Part(
         "test_model.py::test_every_history_keeps_the_promises", "random histories, checked by the oracle",

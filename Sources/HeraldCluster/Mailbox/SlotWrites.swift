@@ -106,7 +106,7 @@ struct SlotWrites {
         var write = write
         let overtaken = older.overtaken
         older.overtaken = []
-        write.overtaken = overtaken + [older]
+        write.overtaken = overtaken + [older] + write.overtaken
         return write
     }
 }

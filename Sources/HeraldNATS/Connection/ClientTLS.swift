@@ -34,7 +34,12 @@ enum ClientTLS {
         }
     }
 
-    /// - Parameter name: Host, or the name to expect in its certificate.
+    /// Handler of a connection.
+    /// - Parameters:
+    ///   - context: TLS settings.
+    ///   - name: Host, or the name to expect in its certificate.
+    /// - Returns: The handler, for the beginning of the pipeline.
+    /// - Throws: ``NATSError/Kind/badSetting`` if TLS has no such names.
     static func handler(_ context: NIOSSLContext, name: String) throws(NATSError) -> NIOSSLClientHandler {
         // TLS sends no server name for an address. NIOSSL still compares the address with the certificate.
         let isAddress = (try? SocketAddress(ipAddress: name, port: 0)) != nil

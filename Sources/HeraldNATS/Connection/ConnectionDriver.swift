@@ -13,7 +13,9 @@ final class SharedOutbox: Sendable {
     }
 }
 
-/// Keeps a connection up: chooses servers, connects, writes, and passes on what comes. It stays on its event loop.
+/// Keeps a connection up: chooses servers, connects, writes, and passes on what comes.
+///
+/// It stays on its event loop.
 final class ConnectionDriver: ServerLink.Owner {
     private let configuration: NATSConfiguration
     private let eventLoop: any EventLoop

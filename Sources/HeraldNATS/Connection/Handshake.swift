@@ -1,4 +1,6 @@
-/// Opening of a connection: INFO, TLS, CONNECT, and the server's first PONG. It has neither clock nor socket.
+/// Opening of a connection: INFO, TLS, CONNECT, and the server's first PONG.
+///
+/// It has neither clock nor socket.
 struct Handshake {
     enum Effect: Hashable {
         case none
@@ -23,7 +25,11 @@ struct Handshake {
     private let demandsTLS: Bool
     private var state: State
 
-    /// - Parameter isTLSFirst: Whether TLS begins before INFO.
+    /// - Parameters:
+    ///   - name: Name of the connection, for operators of the server.
+    ///   - credential: Credential to present.
+    ///   - demandsTLS: Whether a connection without TLS is refused.
+    ///   - isTLSFirst: Whether TLS begins before INFO.
     init(name: String, credential: NATSCredential, demandsTLS: Bool, isTLSFirst: Bool) {
         self.name = name
         self.credential = credential
@@ -43,7 +49,11 @@ struct Handshake {
     }
 
     /// An operation has come.
-    /// - Parameter bytesLeft: Bytes that came with it and follow it.
+    /// - Parameters:
+    ///   - operation: The operation.
+    ///   - bytesLeft: Bytes that came with it and follow it.
+    /// - Returns: The next step.
+    /// - Throws: The reason to leave the server.
     mutating func received(_ operation: ServerOperation, bytesLeft: Int) throws(NATSError) -> Effect {
         switch (state, operation) {
         case (_, .error(let text)):

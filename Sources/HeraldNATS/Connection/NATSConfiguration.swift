@@ -1,6 +1,8 @@
 /// Settings of a connection to NATS.
 package struct NATSConfiguration: Sendable {
-    /// Servers of one cluster, at least one. The connection uses one at a time, in random order.
+    /// Servers of one cluster, at least one.
+    ///
+    /// The connection uses one at a time, in random order.
     package var servers: [NATSServerAddress]
     /// Name that operators see in the server's list of connections.
     package var name: String
@@ -22,7 +24,9 @@ package struct NATSConfiguration: Sendable {
     }
 }
 
-/// TLS settings of a connection. If they are given, a connection without TLS is refused.
+/// TLS settings of a connection.
+///
+/// If they are given, a connection without TLS is refused.
 package struct NATSTLS: Sendable {
     /// Certificates of the authorities to trust, in PEM; nil: those of the system.
     package var authorities: [UInt8]?

@@ -42,6 +42,7 @@ package final class NATSConnection: Sendable {
     /// - Parameters:
     ///   - configuration: Servers, credential, TLS and limits.
     ///   - eventLoop: The loop of the connection and of all its callbacks.
+    ///   - logger: Gets a line for each connection and each loss of one.
     ///   - onEvent: Called on the loop.
     /// - Throws: ``NATSError/Kind/badSetting`` if a setting cannot be used.
     package init(
@@ -90,12 +91,16 @@ package final class NATSConnection: Sendable {
 
     // MARK: - Connection
 
-    /// Begins to connect. It never gives up; ``Event`` says how it goes.
+    /// Begins to connect.
+    ///
+    /// It never gives up; ``Event`` says how it goes.
     package func start() {
         eventLoop.execute { self.driver.value.start() }
     }
 
-    /// Closes the connection for good. Open requests end: as not sent, or as unknown, with ``NATSError/Kind/closed``.
+    /// Closes the connection for good.
+    ///
+    /// Open requests end: as not sent, or as unknown, with ``NATSError/Kind/closed``.
     package func close() async {
         // An event loop that has shut down has closed its connections.
         try? await eventLoop.submit { self.driver.value.close() }.get()
@@ -139,6 +144,9 @@ package final class NATSConnection: Sendable {
 
     /// Publishes a message and waits for one answer.
     /// - Parameters:
+    ///   - payload: Content of the message.
+    ///   - subject: Subject without wildcards.
+    ///   - headers: Header fields.
     ///   - time: Time for the answer.
     ///   - done: Called once, on the loop. The error's kind says whether the message was sent: after ``NATSError/Kind/timeout``
     ///     and ``NATSError/Kind/connectionLost`` somebody may have got it.
@@ -184,7 +192,10 @@ package final class NATSConnection: Sendable {
     // MARK: - Subscriptions
 
     /// Subscribes to a subject, which may have wildcards (`*`, `>`).
-    /// - Parameter onMessage: Called on the loop for each message, in their order.
+    /// - Parameters:
+    ///   - subject: Subject.
+    ///   - onMessage: Called on the loop for each message, in their order.
+    /// - Returns: The subscription, for ``unsubscribe(_:)``.
     /// - Throws: ``NATSError/Kind/badMessage`` for a subject that is none, ``NATSError/Kind/busy`` at the limit.
     package func subscribe(
         to subject: String,
@@ -209,7 +220,9 @@ package final class NATSConnection: Sendable {
         return Subscription(number: number)
     }
 
-    /// Ends a subscription. On the loop, no message of it comes after this call.
+    /// Ends a subscription.
+    ///
+    /// On the loop, no message of it comes after this call.
     package func unsubscribe(_ subscription: Subscription) {
         let wakes = shared.state.withLock { outbox in
             outbox.unsubscribe(subscription.number)

@@ -1,6 +1,8 @@
 /// Limits and times of a connection to NATS.
 package struct NATSLimits: Hashable, Sendable {
-    /// Longest control line, in bytes. The server's own default is 4,096; its INFO may be longer.
+    /// Longest control line, in bytes.
+    ///
+    /// The server's own default is 4,096; its INFO may be longer.
     package var controlLineBytes = 4096
     /// Longest INFO line, in bytes: a cluster of a hundred servers lists them all.
     package var infoBytes = 65_536

@@ -1,6 +1,8 @@
 import NIOCore
 
-/// Everything that waits on the way to a server, and for its answer. It has neither clock nor socket.
+/// Everything that waits on the way to a server, and for its answer.
+///
+/// It has neither clock nor socket.
 ///
 /// Messages are encoded into one buffer. When the socket has taken the former buffer, the whole next one is handed to it: that is
 /// a *write*, and it has a number. What is in no write yet was certainly not sent when the connection ends.
@@ -67,7 +69,9 @@ struct Outbox {
         return nil
     }
 
-    /// Adds a message and the request that waits for its answer. If it is refused, the request ends at the next ``takeRefused()``.
+    /// Adds a message and the request that waits for its answer.
+    ///
+    /// If it is refused, the request ends at the next ``takeRefused()``.
     mutating func add(_ publish: OutgoingPublish, _ request: Request, now: UInt64, deadline: UInt64) {
         if let error = refusal(of: publish) {
             return refused.append(EndedRequest(request: request, error: error, wasSent: false))
@@ -215,12 +219,16 @@ struct Outbox {
             + unwritten.map { EndedRequest(request: $0, error: unsent, wasSent: false) }
     }
 
-    /// Ends the requests whose deadline has passed. One that is still in the buffer will be sent.
+    /// Ends the requests whose deadline has passed.
+    ///
+    /// One that is still in the buffer will be sent.
     mutating func expire(at now: UInt64) -> [EndedRequest] {
         requests.expire(at: now).map { EndedRequest(request: $0, error: .timeout, wasSent: true) }
     }
 
-    /// Finds the requests of answers. One with several answers stays until ``remove(_:)``.
+    /// Finds the requests of answers.
+    ///
+    /// One with several answers stays until ``remove(_:)``.
     mutating func requests(for answers: [Delivery]) -> [(request: Request, token: UInt64)?] {
         answers.map { answer in
             guard let token = token(answer.subject), let request = requests.request(token) else {

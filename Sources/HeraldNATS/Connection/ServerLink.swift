@@ -2,7 +2,9 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// Handler of one connection to one server. It stays on its event loop.
+/// Handler of one connection to one server.
+///
+/// It stays on its event loop.
 final class ServerLink: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -179,7 +181,9 @@ final class ServerLink: ChannelInboundHandler {
     // MARK: - Writes and end
 
     /// Writes bytes, and flushes them.
-    /// - Parameter promise: Fulfilled when the socket has taken them.
+    /// - Parameters:
+    ///   - buffer: The bytes.
+    ///   - promise: Fulfilled when the socket has taken them.
     func write(_ buffer: ByteBuffer, promise: EventLoopPromise<Void>? = nil) {
         guard let context, !hasEnded else {
             promise?.fail(ChannelError.ioOnClosedChannel)

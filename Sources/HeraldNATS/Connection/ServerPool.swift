@@ -1,4 +1,6 @@
-/// Order in which servers are tried, and the pauses between rounds. It has neither clock nor random source.
+/// Order in which servers are tried, and the pauses between rounds.
+///
+/// It has neither clock nor random source.
 struct ServerPool {
     struct Server: Hashable {
         let address: NATSServerAddress
@@ -35,6 +37,7 @@ struct ServerPool {
 
     /// The next step.
     /// - Parameter random: At least 0 and below 1; chooses the order of a round, and shortens a pause by up to a half.
+    /// - Returns: A server, or a pause before the next call.
     mutating func next(random: () -> Double) -> Step {
         if round.isEmpty {
             if isRoundOver {

@@ -14,9 +14,13 @@ package struct JetStream: Sendable {
 
     /// Publishes a message into the stream that listens to its subject.
     /// - Parameters:
+    ///   - payload: Content of the message.
+    ///   - subject: Subject without wildcards.
+    ///   - headers: Header fields, beside those of the following parameters.
     ///   - sequence: Condition: sequence of the subject's newest message in the stream; 0: there is none; nil: no condition.
     ///   - timeToLive: Time after which the stream removes the message; whole seconds, rounded up, at least one.
     ///   - time: Time for the answer. Afterwards the outcome is ``PublishOutcome/unknown(_:)``.
+    ///   - done: Called once.
     package func publish(
         _ payload: ByteBuffer,
         to subject: String,
@@ -64,7 +68,7 @@ package struct JetStream: Sendable {
     ) {
         readOne(
             in: stream,
-            DirectGet(last_by_subj: subject),
+            DirectGet(lastBySubj: subject),
             within: time,
             isWanted: { $0.subject == subject },
             done: done
@@ -102,7 +106,10 @@ package struct JetStream: Sendable {
     /// Reads the newest message of each subject, as of a sequence or later: all of them, or the outcome says why not.
     /// - Parameters:
     ///   - subjects: Subjects, which may have wildcards; the server answers with at most 1,024 messages.
+    ///   - stream: Name of the stream.
     ///   - bound: Sequence of the stream that the answering replica must have applied; 0: any state will do.
+    ///   - time: Time for the whole answer.
+    ///   - done: Called once.
     package func readLast(
         _ subjects: [String],
         in stream: String,
@@ -123,7 +130,7 @@ package struct JetStream: Sendable {
             },
             onFailure: { done(.failed(.failed($0))) }
         )
-        send(DirectGet(multi_last: subjects, max_bytes: limit), in: stream, request, within: time)
+        send(DirectGet(multiLast: subjects, maxBytes: limit), in: stream, request, within: time)
     }
 
     private func send(_ query: DirectGet, in stream: String, _ request: Request, within time: Duration) {
@@ -132,7 +139,7 @@ package struct JetStream: Sendable {
         }
         let payload: ByteBuffer
         do {
-            payload = ByteBuffer(bytes: try JSONEncoder().encode(query))
+            payload = ByteBuffer(bytes: try ProtocolJSON.encode(query))
         } catch {
             return connection.refuse(request, NATSError(.badMessage, "the read cannot be written as JSON: \(error)"))
         }
@@ -141,10 +148,10 @@ package struct JetStream: Sendable {
     }
 }
 
-/// Body of a direct get, with the names of the protocol.
+/// Body of a direct get, in the words of the protocol.
 private struct DirectGet: Encodable {
     var seq: UInt64?
-    var last_by_subj: String?
-    var multi_last: [String]?
-    var max_bytes: Int?
+    var lastBySubj: String?
+    var multiLast: [String]?
+    var maxBytes: Int?
 }

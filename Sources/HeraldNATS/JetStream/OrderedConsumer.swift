@@ -30,8 +30,10 @@ package final class OrderedConsumer: Sendable {
     private let eventLoop: any EventLoop
 
     /// - Parameters:
+    ///   - jetStream: JetStream of the connection.
     ///   - stream: Name of the stream.
     ///   - subjects: Subjects to read, which may have wildcards; at least one.
+    ///   - start: Place of the first message.
     ///   - onEvent: Called on the connection's loop.
     package init(
         _ jetStream: JetStream,
@@ -52,7 +54,9 @@ package final class OrderedConsumer: Sendable {
         onLoop { $0.start() }
     }
 
-    /// Ends the reading. On the loop, no event comes after this call.
+    /// Ends the reading.
+    ///
+    /// On the loop, no event comes after this call.
     package func stop() {
         onLoop { $0.stop() }
     }

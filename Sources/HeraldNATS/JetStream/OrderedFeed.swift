@@ -1,7 +1,8 @@
 import NIOCore
 
-/// Rules of an ordered consumer: which message comes next, when one is missing, and when the beginning is over. It has neither
-/// clock nor socket.
+/// Rules of an ordered consumer: which message comes next, when one is missing, and when the beginning is over.
+///
+/// It has neither clock nor socket.
 struct OrderedFeed {
     enum Effect: Hashable {
         case none

@@ -1,6 +1,8 @@
 import NIOCore
 
-/// Makes the consumers of an ``OrderedConsumer`` one after the other. It stays on the connection's loop.
+/// Makes the consumers of an ``OrderedConsumer`` one after the other.
+///
+/// It stays on the connection's loop.
 final class OrderedReader {
     private let jetStream: JetStream
     private let stream: String
@@ -65,7 +67,7 @@ final class OrderedReader {
         } catch {
             return failed(.failed(error), round)
         }
-        let body = ConsumerRequest(stream_name: stream, config: configuration(name: name, inbox: inbox))
+        let body = ConsumerRequest(streamName: stream, config: configuration(name: name, inbox: inbox))
         jetStream.call("CONSUMER.CREATE", [stream, name], body, within: JetStream.managementTime) {
             (result: Result<ConsumerAnswer, JetStreamError>) in
             bound.value.made(result, round)
@@ -75,15 +77,15 @@ final class OrderedReader {
     private func configuration(name: String, inbox: String) -> ConsumerConfiguration {
         var configuration = ConsumerConfiguration(
             name: name,
-            deliver_subject: inbox,
-            filter_subjects: subjects,
-            idle_heartbeat: TimeAmount(connection.limits.consumerHeartbeat).nanoseconds
+            deliverSubject: inbox,
+            filterSubjects: subjects,
+            idleHeartbeat: TimeAmount(connection.limits.consumerHeartbeat).nanoseconds
         )
         if let last = feed.last {
-            configuration.deliver_policy = "by_start_sequence"
-            configuration.opt_start_seq = last < .max ? last + 1 : last
+            configuration.deliverPolicy = "by_start_sequence"
+            configuration.optStartSeq = last < .max ? last + 1 : last
         } else if origin == .newest {
-            configuration.deliver_policy = "last_per_subject"
+            configuration.deliverPolicy = "last_per_subject"
         }
         return configuration
     }
@@ -176,43 +178,52 @@ final class OrderedReader {
     }
 }
 
-/// Request for a consumer, with the names of the protocol.
+/// Request for a consumer, in the words of the protocol.
 private struct ConsumerRequest: Encodable {
-    let stream_name: String
+    let streamName: String
     let config: ConsumerConfiguration
     let action = "create"
 }
 
-/// Configuration of an ordered consumer, with the names of the protocol. Times are nanoseconds.
+/// Configuration of an ordered consumer, in the words of the protocol; times are nanoseconds.
 private struct ConsumerConfiguration: Encodable {
     let name: String
-    let deliver_subject: String
-    let filter_subjects: [String]
-    let idle_heartbeat: Int64
-    var deliver_policy = "all"
-    var opt_start_seq: UInt64?
-    let ack_policy = "none"
-    let replay_policy = "instant"
-    let max_deliver = 1
-    let mem_storage = true
-    let num_replicas = 1
-    let flow_control = true
+    let deliverSubject: String
+    let filterSubjects: [String]
+    let idleHeartbeat: Int64
+    var deliverPolicy = "all"
+    var optStartSeq: UInt64?
+    let ackPolicy = "none"
+    let replayPolicy = "instant"
+    let maxDeliver = 1
+    let memStorage = true
+    let numReplicas = 1
+    let flowControl = true
     /// Time after which the server removes a consumer that nobody listens to.
-    let inactive_threshold: Int64 = 30_000_000_000
+    let inactiveThreshold: Int64 = 30_000_000_000
 }
 
 /// Answer to a request for a consumer.
 private struct ConsumerAnswer: Decodable, Sendable {
-    let num_pending: UInt64
+    let pending: UInt64
     let delivered: Delivered?
 
     struct Delivered: Decodable, Sendable {
-        let consumer_seq: UInt64
+        let number: UInt64
+
+        private enum CodingKeys: String, CodingKey {
+            case number = "consumer_seq"
+        }
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case delivered
+        case pending = "num_pending"
     }
 
     /// Messages that wait for the consumer, and those that are on their way.
     var total: UInt64 {
-        let (sum, overflow) = num_pending.addingReportingOverflow(delivered?.consumer_seq ?? 0)
+        let (sum, overflow) = pending.addingReportingOverflow(delivered?.number ?? 0)
         return overflow ? .max : sum
     }
 }

@@ -12,7 +12,7 @@ enum PublishAnswer: Hashable {
             self = .stored(sequence: sequence)
             return
         }
-        guard let content = try? JSONDecoder().decode(Content.self, from: Data(bytes.readableBytesView)) else {
+        guard let content = try? ProtocolJSON.decode(Content.self, from: Data(bytes.readableBytesView)) else {
             return nil
         }
         if let error = content.error {
@@ -43,11 +43,11 @@ enum PublishAnswer: Hashable {
 /// Error object of JetStream's answers.
 struct APIError: Decodable {
     let code: Int?
-    let err_code: Int?
+    let errCode: Int?
     let description: String?
 
     var refusal: JetStreamRefusal {
-        JetStreamRefusal(status: code ?? 0, code: err_code ?? 0, description: description ?? "no reason given")
+        JetStreamRefusal(status: code ?? 0, code: errCode ?? 0, description: description ?? "no reason given")
     }
 }
 

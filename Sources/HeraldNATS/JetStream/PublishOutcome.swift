@@ -1,4 +1,6 @@
-/// Outcome of a publish to JetStream. Exactly one of four, and the client never turns one into another.
+/// Outcome of a publish to JetStream.
+///
+/// Exactly one of four, and the client never turns one into another.
 package enum PublishOutcome: Hashable, Sendable {
     /// The stream has stored the message under this sequence.
     case stored(sequence: UInt64)

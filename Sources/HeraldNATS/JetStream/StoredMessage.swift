@@ -4,7 +4,9 @@ package import NIOCore
 package struct StoredMessage: Hashable, Sendable {
     package let subject: String
     package let sequence: UInt64
-    /// Header fields of the message. Those of the read itself (`Nats-Stream` and so on) are among them.
+    /// Header fields of the message.
+    ///
+    /// Those of the read itself (`Nats-Stream` and so on) are among them.
     package let headers: NATSHeaders
     package let payload: ByteBuffer
 }

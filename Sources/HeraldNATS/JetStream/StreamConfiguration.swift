@@ -1,4 +1,6 @@
-/// Configuration of a stream. Fields of the server that are missing here get the server's defaults.
+/// Configuration of a stream.
+///
+/// Fields of the server that are missing here get the server's defaults.
 package struct StreamConfiguration: Hashable, Sendable, Codable {
     package enum Storage: String, Hashable, Sendable, Codable {
         case file
@@ -28,7 +30,9 @@ package struct StreamConfiguration: Hashable, Sendable, Codable {
     package var ageNanoseconds: Int64 = 0
     /// Time in which a repeated message identifier is a duplicate, in nanoseconds; 0: the server's default.
     package var duplicateNanoseconds: Int64 = 0
-    /// Sequence of the first message; 0: 1. Only at the creation.
+    /// Sequence of the first message; 0: 1.
+    ///
+    /// Only at the creation.
     package var firstSequence: UInt64 = 0
     /// Whether every replica answers reads.
     package var allowsDirectReads = true
@@ -38,7 +42,9 @@ package struct StreamConfiguration: Hashable, Sendable, Codable {
     package var deniesDelete = false
     /// Whether a purge is refused.
     package var deniesPurge = false
-    /// Notes of the stream's owner. The server adds its own, which begin with `_nats.`.
+    /// Notes of the stream's owner.
+    ///
+    /// The server adds its own, which begin with `_nats.`.
     package var metadata: [String: String] = [:]
 
     package init(name: String, subjects: [String]) {

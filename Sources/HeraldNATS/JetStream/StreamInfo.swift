@@ -1,7 +1,9 @@
 /// State of a stream, as its leader sees it.
 package struct StreamInfo: Hashable, Sendable, Decodable {
     package let configuration: StreamConfiguration
-    /// Time of creation (RFC 3339, in the server's spelling). Another time is another stream.
+    /// Time of creation (RFC 3339, in the server's spelling).
+    ///
+    /// Another time is another stream.
     package let created: String
     package let state: State
     /// Leader and followers; nil if the server is not part of a cluster.

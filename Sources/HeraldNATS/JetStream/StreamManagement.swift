@@ -6,7 +6,9 @@ extension JetStream {
     /// Time for an answer of the management interface: the cluster may have to elect a leader first.
     package static let managementTime: Duration = .seconds(10)
 
-    /// Creates a stream. One with the same configuration may exist.
+    /// Creates a stream.
+    ///
+    /// One with the same configuration may exist.
     package func createStream(
         _ configuration: StreamConfiguration,
         within time: Duration = Self.managementTime
@@ -51,8 +53,11 @@ extension JetStream {
 
     /// Calls a method of the interface.
     /// - Parameters:
+    ///   - method: Name of the method: the first part of the subject.
     ///   - names: Names of a stream and of what belongs to it: the rest of the subject.
     ///   - body: Content of the request, as JSON; nil: none.
+    ///   - time: Time for the answer.
+    ///   - done: Called once.
     func call<Answer: Decodable & SendableMetatype>(
         _ method: String,
         _ names: [String],
@@ -71,7 +76,7 @@ extension JetStream {
         }
         var payload = ByteBuffer()
         do {
-            if let body { payload.writeBytes(try JSONEncoder().encode(body)) }
+            if let body { payload.writeBytes(try ProtocolJSON.encode(body)) }
         } catch {
             return connection.refuse(request, NATSError(.badMessage, "the request cannot be written as JSON: \(error)"))
         }
@@ -86,7 +91,7 @@ extension JetStream {
         case .failure(let error): throw .failed(error)
         case .success(let message):
             let json = Data(message.payload.readableBytesView)
-            if let error = (try? JSONDecoder().decode(Failure.self, from: json))?.error {
+            if let error = (try? ProtocolJSON.decode(Failure.self, from: json))?.error {
                 throw .refused(error.refusal)
             }
             do {

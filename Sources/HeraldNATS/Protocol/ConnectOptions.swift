@@ -1,35 +1,39 @@
 import Foundation
 
-/// Content of CONNECT, with the names of the protocol.
+/// Content of CONNECT, in the words of the protocol.
 struct ConnectOptions: Encodable, Hashable {
     var verbose = false
     var pedantic = false
-    var tls_required = false
+    var tlsRequired = false
     var name = ""
     var lang = "swift"
     var version = "1"
     /// 1: the client understands INFO at any time.
     var `protocol` = 1
     var headers = true
-    var no_responders = true
+    var noResponders = true
     var user: String?
     var pass: String?
-    var auth_token: String?
+    var authToken: String?
     var nkey: String?
     var sig: String?
     var jwt: String?
 
-    /// - Parameter nonce: The server's; nil if it sent none.
+    /// - Parameters:
+    ///   - name: Name of the connection.
+    ///   - credential: Credential to present.
+    ///   - nonce: Nonce of the server; nil if it sent none.
+    ///   - usesTLS: Whether the connection has TLS.
     /// - Throws: ``NATSError/Kind/authorization`` if the credential needs a nonce.
     init(name: String, credential: NATSCredential, nonce: String?, usesTLS: Bool) throws(NATSError) {
         self.name = name
-        tls_required = usesTLS
+        tlsRequired = usesTLS
         switch credential {
         case .none: break
         case .password(let user, let password):
             self.user = user
             pass = password
-        case .token(let token): auth_token = token
+        case .token(let token): authToken = token
         case .nkey(let key):
             nkey = key.publicKey
             sig = try Self.signature(of: nonce, key)
@@ -49,7 +53,7 @@ struct ConnectOptions: Encodable, Hashable {
     /// The JSON text.
     func json() throws(NATSError) -> [UInt8] {
         do {
-            return Array(try JSONEncoder().encode(self))
+            return Array(try ProtocolJSON.encode(self))
         } catch {
             throw NATSError(.badSetting, "the name or credential cannot be written as JSON: \(error)")
         }

@@ -102,7 +102,9 @@ enum ReplySubject {
     case inbox(ByteBuffer, UInt64)
 }
 
-/// Message to publish. The two conditions of JetStream that every write carries are numbers, so that nobody builds strings.
+/// Message to publish.
+///
+/// The two conditions of JetStream that every write carries are numbers, so that nobody builds strings.
 struct OutgoingPublish {
     static let expectedName: StaticString = "Nats-Expected-Last-Subject-Sequence: "
     static let timeToLiveName: StaticString = "Nats-TTL: "

@@ -85,7 +85,9 @@ package struct NATSHeaders: Hashable, Sendable {
     }
 }
 
-/// Reader of the lines of a header. A line without a colon is skipped.
+/// Reader of the lines of a header.
+///
+/// A line without a colon is skipped.
 private struct Lines {
     private let bytes: UnsafeRawBufferPointer
     private var place = 0

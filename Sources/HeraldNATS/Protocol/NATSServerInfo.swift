@@ -24,36 +24,36 @@ package struct NATSServerInfo: Hashable, Sendable {
 
     /// Reads the JSON of an INFO message; nil if it is none.
     init?(json: some Sequence<UInt8>) {
-        guard let content = try? JSONDecoder().decode(Content.self, from: Data(json)) else { return nil }
-        serverID = content.server_id
-        serverName = content.server_name ?? content.server_id
+        guard let content = try? ProtocolJSON.decode(Content.self, from: Data(json)) else { return nil }
+        serverID = content.serverId
+        serverName = content.serverName ?? content.serverId
         version = content.version
         cluster = content.cluster
-        maximumPayload = max(0, content.max_payload)
+        maximumPayload = max(0, content.maxPayload)
         hasHeaders = content.headers ?? false
         hasJetStream = content.jetstream ?? false
-        requiresTLS = content.tls_required ?? false
-        offersTLS = requiresTLS || content.tls_available ?? false
-        requiresCredential = content.auth_required ?? false
+        requiresTLS = content.tlsRequired ?? false
+        offersTLS = requiresTLS || content.tlsAvailable ?? false
+        requiresCredential = content.authRequired ?? false
         nonce = content.nonce
-        announcedServers = content.connect_urls ?? []
+        announcedServers = content.connectUrls ?? []
         isLameDuck = content.ldm ?? false
     }
 
-    /// Names of the protocol.
+    /// Words of the protocol.
     private struct Content: Decodable {
-        let server_id: String
-        let server_name: String?
+        let serverId: String
+        let serverName: String?
         let version: String
         let cluster: String?
-        let max_payload: Int
+        let maxPayload: Int
         let headers: Bool?
         let jetstream: Bool?
-        let tls_required: Bool?
-        let tls_available: Bool?
-        let auth_required: Bool?
+        let tlsRequired: Bool?
+        let tlsAvailable: Bool?
+        let authRequired: Bool?
         let nonce: String?
-        let connect_urls: [String]?
+        let connectUrls: [String]?
         let ldm: Bool?
     }
 }
