@@ -192,10 +192,16 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
             records.map { record in
                 let slot = subject.slot?.slot
                 let post = slot.flatMap { try? SlotRecord(record.payload).notification(to: $0).id.low }
-                return (record.sequence, "\(record.sequence) \(subject): \(post.map { "\($0)" } ?? "-")")
+                let claim = subject.claimedDevice.flatMap { _ in try? ClaimRecord(record.payload).node.text }
+                let content = post.map { "\($0)" } ?? claim ?? "-"
+                return (record.sequence, "\(record.sequence) \(subject): \(content)")
             }
         }
-        return (lines + records.sorted { $0.0 < $1.0 }.map(\.1)).joined(separator: "\n")
+        let ends = devices.map { device in
+            let place = device.link.map { "\($0.node.name.text) by \($0.fence)" } ?? "nowhere"
+            return "device \(device.number.value) is at \(place), and showed \(device.shown)"
+        }
+        return (lines + ends + records.sorted { $0.0 < $1.0 }.map(\.1)).joined(separator: "\n")
     }
 
     /// Ends all faults, and lets everything finish.

@@ -1,0 +1,84 @@
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import NIOCore
+import Testing
+
+@testable import HeraldCluster
+
+@Suite struct SlotWritesTests {
+    private let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
+    private var writes = SlotWrites()
+
+    private func write(_ number: UInt64, deadline seconds: Int64 = 5) -> SlotWrites.Write {
+        let notification = Notification(
+            id: NotificationID(high: 1, low: number),
+            uniqueID: NotificationID(high: 2, low: number),
+            slot: Slot(device: DeviceNumber(1), app: AppNumber(1)),
+            received: WallTime(seconds: 1_800_000_000),
+            storedUntil: WallTime(seconds: 1_800_003_600),
+            priority: .immediate,
+            pushType: .alert,
+            collapseID: nil,
+            payload: []
+        )
+        return SlotWrites.Write(
+            envelope: Envelope(notification),
+            reason: .deviceOffline,
+            tag: nil,
+            deadline: start + .seconds(seconds)
+        )
+    }
+
+    private func words(_ orders: [SlotWrites.Order]) -> [String] {
+        func numbers(_ write: SlotWrites.Write) -> [UInt64] {
+            (write.overtaken + [write]).map(\.envelope.notification.id.low)
+        }
+        return orders.map { order in
+            switch order {
+            case .append(let write): "append \(numbers(write))"
+            case .reportStored(let write, let sequence): "stored \(numbers(write)) at \(sequence)"
+            case .reportFailed(let write): "failed \(numbers(write))"
+            case .settle(let write): "settle \(numbers(write))"
+            case .pause: "pause"
+            }
+        }
+    }
+
+    @Test mutating func `one put is on its way, and the newest of those behind it is the next`() {
+        #expect(words(writes.put(write(1))) == ["append [1]"])
+        #expect(writes.put(write(2)).isEmpty && writes.put(write(3)).isEmpty)
+        #expect(words(writes.appended(.stored(7), at: start)) == ["stored [1] at 7", "append [2, 3]"])
+        #expect(words(writes.appended(.stored(8), at: start)) == ["stored [2, 3] at 8"])
+        #expect(writes.isIdle)
+    }
+
+    @Test mutating func `a put that was not made gives way to the newest behind it, which keeps all that it overtook`()
+    {
+        _ = writes.put(write(1))
+        for number in 2...4 { _ = writes.put(write(UInt64(number))) }
+        #expect(words(writes.appended(.notSent, at: start)) == ["append [1, 2, 3, 4]"])
+    }
+
+    @Test mutating func `a put that was not made is repeated until its deadline, and fails then`() {
+        _ = writes.put(write(1))
+        let refusal = AppendOutcome.refused(LogRefusal(code: 10077, text: "no space"))
+        #expect(words(writes.appended(refusal, at: start)) == ["pause"])
+        #expect(words(writes.pauseOver()) == ["append [1]"])
+        #expect(words(writes.appended(.notSent, at: start + .seconds(5))) == ["failed [1]"])
+        #expect(writes.isIdle && writes.pauseOver().isEmpty)
+    }
+
+    @Test mutating func `a put with an unknown outcome is never sent again`() {
+        _ = writes.put(write(1))
+        _ = writes.put(write(2))
+        #expect(words(writes.appended(.unknown, at: start)) == ["settle [1]", "append [2]"])
+    }
+
+    @Test mutating func `one that was overtaken fails at its own deadline`() {
+        _ = writes.put(write(1, deadline: 1))
+        _ = writes.put(write(2))
+        #expect(words(writes.appended(.notSent, at: start)) == ["append [1, 2]"])
+        #expect(words(writes.appended(.notSent, at: start + .seconds(2))) == ["failed [1]", "pause"])
+    }
+}
