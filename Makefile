@@ -75,7 +75,7 @@ everything: libraries
 test: everything peers $(PYTHON)
 	scripts/test $(WORKERS)
 
-unit: everything
+unit: everything $(PYTHON)
 	HERALD_DEVELOPMENT=1 swift test --skip-build
 
 # Clients of the tests, which no package contains.

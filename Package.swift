@@ -310,6 +310,18 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
         )
     }
 
+    // It sees of Herald what any other package sees.
+    func example(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+        .executableTarget(
+            name: name,
+            dependencies: dependencies,
+            path: "Examples/\(name)/Sources/\(name)",
+            resources: [.embedInCode("Resources")],
+            packageAccess: false,
+            swiftSettings: settings
+        )
+    }
+
     // Preloaded into a server, not linked.
     package.products.append(.library(name: "SlowSync", type: .dynamic, targets: ["SlowSync"]))
     package.targets += [
@@ -319,8 +331,7 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
             "CourierBench",
             [
                 "LoadKit", "HeraldCourier", "HeraldListener", "HeraldMailbox", "HeraldModel", "HeraldStores",
-                "HeraldTrust", "HeraldWire",
-                allocator, argumentParser, logging, nioCore, nioPosix,
+                "HeraldTrust", "HeraldWire", allocator, argumentParser, logging, nioCore, nioPosix,
             ]
         ),
         benchmark(
@@ -331,32 +342,30 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
             ]
         ),
         benchmark("ClientBench", ["HeraldModel", "HeraldProvider", argumentParser]),
+        benchmark(
+            "ClusterBench",
+            [
+                "LoadKit", "HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldNATS", allocator, argumentParser,
+                logging, nioCore, nioPosix,
+            ]
+        ),
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
         benchmark("LedgerBench", ["HeraldModel", "HeraldStores", "HeraldTrust", grdb]),
         benchmark("NATSBench", ["LoadKit", "HeraldNATS", allocator, argumentParser, logging, nioCore, nioPosix]),
         benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", allocator, grdbSQLite, logging]),
-        .executableTarget(
-            name: "PushChat",
-            dependencies: [
+        example(
+            "PushChat",
+            [
                 "HeraldModel", argumentParser, grdb, httpTypes, hummingbird, hummingbirdCore, logging, nioCore,
                 lifecycle,
-            ],
-            path: "Examples/PushChat/Sources/PushChat",
-            resources: [.embedInCode("Resources")],
-            // It sees of Herald what any other package sees.
-            packageAccess: false,
-            swiftSettings: settings
+            ]
         ),
-        .executableTarget(
-            name: "KitchenTimer",
-            dependencies: [
+        example(
+            "KitchenTimer",
+            [
                 "HeraldModel", "HeraldPhone", "HeraldProvider", argumentParser, httpClient, httpTypes, hummingbird,
                 logging, nioCore, nioHTTP1, lifecycle,
-            ],
-            path: "Examples/KitchenTimer/Sources/KitchenTimer",
-            resources: [.embedInCode("Resources")],
-            packageAccess: false,
-            swiftSettings: settings
+            ]
         ),
     ]
 }

@@ -13,6 +13,7 @@ import time
 
 import machine
 from broadcast_figures import broadcast
+from cluster_figures import cluster
 from device_figures import courier, courier_loops, courier_many, handshakes, idle_memory, reconnect
 from identities import Identities
 from ledger_figures import ledger
@@ -38,6 +39,7 @@ GROUPS = {
     idle_memory: ["idle_memory", "idle_memory_churn"],
     store: ["store", "store_sync_1ms", "store_sync_5ms", "store_queue"],
     nats: ["nats"],
+    cluster: ["cluster_commit"],
     ledger: ["ledger_enroll", "ledger_revoke", "ledger_start", "ledger_list"],
 }
 

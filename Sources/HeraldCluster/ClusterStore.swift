@@ -76,8 +76,8 @@ package final class ClusterStore: Sendable {
 
     /// Removes the notification of a registration, with a line in the journal.
     ///
-    /// A failure is no error: a notification for an ended registration is never delivered, and expires in the log. The post
-    /// office discards one for an app that the user has disabled.
+    /// A failure is no error: a notification for an ended registration is never delivered, and expires in the log. One for
+    /// an app that the user has disabled is discarded when it is read.
     func discard(_ slot: RegisteredSlot, as state: JournalState, at moment: WallTime) async {
         let stream = LogStream.mailbox(partitions.partition(of: slot.slot.device))
         // Behind a barrier, the read has what other nodes stored too.

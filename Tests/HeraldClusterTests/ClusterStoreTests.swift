@@ -16,8 +16,6 @@ import Testing
 
     @Test(arguments: StoreConformance.rules)
     func `the stores on a NATS server keep every rule`(rule: StoreConformance.Rule) async throws {
-        print("BEGIN", rule.name)
-        defer { print("END", rule.name) }
         try await StoreConformance.check(rule, on: .natsServer)
     }
 }
@@ -31,7 +29,7 @@ extension StoreEngine {
     ) { clock in
         let partitions = try #require(Partitions(count: 1))
         let cluster = ClusterRecord(incarnation: 5, partitions: partitions, created: clock.now())
-        return try await ClusterFixture(log: MemoryLog(), cluster: cluster, clock: clock)
+        return try await ClusterFixture(log: MemoryLog(answersLater: true), cluster: cluster, clock: clock)
     }
 
     static let natsServer = StoreEngine(
@@ -80,14 +78,14 @@ private final class ClusterFixture: StoreFixture {
         self.clock = clock
         self.end = end
         journal = MemoryStore(clock: clock)
-        current = Mutex(try await ClusterFixture.open(self.log, cluster, clock, journal))
+        current = Mutex(try await ClusterFixture.open(self.log, cluster, clock: clock, journal: journal))
     }
 
     private static func open(
         _ log: any ReplicatedLog,
         _ cluster: ClusterRecord,
-        _ clock: any WallClock,
-        _ journal: any JournalStore
+        clock: any WallClock,
+        journal: any JournalStore
     ) async throws -> ClusterStore {
         var configuration = ClusterMailboxConfiguration()
         configuration.deadline = .milliseconds(20)
@@ -107,7 +105,7 @@ private final class ClusterFixture: StoreFixture {
     }
 
     func restart() async throws {
-        let store = try await ClusterFixture.open(log, cluster, clock, journal)
+        let store = try await ClusterFixture.open(log, cluster, clock: clock, journal: journal)
         current.withLock { $0 = store }
     }
 

@@ -1,8 +1,9 @@
+import Dispatch
 import HeraldCluster
 import NIOCore
 import Synchronization
 
-/// A log in memory that answers at once, with faults that a test orders.
+/// A log in memory, with faults that a test orders; it answers at once, or soon.
 final class MemoryLog: ReplicatedLog {
     /// A fault of one append.
     enum Fault {
@@ -25,6 +26,12 @@ final class MemoryLog: ReplicatedLog {
     }
 
     private let state = Mutex(State())
+    private let queue: DispatchQueue?
+
+    /// - Parameter answersLater: Whether appends are made and answered one after another, on a thread of the log.
+    init(answersLater: Bool = false) {
+        queue = answersLater ? DispatchQueue(label: "memory-log") : nil
+    }
 
     /// The faults of the next appends other than barriers, one each.
     func fail(_ faults: Fault...) { state.withLock { $0.faults = faults } }
@@ -43,7 +50,8 @@ final class MemoryLog: ReplicatedLog {
     }
 
     func append(_ message: LogMessage, to stream: LogStream, _ done: @escaping @Sendable (AppendOutcome) -> Void) {
-        done(state.withLock { append(message, to: stream, &$0) })
+        let append: @Sendable () -> Void = { [self] in done(state.withLock { self.append(message, to: stream, &$0) }) }
+        if let queue { queue.async(execute: append) } else { append() }
     }
 
     private func append(_ message: LogMessage, to stream: LogStream, _ state: inout State) -> AppendOutcome {

