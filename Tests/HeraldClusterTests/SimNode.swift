@@ -91,6 +91,7 @@ final class SimNode: @unchecked Sendable {
     private(set) var isReady = false
     /// Everything that the node does waits until then.
     var pausedUntil: Int64 = 0
+    private var waiting: [@Sendable () -> Void] = []
 
     init(index: Int, name: NodeName, world: SimWorld, skew: Duration) throws {
         self.index = index
@@ -158,9 +159,23 @@ final class SimNode: @unchecked Sendable {
     /// Runs work of the node, later if it is paused, and never if it has died.
     func enter(_ work: @escaping @Sendable () -> Void) {
         guard isAlive else { return }
-        let rest = pausedUntil - world.time.nanoseconds
-        guard rest > 0 else { return work() }
-        world.time.run(after: .nanoseconds(rest)) { [self] in enter(work) }
+        guard pausedUntil > world.time.nanoseconds || !waiting.isEmpty else { return work() }
+        waiting.append(work)
+        if waiting.count == 1 { awaitEndOfPause() }
+    }
+
+    private func awaitEndOfPause() {
+        let rest = max(0, pausedUntil - world.time.nanoseconds)
+        world.time.run(after: .nanoseconds(rest)) { [self] in
+            if pausedUntil > world.time.nanoseconds { return awaitEndOfPause() }
+            // In the order in which it came, and before anything that comes later.
+            var index = 0
+            while index < waiting.count {
+                if isAlive { waiting[index]() }
+                index += 1
+            }
+            waiting = []
+        }
     }
 
     // MARK: - Rings

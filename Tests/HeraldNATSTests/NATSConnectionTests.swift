@@ -147,8 +147,10 @@ import Testing
             try await peer.accept()
             while true {
                 let (subject, replyTo, _) = try await peer.publish()
-                // In between: another INFO, a PING, and answers to requests that do not exist.
-                try await peer.send(ScriptedServer.info + "PING\r\n")
+                // In between: another INFO, a PING, a refused subject, and answers to requests that do not exist.
+                try await peer.send(
+                    ScriptedServer.info + "PING\r\n-ERR 'Permissions Violation for Publish to \"x\"'\r\n"
+                )
                 try await peer.message(replyTo + "0", #"{"stream":"S","seq":666}"#)
                 try await peer.message("_INBOX.other.0", #"{"stream":"S","seq":666}"#, number: 77)
                 switch subject {

@@ -142,7 +142,7 @@ proctype Node(byte node) {
            ring[n * 2 + node] = 0;
            if
            :: true                        /* it is lost */
-           :: see(node, position);
+           :: true -> see(node, position);
               if
 #ifdef OLD_RINGS
               :: home != node

@@ -148,6 +148,10 @@ final class ConnectionDriver: ServerLink.Owner {
         if info.isLameDuck, leaveBy == nil { leave() }
     }
 
+    func link(_ link: ServerLink, wasRefused error: NATSError) {
+        logger.error("NATS refuses a subject: grant it to this user", metadata: ["reason": "\(error)"])
+    }
+
     func linkReceived(answers: [Delivery]) {
         let found = shared.state.withLock { outbox in
             outbox.statistics.messagesReceived += UInt64(answers.count)

@@ -16,6 +16,8 @@ final class ServerLink: ChannelInboundHandler {
         /// Answers of the inbox, in their order.
         func linkReceived(answers: [Delivery])
         func linkReceived(message: Delivery)
+        /// The server refuses a subject, and keeps the connection.
+        func link(_ link: ServerLink, wasRefused error: NATSError)
         /// Comes once.
         func linkHasEnded(_ link: ServerLink, _ error: NATSError)
     }
@@ -122,6 +124,8 @@ final class ServerLink: ChannelInboundHandler {
             owner?.linkReceived(message: delivery)
         case .ping: write(ByteBuffer(staticString: ByteBuffer.pong))
         case .info(let info): owner?.link(self, received: info)
+        case .error(let text) where text.hasPrefix("Permissions Violation"):
+            owner?.link(self, wasRefused: Handshake.error(text))
         case .error(let text): lastError = Handshake.error(text)
         case .pong, .ok: break
         }
