@@ -1,6 +1,7 @@
 """A client of a replicated stream that tells the outcomes of its writes apart."""
 
 import asyncio
+import contextlib
 import itertools
 import json
 
@@ -40,7 +41,9 @@ class EngineClient:
         ))
 
     async def close(self):
-        await self.connection.close()
+        # A server that is gone takes no more bytes.
+        with contextlib.suppress(OSError):
+            await self.connection.close()
 
     async def ask(self, subject, question=None, timeout=3):
         """A question of the API; again while nobody answers, as during an election."""

@@ -29,8 +29,10 @@ class EngineLoad:
         self.tasks = []
         #: Reads whose answer counted, and those that came from a replica that was behind.
         self.reads = self.stale = 0
-        #: Reads that counted and missed something acknowledged. There must be none.
+        #: Reads that counted and had something older than what was acknowledged. There must be none.
         self.wrong = []
+        #: Subjects that a read up to a sequence did not have. Something later must have replaced what was there.
+        self.holes = []
         self.progress = asyncio.Event()
 
     async def __aenter__(self):
@@ -119,9 +121,10 @@ class EngineLoad:
                 continue
             self.reads += 1
             newest = {subject: sequence for sequence, subject, _ in found}
+            self.holes += [(subject, up_to) for subject in known if subject not in newest]
             self.wrong += [
-                f"a read up to {up_to} has {newest.get(subject)} of {subject}, where {sequence} was acknowledged"
-                for subject, sequence in known.items() if newest.get(subject, 0) < sequence
+                f"a read up to {up_to} has {newest[subject]} of {subject}, where {sequence} was acknowledged"
+                for subject, sequence in known.items() if newest.get(subject, sequence) < sequence
             ]
 
     async def _change(self, client, subject):
@@ -142,6 +145,11 @@ class EngineLoad:
     def faults(self, log, records):
         """Everything that is wrong in a copy of both streams."""
         found = self.ledger.faults(log) + self.record_ledger.faults(records) + broken_conditions(records)
+        newest = {entry.subject: entry.sequence for entry in log}
+        found += [
+            f"a read up to {up_to} has nothing of {subject}, which nothing replaced later"
+            for subject, up_to in self.holes if newest.get(subject, 0) <= up_to
+        ]
         kept = {entry.value for entry in records}
         lost = [write for write in self.record_ledger.acknowledged if write.value not in kept]
         return found + [f"{write.value} of {write.subject}, acknowledged as {write.sequence}, is lost" for write in lost]

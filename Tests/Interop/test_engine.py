@@ -54,7 +54,7 @@ async def after_faults(trio, rounds, numbers, fault, ballast, figures):
     faults = await verdict(load, trio.servers)
     figures.add(
         acknowledged=load.acknowledged, unknown=load.unknown, bounded_reads=load.reads, answers_too_old=load.stale, **load.refusals(),
-        gaps_over_10_s=load.long_gaps, refused_and_stored=len(load.record_ledger.contradicted),
+        gaps_over_10_s=load.long_gaps, holes=len(load.holes), refused_and_stored=len(load.record_ledger.contradicted),
     )
     return faults
 

@@ -55,18 +55,21 @@ class Story:
         async with self.load(chances[0]) as load:
             for chance in chances:
                 # The first cut comes soon after the streams were made.
-                await load.advance(chance.randrange(1, 3 * PACE) if load.stored else 5)
+                await load.advance(chance.randrange(1, PACE) if load.stored else 5)
                 await self.lose_power(load, chance)
                 if self.outside:
+                    # The machine is slow. Under load it hardly ever has all that the others have.
+                    await self.wait_for(self.guest.servers[0].is_healthy)
                     await load.advance(PACE)
-                for server in self.outside:
-                    if not server.process:
-                        server.start()
-                await self.wait_for(self.trio.is_whole)
+                    for server in self.outside:
+                        if not server.process:
+                            server.start()
+                else:
+                    await self.wait_for(self.trio.is_whole)
                 self.figures.add(cuts=1)
-                print(f"{load.acknowledged} acknowledged; {self.figures}", flush=True)
+                print(f"{load.acknowledged} acknowledged, holes {load.holes}; {self.figures}", flush=True)
             await load.advance(PACE)
-        self.figures.add(acknowledged=load.acknowledged, unknown=load.unknown, **load.refusals())
+        self.figures.add(acknowledged=load.acknowledged, unknown=load.unknown, bounded_reads=load.reads, holes=len(load.holes), **load.refusals())
         await self.wait_for(self.trio.is_whole)
         return await verdict(load, self.trio.servers)
 
@@ -96,8 +99,6 @@ class Story:
         """
         if self.outside:
             with_it, without_it = chance.sample(self.outside, 2)
-            for stream in ("BOX", "RECORDS"):
-                await load.clients[0].lead(stream, chance.choice((with_it, self.guest.servers[0])))
             # Not paused: what waits in its sockets would reach it later.
             without_it.kill()
             await load.advance(chance.randrange(PACE, 3 * PACE))
