@@ -102,12 +102,15 @@ def test_a_spare_with_the_same_trust_takes_over(trio, node, fresh, tmp_path):
     certificate = node.provider_certificate()
     with Provider(node, certificate) as provider:
         assert_accepted(provider.push(device.token, {"id": "waits"}))
-    # Beside a node that serves, another one does not.
-    assert "the node one serves this cluster" in refusal(tmp_path / "second", *options(trio, "two"))
     herald("backup", "--data", node.data, tmp_path / "copy")
-    node.kill()
-    shutil.rmtree(node.data)
     herald("restore", tmp_path / "copy", "--data", tmp_path / "spare")
+    # Beside a node that serves, another one does not.
+    assert "the node one serves this cluster" in refusal(tmp_path / "spare", *options(trio, "two"))
+    node.kill()
+    # It would refuse every token: with other authorities, without a token key, without its cluster.
+    assert "authorities are not those of the cluster" in refusal(tmp_path / "stranger", *options(trio, "two"))
+    assert "the folder of a cluster's node" in refusal(node.data)
+    shutil.rmtree(node.data)
     service = fresh(*options(trio, "two"), data=tmp_path / "spare").start()
     device.service = service
     device.start()

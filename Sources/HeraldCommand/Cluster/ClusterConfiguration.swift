@@ -38,10 +38,25 @@ struct ClusterConfiguration: Equatable, Sendable {
         return name
     }
 
-    /// Refuses a cluster whose syncs nothing shows.
+    /// Refuses a cluster whose syncs nothing shows, and a node without its cluster.
     /// - Throws: ``CommandError/Code/configuration``.
-    func check() throws {
-        guard !servers.isEmpty else { return }
+    func check(_ folder: DataFolder) throws {
+        guard !servers.isEmpty else {
+            guard !FileManager.default.fileExists(atPath: folder.nodePath) else {
+                throw CommandError(
+                    .configuration,
+                    "\(folder.path) is the folder of a cluster's node, and without its cluster the service would refuse "
+                        + "its devices' tokens: name the NATS servers with --cluster, or the settings with --config"
+                )
+            }
+            guard monitors.isEmpty, credentials.isEmpty, certificate.isEmpty, authorities.isEmpty else {
+                throw CommandError(
+                    .configuration,
+                    "settings of a cluster are given, but not its NATS servers: name them with --cluster"
+                )
+            }
+            return
+        }
         if monitors.isEmpty, !isUnverified {
             throw CommandError(
                 .configuration,
@@ -85,7 +100,10 @@ struct ClusterConfiguration: Equatable, Sendable {
 
     private static func bytes(of path: String) throws -> [UInt8] {
         guard let data = FileManager.default.contents(atPath: path) else {
-            throw CommandError(.configuration, "cannot read \(path): it is missing, or this user may not read it")
+            throw CommandError(
+                .configuration,
+                "cannot read \(path), which a setting cluster-… names: it is missing, or this user may not read it"
+            )
         }
         return Array(data)
     }

@@ -17,10 +17,13 @@ final class ClusterNode: Sendable {
     private let active: ActiveNode
     /// Renews this node's record, from the moment that it has one.
     private let keeping: Task<Void, any Error>
+    private let trust: @Sendable () throws -> ClusterTrust
+    private let changes: RecordChanges
     private let checks: EngineChecks
     private let streams: [LogStream]
     private let folder: DataFolder
     private let file: Mutex<NodeFile>
+    private let leaderless = Mutex(0)
     private let findings = Mutex<[ClusterFinding]>([])
     private let logger: Logger
     private let connected = Gauge(label: "herald_cluster_connected")
@@ -37,6 +40,8 @@ final class ClusterNode: Sendable {
         link: EngineLink,
         active: ActiveNode,
         keeping: Task<Void, any Error>,
+        trust: @escaping @Sendable () throws -> ClusterTrust,
+        changes: RecordChanges,
         checks: EngineChecks,
         streams: [LogStream],
         folder: DataFolder,
@@ -48,6 +53,8 @@ final class ClusterNode: Sendable {
         self.link = link
         self.active = active
         self.keeping = keeping
+        self.trust = trust
+        self.changes = changes
         self.checks = checks
         self.streams = streams
         self.folder = folder
@@ -56,28 +63,34 @@ final class ClusterNode: Sendable {
     }
 
     /// Connects to the servers, checks them, and becomes the node that serves.
-    /// - Parameter journal: The node's own journal.
+    /// - Parameters:
+    ///   - journal: The node's own journal.
+    ///   - trust: The node's present authorities and token keys.
     /// - Throws: An error that says what is wrong and how to mend it.
     static func join(
         _ configuration: ClusterConfiguration,
         folder: DataFolder,
         journal: SQLiteStore,
+        trust: @escaping @Sendable () throws -> ClusterTrust,
         clock: any WallClock,
         manager: ServiceManager,
         logger: Logger
     ) async throws -> ClusterNode {
-        try configuration.check()
         let name = try configuration.nodeName()
         guard let partitions = Partitions(count: configuration.partitions) else {
             throw CommandError(.configuration, "cluster-partitions is out of range")
         }
         var file = try NodeFile.read(folder)
-        manager.status("connecting to NATS")
+        let step: @Sendable (String) -> Void = { text in
+            manager.status(text)
+            logger.info("\(text)")
+        }
+        step("connecting to NATS")
         let link = try EngineLink(configuration, logger: logger)
         do {
             try await link.waitUntilConnected()
             let checks = EngineChecks(configuration: configuration, jetStream: link.jetStream, clock: clock)
-            manager.status("checking the NATS servers")
+            step("checking the NATS servers")
             try refuse(await checks.servers(), logger)
             let streams = LogStream.all(of: partitions)
             let before = await lasting(streams, &file.seen, checks)
@@ -92,6 +105,7 @@ final class ClusterNode: Sendable {
             let changes = RecordChanges(log: log, barriers: barriers)
             let cluster = try await ClusterStreams(link.jetStream, replicas: configuration.replicas)
                 .open(partitions, at: clock.now(), changes)
+            try await trust().join(changes, replaces: configuration.acceptsLoss)
             try refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
             let active = ActiveNode(
                 log: log,
@@ -101,9 +115,13 @@ final class ClusterNode: Sendable {
             // From here on a loss is noticed, also by a node that ends at once.
             _ = await checks.look(streams, &file.seen)
             try file.write(folder)
-            try await active.take { manager.status("waiting until no other node serves") }
+            let isWaiting = Atomic(false)
+            try await active.take {
+                guard !isWaiting.exchange(true, ordering: .relaxed) else { return }
+                step("waiting until no other node serves")
+            }
             let keeping = Task { try await active.keep() }
-            manager.status("reading the cluster's records")
+            step("reading the cluster's records")
             let store = ClusterStore(
                 log: log,
                 cluster: cluster,
@@ -127,6 +145,8 @@ final class ClusterNode: Sendable {
                 link: link,
                 active: active,
                 keeping: keeping,
+                trust: trust,
+                changes: changes,
                 checks: checks,
                 streams: streams,
                 folder: folder,
@@ -167,7 +187,11 @@ final class ClusterNode: Sendable {
 
     /// The reasons why the cluster takes no notifications now.
     var problems: [String] {
-        link.problem.map { ["no NATS server can be used (\($0)): providers get 503"] } ?? []
+        if let problem = link.problem { return ["no NATS server can be used (\(problem)): providers get 503"] }
+        let leaderless = leaderless.withLock { $0 }
+        return leaderless == 0
+            ? []
+            : ["\(leaderless) streams have no leader, since a majority of the NATS servers is gone: providers get 503"]
     }
 
     /// Faults that endanger what is stored, while the node serves.
@@ -189,6 +213,7 @@ final class ClusterNode: Sendable {
     /// - Throws: ``CommandError/Code/refused`` when they have lost what they had acknowledged.
     private func watch(_ connected: @Sendable () -> Int, _ dismiss: @Sendable () -> Void) async throws {
         var looksWithLoss = 0
+        var noted: ClusterTrust?
         while !Task.isCancelled {
             do { try await Task.sleep(for: Self.look) } catch { return }
             if active.timeSinceRenewal > ActiveNodeMachine.silence {
@@ -199,18 +224,21 @@ final class ClusterNode: Sendable {
             var seen = file.withLock { $0.seen }
             let before = seen
             let (states, ofStreams) = await checks.look(streams, &seen)
-            let found = await checks.servers() + ofStreams
+            let found = await checks.servers(of: states.values) + ofStreams
+            leaderless.withLock { $0 = StreamCheck.leaderless(states.values).count }
             store.mailbox.setCount(max(0, Self.records(in: states) - connected()))
             let isNew = findings.withLock { findings in
                 defer { findings = found }
                 return findings != found
             }
+            if isNew, found.isEmpty { logger.notice("the NATS servers are sound again") }
             if isNew { for finding in found { logger.warning("\(finding.line)") } }
             // Servers that are down are no loss, and come back.
             let loss = ofStreams.first { $0.severity == .refusal }
             looksWithLoss = loss == nil ? 0 : looksWithLoss + 1
             if let loss, looksWithLoss >= Self.lossLooks { throw CommandError(.refused, loss.line) }
             if seen != before { save(seen) }
+            noted = await noteTrust(after: noted)
         }
     }
 
@@ -218,6 +246,18 @@ final class ClusterNode: Sendable {
     private static func records(in states: [LogStream: StreamInfo]) -> Int {
         states.reduce(0) { sum, state in
             if case .mailbox = state.key { sum + max(0, Int(clamping: state.value.state.messages) - 1) } else { sum }
+        }
+    }
+
+    /// Tells the cluster of a new token key.
+    private func noteTrust(after noted: ClusterTrust?) async -> ClusterTrust? {
+        guard let present = try? trust(), present != noted else { return noted }
+        do {
+            try await present.join(changes, replaces: false)
+            return present
+        } catch {
+            logger.warning("could not note the token keys in the cluster", metadata: ["error": "\(error)"])
+            return noted
         }
     }
 

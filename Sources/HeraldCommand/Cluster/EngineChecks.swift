@@ -12,10 +12,12 @@ struct EngineChecks: Sendable {
     let clock: any WallClock
 
     /// The faults of the servers, from their monitoring ports.
-    func servers() async -> [ClusterFinding] {
+    /// - Parameter streams: The streams, whose servers must all be among them.
+    func servers(of streams: some Sequence<StreamInfo> = []) async -> [ClusterFinding] {
         guard !configuration.monitors.isEmpty else { return connectedServer }
         let answers = await ServerMonitors(addresses: configuration.monitors).answers(clock)
-        guard answers.contains(where: { $0.answer != nil }) else {
+        let reports = answers.compactMap { $0.answer?.report }
+        guard !reports.isEmpty else {
             return [
                 ClusterFinding(
                     .refusal,
@@ -24,9 +26,12 @@ struct EngineChecks: Sendable {
                 )
             ]
         }
-        return answers.flatMap { address, answer in
+        let findings = answers.flatMap { address, answer in
             answer.map { ServerCheck(now: $0.time).findings($0.report) } ?? [Self.silent(address.absoluteString)]
         }
+        // One that does not answer has no name here.
+        guard reports.count == answers.count else { return findings }
+        return findings + StreamCheck.unmonitored(streams, monitored: Set(reports.map(\.name)))
     }
 
     /// The fault of the server that this node is connected to: all that can be checked without monitoring.

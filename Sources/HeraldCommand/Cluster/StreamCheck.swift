@@ -4,29 +4,53 @@ import HeraldNATS
 /// Decides from the states of a cluster's streams whether they survive the loss of a server.
 enum StreamCheck {
     static func findings(_ streams: some Sequence<StreamInfo>) -> [ClusterFinding] {
-        var leaderless: [String] = []
+        let leaderless = leaderless(streams)
         var behind: [String: Int] = [:]
-        for stream in streams {
-            guard let cluster = stream.cluster else { continue }
-            if cluster.leader?.isEmpty != false { leaderless.append(stream.configuration.name) }
-            for replica in cluster.replicas ?? [] where !replica.current || replica.offline == true {
+        for stream in streams where stream.cluster?.leader?.isEmpty == false {
+            for replica in stream.cluster?.replicas ?? [] where !replica.current || replica.offline == true {
                 behind[replica.name, default: 0] += 1
             }
         }
-        let waiting = leaderless.map { name in
-            ClusterFinding(
-                .warning,
-                "the stream \(name) has no leader",
-                remedy: "wait some seconds; if it stays so, start the NATS servers that are down"
+        var findings: [ClusterFinding] = []
+        if !leaderless.isEmpty {
+            findings.append(
+                ClusterFinding(
+                    .warning,
+                    "\(leaderless.count) streams have no leader",
+                    remedy: "wait some seconds; if it stays so, start the NATS servers that are down"
+                )
             )
         }
-        let late = behind.sorted { $0.key < $1.key }.map { name, count in
-            ClusterFinding(
-                .warning,
-                "nats-server \(name) is behind with \(count) streams",
-                remedy: "start that nats-server, or wait until it has caught up"
+        for (name, count) in behind.sorted(by: { $0.key < $1.key }) {
+            findings.append(
+                ClusterFinding(
+                    .warning,
+                    "nats-server \(name) is behind with \(count) streams",
+                    remedy: "start that nats-server, or wait until it has caught up"
+                )
             )
         }
-        return waiting + late
+        return findings
+    }
+
+    /// The streams that nobody can write.
+    static func leaderless(_ streams: some Sequence<StreamInfo>) -> [StreamInfo] {
+        streams.filter { $0.cluster.map { $0.leader?.isEmpty != false } ?? false }
+    }
+
+    /// The servers that keep the streams, and that no monitoring address shows.
+    static func unmonitored(_ streams: some Sequence<StreamInfo>, monitored: Set<String>) -> [ClusterFinding] {
+        let servers = Set(
+            streams.flatMap { stream in
+                (stream.cluster?.replicas ?? []).map(\.name) + [stream.cluster?.leader].compactMap(\.self)
+            }
+        )
+        return servers.subtracting(monitored).sorted().filter { !$0.isEmpty }.map { name in
+            ClusterFinding(
+                .warning,
+                "nats-server \(name) is not checked: nothing shows whether it syncs every write",
+                remedy: "add its monitoring address to cluster-monitor"
+            )
+        }
     }
 }

@@ -16,10 +16,12 @@ struct ServiceAdministration: Administration {
     let started: WallTime
 
     var problems: [String] {
-        var problems = assembly.cluster?.problems ?? []
+        // With them, the rest follows.
+        if let problems = assembly.cluster?.problems, !problems.isEmpty { return problems }
+        var problems: [String] = []
         if let error = assembly.store.displacement {
             problems.append("\(error): providers get 503")
-        } else if problems.isEmpty, !assembly.engine.isAccepting {
+        } else if !assembly.engine.isAccepting {
             problems.append(
                 "the store takes no notifications at the moment (the log says why): providers get 503"
             )

@@ -63,6 +63,7 @@ struct ServiceAssembly: Sendable {
                 metadata: ["now": "\(clock.now().rfc3339)"]
             )
         }
+        try configuration.cluster.check(folder)
         let trustFolder = try await TrustFolder.create(
             at: folder.path,
             hostnames: configuration.hostnames,
@@ -95,6 +96,7 @@ struct ServiceAssembly: Sendable {
                 configuration.cluster,
                 folder: folder,
                 journal: store,
+                trust: { try trustFolder.clusterTrust() },
                 clock: clock,
                 manager: manager,
                 logger: logger

@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import NIOCore
 import NIOPosix
@@ -20,6 +21,10 @@ final class ConnectionDriver: ServerLink.Owner {
     private let configuration: NATSConfiguration
     private let eventLoop: any EventLoop
     private let logger: Logger
+    /// The reasons of failures since the last connection, which the log has.
+    private var toldReasons: Set<String> = []
+    /// Reasons in the log, at most: some hold numbers that change.
+    private static let toldReasons = 32
     private let shared: SharedOutbox
     private let onEvent: @Sendable (NATSConnection.Event) -> Void
     private var tls: NIOSSLContext?
@@ -98,11 +103,20 @@ final class ConnectionDriver: ServerLink.Owner {
             }
     }
 
+    /// The reason in the system's words, without the names of types.
+    private static func reason(_ error: any Error) -> String {
+        guard let error = error as? NIOConnectionError else { return "\(error)" }
+        let reasons = error.connectionErrors.map { failure in
+            (failure.error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(failure.error)"
+        }
+        return reasons.first ?? "its name cannot be resolved"
+    }
+
     /// TCP is connected, or has failed.
     private func connected(_ result: Result<any Channel, any Error>, _ link: ServerLink, isTLSFirst: Bool) {
         switch result {
         case .failure(let error):
-            link.end(NATSError(.connectionLost, "\(link.server.address) cannot be reached: \(error)"))
+            link.end(NATSError(.connectionLost, "\(link.server.address) cannot be reached: \(Self.reason(error))"))
         case .success(let channel):
             guard self.link === link else { return channel.close(promise: nil) }
             do {
@@ -136,6 +150,7 @@ final class ConnectionDriver: ServerLink.Owner {
     func linkIsReady(_ link: ServerLink, _ info: NATSServerInfo) {
         pool.connected(to: link.server)
         shared.state.withLock { $0.connect(info) }
+        toldReasons = []
         logger.info("connected to NATS", metadata: ["server": "\(link.server.address)", "version": "\(info.version)"])
         self.link(link, received: info)
         flush()
@@ -183,7 +198,10 @@ final class ConnectionDriver: ServerLink.Owner {
         for each in ended { each.report() }
         flush()
         guard !isClosed else { return }
-        logger.warning("no connection to NATS", metadata: ["reason": "\(error)"])
+        // Each round of attempts has the same reasons: a line for each of them until a connection stands.
+        if toldReasons.count < Self.toldReasons, toldReasons.insert(error.reason).inserted {
+            logger.warning("no connection to NATS", metadata: ["reason": "\(error)"])
+        }
         onEvent(.disconnected(error))
         // Not at once: who is called here may be in the midst of something.
         eventLoop.assumeIsolated().execute { self.connectNext() }
