@@ -68,7 +68,7 @@ private final class SimulatedClusterFixture: StoreFixture {
 }
 
 /// Chance that has no hand in it: every append is stored, or refused.
-private final class Promptness: SimLog.Chance {
+final class Promptness: SimLog.Chance {
     let fails = Mutex(false)
 
     func fate(of message: LogMessage) -> SimLog.Fate {
@@ -81,7 +81,7 @@ private final class Promptness: SimLog.Chance {
 }
 
 /// Real time on a queue of its own, in the order of the calls.
-private final class QueueScheduler: ClusterScheduler {
+final class QueueScheduler: ClusterScheduler {
     private let queue = DispatchQueue(label: "cluster-scheduler")
 
     var now: NIODeadline { .now() }

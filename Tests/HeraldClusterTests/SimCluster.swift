@@ -38,8 +38,8 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
     private var random: SeededGenerator
     private var moment = 0
 
-    init(seed: UInt64, mutation: Mutation? = nil) throws {
-        world = SimWorld(seed: seed, mutation: mutation)
+    init(seed: UInt64, mutation: Mutation? = nil, isTraced: Bool = false) throws {
+        world = SimWorld(seed: seed, mutation: mutation, isTraced: isTraced)
         random = SeededGenerator(state: seed &* 31 &+ 7)
         names = try ["a", "b", "c"].prefix(2 + random.below(2)).map { name in
             guard let name = NodeName(name) else { throw LogFailure.unavailable }
@@ -76,7 +76,7 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
             world.time.pass(pause())
         }
         try settle()
-        return world.violations + SimOracle(self).violations()
+        return SimOracle(self).violations()
     }
 
     private func pause() -> Duration {
@@ -201,7 +201,7 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
             let place = device.link.map { "\($0.node.name.text) by \($0.fence)" } ?? "nowhere"
             return "device \(device.number.value) is at \(place), and showed \(device.shown)"
         }
-        return (lines + ends + records.sorted { $0.0 < $1.0 }.map(\.1)).joined(separator: "\n")
+        return ((world.trace ?? []) + lines + ends + records.sorted { $0.0 < $1.0 }.map(\.1)).joined(separator: "\n")
     }
 
     /// Ends all faults, and lets everything finish.

@@ -20,11 +20,12 @@ import Testing
 
     @Test func `no history loses, displaces, refuses wrongly or answers twice`() throws {
         for seed in Self.rounds {
-            let cluster = try SimCluster(seed: seed)
-            let violations = try cluster.play(steps: Self.steps)
+            let violations = try SimCluster(seed: seed).play(steps: Self.steps)
             #expect(violations.isEmpty, "seed \(seed): \(violations.prefix(3))")
             if !violations.isEmpty {
-                print(cluster.history)
+                let again = try SimCluster(seed: seed, isTraced: true)
+                _ = try again.play(steps: Self.steps)
+                print(again.history)
                 break
             }
         }

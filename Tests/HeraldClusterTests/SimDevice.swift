@@ -52,6 +52,7 @@ final class SimDevice: @unchecked Sendable {
         node.held.claimed(number, fence: fence)
         let link = SimLink(self, node, fence: fence)
         self.link = link
+        world.note("device \(number.value) is at \(node.name.text) by \(fence), saving \(isSavingPower)")
         node.postOffice.attach(number, link: link, isSavingPower: isSavingPower, fence: fence)
         let apps = generations.indices.map { AppSubscription(slot($0).app, qualityOfService: 1) }
         node.postOffice.open(apps, on: number, fence: fence)
@@ -76,6 +77,7 @@ final class SimDevice: @unchecked Sendable {
     }
 
     func receive(_ delivery: Delivery, on link: SimLink) {
+        world.note("device \(number.value) gets \(delivery.envelope.notification.id.low), stalled \(isStalled)")
         guard self.link === link else { return }
         let notification = delivery.envelope.notification
         let slot = RegisteredSlot(notification.slot, generation: delivery.envelope.generation)
@@ -87,8 +89,9 @@ final class SimDevice: @unchecked Sendable {
         world.time.run(after: .microseconds(200 + world.chance.below(3_000))) { [self] in
             guard self.link === link else { return }
             let slot = delivery.envelope.notification.slot
-            link.node.enter {
+            link.node.enter { [self] in
                 let number = delivery.number
+                world.note("device \(self.number.value) acknowledges \(delivery.envelope.notification.id.low)")
                 link.node.postOffice.finished(slot, fence: link.fence, delivery: number, result: .acknowledged)
             }
         }
@@ -104,6 +107,7 @@ final class SimDevice: @unchecked Sendable {
     func setSavingPower(_ isSaving: Bool) {
         isSavingPower = isSaving
         guard let link else { return }
+        world.note("device \(number.value) saves: \(isSaving)")
         link.node.enter { [number] in
             link.node.postOffice.setSavingPower(isSaving, device: number, fence: link.fence)
         }

@@ -42,13 +42,18 @@ final class SimWorld: @unchecked Sendable {
     var isDeaf = false
     /// The sequences whose rings were given up.
     var givenUp: Set<UInt64> = []
-    /// The mistakes of the code that the simulation has seen.
-    var violations: [String] = []
+    /// What happened, in words; nil unless somebody wants to read it.
+    private(set) var trace: [String]?
 
-    init(seed: UInt64, mutation: Mutation?) {
+    init(seed: UInt64, mutation: Mutation?, isTraced: Bool) {
+        if isTraced { trace = [] }
         chance = SimChance(seed: seed)
         log = SimLog(scheduler: time, chance: chance)
         self.mutation = mutation
+    }
+
+    func note(_ words: @autoclosure () -> String) {
+        if trace != nil { trace?.append("\(time.nanoseconds / 1000) \(words())") }
     }
 
     /// The true time, from which the clock of each node differs by its skew.
@@ -187,6 +192,7 @@ final class SimNode: @unchecked Sendable {
         var ring = Ring(of: name)
         let order = ring.begin(hint: claims[device]?.node)
         rings[put.sequence] = (ring, put)
+        world.note("\(name.text) has stored \(put.sequence), hint \(claims[device]?.node?.text ?? "-")")
         perform(order, put.sequence)
         settleRings()
         awaitAnswer(put.sequence)
@@ -218,6 +224,7 @@ final class SimNode: @unchecked Sendable {
             let claim = claims[put.envelope.notification.slot.device]
             let holder = claim.flatMap { $0.sequence < sequence ? $0.node : nil }
             perform(rings[sequence]?.ring.wasHeld(by: holder) ?? nil, sequence)
+            world.note("\(name.text) knows that \(holder?.text ?? "nobody") held the device at \(sequence)")
             if rings[sequence]?.ring.isAnswered ?? false { rings[sequence] = nil }
         }
     }
@@ -252,6 +259,7 @@ final class SimNode: @unchecked Sendable {
         let isNews = held.isNews(put.sequence, of: slot) || world.mutation == .ringsUpToTheClaim
         // A node whose registry is behind reads the slot when it has caught up.
         let isKnown = postOffice.registration(slot)?.isLive(in: put.envelope.generation) ?? false
+        world.note("\(name.text) is rung for \(put.sequence): news \(isNews), known \(isKnown)")
         guard isNews, isKnown, held.fence(of: slot.device) != nil else { return }
         let envelope = Envelope(put.envelope.notification, generation: put.envelope.generation)
         reporter.tell([StoredPut(envelope: envelope, sequence: put.sequence, tag: nil)])

@@ -248,8 +248,12 @@ final class SimStore: MailboxStore, JournalStore, FeedbackStore {
     ) {
         if let node, let mailbox {
             for slot in slots { node.held.reads(slot.slot, bound: mailbox.bound(of: slot.slot.device)) }
+            node.world.note("\(node.name.text) reads \(slots) from \(mailbox.bound(of: slots[0].slot.device))")
         }
-        mailbox?.read(slots, done)
+        mailbox?.read(slots) { [self] result in
+            node?.world.note("read: \((try? result.get())?.map(\.sequence) ?? [])")
+            done(result)
+        }
     }
 
     func removeExpired(at moment: WallTime, limit: Int) async throws -> Int { 0 }
