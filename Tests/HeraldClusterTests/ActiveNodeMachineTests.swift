@@ -42,6 +42,15 @@ import Testing
         #expect(machine.read(.init(sequence: 9, record: third)) == .giveWay(to: third))
     }
 
+    @Test(arguments: [AppendOutcome.unknown, .notSent])
+    mutating func `a node that replaces a silent one writes again until it is answered`(outcome: AppendOutcome) {
+        let before = ActiveNodeRecord(node: own.node, folder: own.folder, process: 11)
+        #expect(machine.read(.init(sequence: 7, record: before)) == .write(expecting: 7))
+        _ = machine.wrote(outcome)
+        #expect(machine.read(.init(sequence: 7, record: before)) == .write(expecting: 7))
+        #expect(machine.wrote(.stored(8)) == .serve(renewAfter: ActiveNodeMachine.renewal))
+    }
+
     @Test mutating func `a process that was killed is replaced at once on its folder`() {
         let before = ActiveNodeRecord(node: own.node, folder: own.folder, process: 11)
         #expect(machine.read(.init(sequence: 7, record: before)) == .write(expecting: 7))

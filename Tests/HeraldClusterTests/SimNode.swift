@@ -287,6 +287,9 @@ final class SimNode: @unchecked Sendable {
         settleRings()
     }
 
+    /// The newest claim or release of a device that the node has seen.
+    func newestClaim(of device: DeviceNumber) -> UInt64? { claims[device]?.sequence }
+
     /// The log's sequence of what the post office removes.
     func truth(_ sequence: UInt64) -> UInt64 { reporter.truth(sequence) }
 

@@ -24,14 +24,14 @@ import Testing
         shard.clearEffects()
     }
 
-    private func envelope(_ number: UInt64, generation: UInt32 = 2) -> Envelope {
+    private func envelope(_ number: UInt64, generation: UInt32 = 2, priority: Priority = .immediate) -> Envelope {
         let notification = Notification(
             id: NotificationID(high: 1, low: number),
             uniqueID: NotificationID(high: 2, low: number),
             slot: slot,
             received: now,
             storedUntil: now + .seconds(60),
-            priority: .immediate,
+            priority: priority,
             pushType: .alert,
             collapseID: nil,
             payload: []
@@ -79,5 +79,16 @@ import Testing
         #expect(delivered.isEmpty)
         shard.stored(StoredPut(envelope: envelope(3), sequence: 7, tag: nil))
         #expect(delivered == [3])
+    }
+
+    @Test mutating func `a late report about an older notification opens no gate that a newer one keeps blocked`() {
+        shard.setSavingPower(true, device: slot.device, fence: 1)
+        shard.stored(StoredPut(envelope: envelope(2, priority: .conserving), sequence: 8, tag: nil))
+        shard.stored(StoredPut(envelope: envelope(1), sequence: 7, tag: nil))
+        #expect(delivered.isEmpty)
+        shard.clearEffects()
+        shard.setSavingPower(false, device: slot.device, fence: 1)
+        let reads = shard.effects.compactMap { effect in if case .read(let slots, _) = effect { slots } else { nil } }
+        #expect(reads == [[RegisteredSlot(slot, generation: 2)]])
     }
 }

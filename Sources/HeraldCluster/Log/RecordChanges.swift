@@ -1,3 +1,4 @@
+import HeraldMailbox
 import Synchronization
 
 /// A record as of a sequence of its stream; without a record, the sequence of the tombstone, or 0.
@@ -151,7 +152,7 @@ package final class RecordChanges: Sendable {
 }
 
 /// The reason why a change did not happen, or why nobody knows whether it did.
-package enum RecordChangeFailure: Error, Hashable, CustomStringConvertible {
+package enum RecordChangeFailure: StoreOutcomeError, Hashable, CustomStringConvertible {
     /// No server took the change; nothing was changed.
     case notSent
     case refused(LogRefusal)
@@ -159,6 +160,8 @@ package enum RecordChangeFailure: Error, Hashable, CustomStringConvertible {
     case contended
     /// The answer was lost, and the log could not be read: the change happened, or will, or will not.
     case unknown
+
+    package var isUnknown: Bool { self == .unknown }
 
     init(_ outcome: AppendOutcome) {
         switch outcome {

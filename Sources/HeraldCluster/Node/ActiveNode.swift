@@ -16,6 +16,8 @@ package final class ActiveNode: Sendable {
     private let own: ActiveNodeRecord
     private let subject = LogSubject.meta("active")
     private let machine: Mutex<ActiveNodeMachine>
+    private let successor = Mutex<OtherNodeServes?>(nil)
+    private let renewed = Mutex(ContinuousClock.now)
 
     package init(log: any ReplicatedLog, barriers: LogBarriers, own: ActiveNodeRecord) {
         self.log = log
@@ -40,12 +42,24 @@ package final class ActiveNode: Sendable {
         }
     }
 
+    /// - Throws: ``OtherNodeServes`` if another node has taken over.
+    package func check() throws {
+        if let error = successor.withLock({ $0 }) { throw error }
+    }
+
+    /// The time since the record was renewed. After ``ActiveNodeMachine/silence``, another node may serve.
+    package var timeSinceRenewal: Duration { renewed.withLock { .now - $0 } }
+
     /// Renews the record until the task is cancelled.
     /// - Throws: ``OtherNodeServes`` when another node has taken over.
     package func keep() async throws {
         var order = ActiveNodeMachine.Order.serve(renewAfter: ActiveNodeMachine.renewal)
         while !Task.isCancelled {
-            if case .giveWay(let other) = order { throw OtherNodeServes(node: other.node) }
+            if case .giveWay(let other) = order {
+                let error = OtherNodeServes(node: other.node)
+                successor.withLock { $0 = error }
+                throw error
+            }
             guard let next = try? await perform(order) else { return }
             order = next
         }
@@ -53,6 +67,8 @@ package final class ActiveNode: Sendable {
 
     /// Takes the record away, so that the next node need not wait.
     package func release() async {
+        // A renewal may have been under way when this node stopped.
+        if machine.withLock({ $0.held }) == nil { _ = await read() }
         guard let sequence = machine.withLock({ $0.held }) else { return }
         _ = await append(.tombstone(subject, expecting: sequence))
     }
@@ -64,6 +80,7 @@ package final class ActiveNode: Sendable {
         case .write(let sequence):
             let message = LogMessage(subject, payload: own.body, expectedSequence: sequence)
             let outcome = await append(message)
+            if case .stored = outcome { renewed.withLock { $0 = .now } }
             return machine.withLock { $0.wrote(outcome) }
         case .serve(let time):
             try await Task.sleep(for: time)

@@ -59,6 +59,9 @@ package struct ActiveNodeMachine: Sendable {
             return .serve(renewAfter: Self.renewal)
         }
         switch state {
+        case .writing(let sequence) where sequence == seen.sequence:
+            // The write did not happen, or not yet: it is made again.
+            return write(expecting: sequence)
         case .serving, .writing:
             return .giveWay(to: record)
         case nil:

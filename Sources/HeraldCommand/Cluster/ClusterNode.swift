@@ -15,6 +15,8 @@ final class ClusterNode: Sendable {
     let store: ClusterStore
     private let link: EngineLink
     private let active: ActiveNode
+    /// Renews this node's record, from the moment that it has one.
+    private let keeping: Task<Void, any Error>
     private let checks: EngineChecks
     private let streams: [LogStream]
     private let folder: DataFolder
@@ -27,13 +29,14 @@ final class ClusterNode: Sendable {
     /// The time between two looks at the servers and streams.
     private static let look = Duration.seconds(5)
     /// The looks in a row that must show a loss: a paused leader knows after ten seconds that it is none.
-    private static let lossLooks = 4
+    private static let lossLooks = 6
 
     private init(
         name: NodeName,
         store: ClusterStore,
         link: EngineLink,
         active: ActiveNode,
+        keeping: Task<Void, any Error>,
         checks: EngineChecks,
         streams: [LogStream],
         folder: DataFolder,
@@ -44,6 +47,7 @@ final class ClusterNode: Sendable {
         self.store = store
         self.link = link
         self.active = active
+        self.keeping = keeping
         self.checks = checks
         self.streams = streams
         self.folder = folder
@@ -98,6 +102,7 @@ final class ClusterNode: Sendable {
             _ = await checks.look(streams, &file.seen)
             try file.write(folder)
             try await active.take { manager.status("waiting until no other node serves") }
+            let keeping = Task { try await active.keep() }
             manager.status("reading the cluster's records")
             let store = ClusterStore(
                 log: log,
@@ -108,12 +113,20 @@ final class ClusterNode: Sendable {
                 scheduler: EventLoopScheduler(link.connection.eventLoop),
                 logger: logger
             )
-            try await store.load()
+            do {
+                try await store.load()
+                try active.check()
+            } catch {
+                keeping.cancel()
+                await active.release()
+                throw error
+            }
             return ClusterNode(
                 name: name,
                 store: store,
                 link: link,
                 active: active,
+                keeping: keeping,
                 checks: checks,
                 streams: streams,
                 folder: folder,
@@ -160,6 +173,9 @@ final class ClusterNode: Sendable {
     /// Faults that endanger what is stored, while the node serves.
     var warnings: [String] { findings.withLock { $0.map(\.line) } }
 
+    /// - Throws: If another node has taken over.
+    func check() throws { try active.check() }
+
     /// Sets the gauges.
     func measure() {
         connected.record(link.problem == nil ? 1 : 0)
@@ -167,12 +183,18 @@ final class ClusterNode: Sendable {
     }
 
     /// Watches servers and streams.
-    /// - Parameter connected: The number of connected devices, each of which has a record in the mailbox's streams.
+    /// - Parameters:
+    ///   - connected: The number of connected devices, each of which has a record in the mailbox's streams.
+    ///   - dismiss: Dismisses all devices.
     /// - Throws: ``CommandError/Code/refused`` when they have lost what they had acknowledged.
-    private func watch(_ connected: @Sendable () -> Int) async throws {
+    private func watch(_ connected: @Sendable () -> Int, _ dismiss: @Sendable () -> Void) async throws {
         var looksWithLoss = 0
         while !Task.isCancelled {
-            try? await Task.sleep(for: Self.look)
+            do { try await Task.sleep(for: Self.look) } catch { return }
+            if active.timeSinceRenewal > ActiveNodeMachine.silence {
+                // Another node may serve by now: devices are to look for it.
+                dismiss()
+            }
             guard link.problem == nil else { continue }
             var seen = file.withLock { $0.seen }
             let before = seen
@@ -188,7 +210,7 @@ final class ClusterNode: Sendable {
             let loss = ofStreams.first { $0.severity == .refusal }
             looksWithLoss = loss == nil ? 0 : looksWithLoss + 1
             if let loss, looksWithLoss >= Self.lossLooks { throw CommandError(.refused, loss.line) }
-            if seen != before { try save(seen) }
+            if seen != before { save(seen) }
         }
     }
 
@@ -199,16 +221,23 @@ final class ClusterNode: Sendable {
         }
     }
 
-    private func save(_ seen: SeenStreams) throws {
+    private func save(_ seen: SeenStreams) {
         let file = file.withLock { file in
             file.seen = seen
             return file
         }
-        try file.write(folder)
+        do {
+            try file.write(folder)
+        } catch {
+            // The older state notices a loss too.
+            logger.warning("could not note the state of the cluster", metadata: ["error": "\(error)"])
+        }
     }
 
     /// Ends this node's part in the cluster; after everything that stores has stopped.
     func close() async {
+        keeping.cancel()
+        _ = await keeping.result
         await active.release()
         await link.connection.close()
     }
@@ -216,14 +245,19 @@ final class ClusterNode: Sendable {
 
 extension ClusterNode {
     /// Keeps the place in the cluster until the service stops, and leaves it.
-    /// - Parameter connected: The number of connected devices.
+    /// - Parameters:
+    ///   - connected: The number of connected devices.
+    ///   - dismiss: Dismisses all devices.
     /// - Throws: When another node has taken over, or the servers have lost something.
-    func run(connected: @escaping @Sendable () -> Int) async throws {
+    func run(
+        connected: @escaping @Sendable () -> Int,
+        dismiss: @escaping @Sendable () -> Void
+    ) async throws {
         do {
             try await cancelWhenGracefulShutdown {
                 try await withThrowingTaskGroup(of: Void.self) { group in
-                    group.addTask { try await self.active.keep() }
-                    group.addTask { try await self.watch(connected) }
+                    group.addTask { try await self.keeping.value }
+                    group.addTask { try await self.watch(connected, dismiss) }
                     defer { group.cancelAll() }
                     try await group.next()
                 }

@@ -14,19 +14,18 @@ struct EngineChecks: Sendable {
     /// The faults of the servers, from their monitoring ports.
     func servers() async -> [ClusterFinding] {
         guard !configuration.monitors.isEmpty else { return connectedServer }
-        let reports = await ServerMonitors(addresses: configuration.monitors).reports()
-        guard reports.contains(where: { $0.report != nil }) else {
+        let answers = await ServerMonitors(addresses: configuration.monitors).answers(clock)
+        guard answers.contains(where: { $0.answer != nil }) else {
             return [
                 ClusterFinding(
                     .refusal,
-                    "no address of cluster-monitor answers (\(reports[0].address.absoluteString) is the first)",
+                    "no address of cluster-monitor answers (\(answers[0].address.absoluteString) is the first)",
                     remedy: "set `http:` in the servers' configuration, and open that port to this machine"
                 )
             ]
         }
-        let check = ServerCheck(now: clock.now())
-        return reports.flatMap { address, report in
-            report.map { check.findings($0) } ?? [Self.silent(address.absoluteString)]
+        return answers.flatMap { address, answer in
+            answer.map { ServerCheck(now: $0.time).findings($0.report) } ?? [Self.silent(address.absoluteString)]
         }
     }
 
@@ -57,20 +56,36 @@ struct EngineChecks: Sendable {
         _ streams: some Sequence<LogStream>,
         _ seen: inout SeenStreams
     ) async -> (states: [LogStream: StreamInfo], findings: [ClusterFinding]) {
+        let answers = await withTaskGroup(of: (LogStream, Result<StreamInfo, JetStreamError>).self) { group in
+            for stream in streams { group.addTask { (stream, await info(of: stream)) } }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
         var states: [LogStream: StreamInfo] = [:]
         var findings: [ClusterFinding] = []
         for stream in streams {
-            do {
-                let info = try await jetStream.streamInfo(stream.name)
+            switch answers[stream] {
+            case .success(let info)?:
                 states[stream] = info
                 let now = SeenStreams.Stream(created: info.created, lastSequence: info.state.lastSequence)
                 if let loss = seen.note(stream.name, now) { findings.append(loss) }
-            } catch .refused(let refusal) where refusal.code == JetStreamRefusal.streamNotFound {
+            case .failure(.refused(let refusal))? where refusal.code == JetStreamRefusal.streamNotFound:
                 if let loss = seen.missing(stream.name) { findings.append(loss) }
-            } catch {
+            case .failure?, nil:
                 // A server that does not answer is told by the connection.
+                break
             }
         }
         return (states, findings + StreamCheck.findings(states.values))
+    }
+
+    /// The time for the state of a stream.
+    private static let infoTime = Duration.seconds(3)
+
+    private func info(of stream: LogStream) async -> Result<StreamInfo, JetStreamError> {
+        do {
+            return .success(try await jetStream.streamInfo(stream.name, within: Self.infoTime))
+        } catch {
+            return .failure(error)
+        }
     }
 }

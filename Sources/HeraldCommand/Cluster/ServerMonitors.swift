@@ -13,15 +13,21 @@ struct ServerMonitors: Sendable {
     private static let timeout = TimeAmount.seconds(3)
     private static let bodyBytes = 1 << 20
 
+    /// A server's answer, and the time of this machine when it came.
+    struct Answer: Sendable {
+        let report: ServerReport
+        let time: WallTime
+    }
+
     /// Asks every server at the same time; nil for one that does not answer.
-    func reports() async -> [(address: URL, report: ServerReport?)] {
-        await withTaskGroup(of: (Int, ServerReport?).self) { group in
+    func answers(_ clock: any WallClock) async -> [(address: URL, answer: Answer?)] {
+        await withTaskGroup(of: (Int, Answer?).self) { group in
             for (index, address) in addresses.enumerated() {
-                group.addTask { (index, await Self.report(of: address)) }
+                group.addTask { (index, await Self.report(of: address).map { Answer(report: $0, time: clock.now()) }) }
             }
-            var reports = addresses.map { (address: $0, report: ServerReport?.none) }
-            for await (index, report) in group { reports[index].report = report }
-            return reports
+            var answers = addresses.map { (address: $0, answer: Answer?.none) }
+            for await (index, answer) in group { answers[index].answer = answer }
+            return answers
         }
     }
 

@@ -42,7 +42,7 @@ struct ClusterStatus: AsyncParsableCommand {
         }
         let link = try EngineLink(configuration, logger: Logger(label: "herald") { _ in SwiftLogNoOpLogHandler() })
         try await link.waitUntilConnected()
-        let report = await ClusterReport(configuration, link.jetStream, now: ServiceClock().now())
+        let report = await ClusterReport(configuration, link.jetStream)
         await link.connection.close()
         if json { try Terminal.sayJSON(report) } else { report.lines.forEach(Terminal.say) }
         if report.isFaulty { throw ExitCode.failure }
@@ -78,13 +78,12 @@ private struct ClusterReport: Encodable {
         case servers, streams, problems
     }
 
-    init(_ configuration: ClusterConfiguration, _ jetStream: JetStream, now: WallTime) async {
-        let check = ServerCheck(now: now)
+    init(_ configuration: ClusterConfiguration, _ jetStream: JetStream) async {
         var findings: [ClusterFinding] = []
         var servers: [Server] = []
-        for (address, report) in await ServerMonitors(addresses: configuration.monitors).reports() {
-            if let report {
-                findings += check.findings(report)
+        for (address, answer) in await ServerMonitors(addresses: configuration.monitors).answers(ServiceClock()) {
+            if let answer {
+                findings += ServerCheck(now: answer.time).findings(answer.report)
             } else {
                 findings.append(
                     ClusterFinding(
@@ -97,11 +96,11 @@ private struct ClusterReport: Encodable {
             servers.append(
                 Server(
                     address: address.absoluteString,
-                    name: report?.name,
-                    version: report?.version,
-                    syncAlways: report?.syncsAlways,
-                    clockDifferenceMs: report.map { ($0.now - now).wholeMilliseconds },
-                    memoryBytes: report?.memory
+                    name: answer?.report.name,
+                    version: answer?.report.version,
+                    syncAlways: answer?.report.syncsAlways,
+                    clockDifferenceMs: answer.map { ($0.report.now - $0.time).wholeMilliseconds },
+                    memoryBytes: answer?.report.memory
                 )
             )
         }

@@ -29,6 +29,7 @@ struct ServiceRun {
         let device: Int
         let binary: (binary: Int, feedback: Int)
         do {
+            try assembly.cluster?.check()
             device = try await assembly.courier.open()
             api = try await assembly.gateway.open()
             binary = try await assembly.binaryGateway.open()

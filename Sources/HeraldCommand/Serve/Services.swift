@@ -40,7 +40,11 @@ struct ClusterService: Service {
     let postOffice: PostOffice
 
     func run() async throws {
-        try await node.run { postOffice.connectedCount }
+        try await node.run {
+            postOffice.connectedCount
+        } dismiss: {
+            postOffice.dismiss(.shuttingDown)
+        }
     }
 }
 

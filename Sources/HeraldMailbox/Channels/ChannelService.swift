@@ -286,7 +286,8 @@ package final class ChannelService: Sendable {
         } catch {
             logger.error(failure, metadata: ["error": "\(error)"])
             onFailure()
-            completion.settle(.refused(.serviceUnavailable))
+            let isUnknown = (error as? any StoreOutcomeError)?.isUnknown ?? false
+            completion.settle(isUnknown ? .unknown : .refused(.serviceUnavailable))
         }
     }
 

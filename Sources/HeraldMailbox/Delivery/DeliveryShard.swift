@@ -234,11 +234,8 @@ struct DeliveryShard {
     /// Delivers a notification that was stored before it was sent.
     private mutating func deliverStored(_ put: StoredPut, on connection: DeviceConnection) {
         let slot = put.envelope.notification.slot
-        guard let gate = connection.gates[slot.app], put.sequence > gate.lastSequence else { return }
-        if case .catchingUp(let newest) = gate.state {
-            if put.sequence > newest?.sequence ?? 0 { connection.moveGate(slot.app, to: .catchingUp(newest: put)) }
-            return
-        }
+        guard connection.noteStored(put.sequence, app: slot.app), let gate = connection.gates[slot.app] else { return }
+        if case .catchingUp = gate.state { return connection.moveGate(slot.app, to: .catchingUp(newest: put)) }
         // The newest of the slot in the store's own order: nothing older waits behind it.
         deliverStored(StoredNotification(put), on: connection, gate, at: put.envelope.notification.received)
     }
@@ -298,6 +295,7 @@ struct DeliveryShard {
     ) {
         let slot = stored.notification.slot
         let isEnabled = slots.registration(slot)?.isEnabled ?? false
+        connection.noteStored(stored.sequence, app: slot.app)
         if isEnabled, !holdRules.isExpired(stored.notification, at: now) {
             if let hold = holdRules.holdOfStored(stored.notification, on: connection, at: now) {
                 return block(slot, on: connection, for: hold)

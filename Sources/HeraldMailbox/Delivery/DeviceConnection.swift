@@ -66,6 +66,15 @@ final class DeviceConnection {
         gates[app]?.lastSequence = sequence
     }
 
+    /// Notes that this sequence is stored.
+    /// - Returns: Whether nothing newer of the app is known.
+    @discardableResult
+    func noteStored(_ sequence: UInt64, app: AppNumber) -> Bool {
+        guard let gate = gates[app], max(gate.newestStored, gate.lastSequence) < sequence else { return false }
+        gates[app]?.newestStored = sequence
+        return true
+    }
+
     /// Counts a write of a notification that is stored before it is sent.
     /// - Returns: The tag by which the store's report is recognized.
     func addUnconfirmedWrite(_ app: AppNumber) -> PutTag {

@@ -168,12 +168,13 @@ package final class Registry: Sendable {
         _ number: DeviceNumber,
         _ done: @escaping @Sendable (Result<Arrival, any Error>) -> Void
     ) {
-        directory.claim(number) { [store] claim in
+        directory.claim(number) { [store, directory] claim in
             switch claim {
             case .failure(let error):
                 done(.failure(error))
             case .success(let fence):
                 store.readDeviceRecord(number) { record in
+                    if case .failure = record { directory.release(number, fence: fence) }
                     done(record.map { Arrival(number: number, record: $0, fence: fence) })
                 }
             }
