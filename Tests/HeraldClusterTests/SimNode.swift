@@ -42,7 +42,7 @@ final class SimWorld: @unchecked Sendable {
     var isDeaf = false
     /// The sequences whose rings were given up.
     var givenUp: Set<UInt64> = []
-    /// What happened, in words; nil unless somebody wants to read it.
+    /// The steps of the history in words; nil unless somebody wants to read them.
     private(set) var trace: [String]?
 
     init(seed: UInt64, mutation: Mutation?, isTraced: Bool) {
@@ -286,6 +286,9 @@ final class SimNode: @unchecked Sendable {
         followedTo = max(followedTo, sequence)
         settleRings()
     }
+
+    /// The newest claim or release of a device that the node has seen.
+    func newestClaim(of device: DeviceNumber) -> UInt64? { claims[device]?.sequence }
 
     /// The log's sequence of what the post office removes.
     func truth(_ sequence: UInt64) -> UInt64 { reporter.truth(sequence) }

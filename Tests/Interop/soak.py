@@ -107,6 +107,10 @@ PARTS = {
         "FaultSweepTests", "the store's disk calls failing, every eighth in each round", "no failing disk call is fatal",
         1, 8, 30, variable="HERALD_SWEEP_ROUNDS",
     ),
+    "simulation": Part(
+        "SimClusterTests", "histories of a simulated cluster of several nodes", "no history loses, displaces or refuses wrongly",
+        0, 1000, 0.1, variable="HERALD_SIM_ROUNDS",
+    ),
     "engine": Part(
         "test_engine.py::test_servers_that_are_killed_and_paused_lose_nothing",
         "one of three NATS servers killed or paused under load", "no acknowledged write is lost", 2, 50, 5, 10,

@@ -19,8 +19,15 @@ package struct HeldDevices: Sendable {
     package func fence(of device: DeviceNumber) -> UInt64? { held[device]?.fence }
 
     /// This node has claimed a device.
-    package mutating func claimed(_ device: DeviceNumber, fence: UInt64) {
-        if fence > held[device]?.fence ?? 0 { held[device] = Held(fence: fence) }
+    /// - Parameters:
+    ///   - device: The device.
+    ///   - fence: The claim's sequence.
+    ///   - newest: The newest claim or release of the device that the node has seen in the log; nil if there is none.
+    /// - Returns: false if a newer one is known already: the node does not serve the connection.
+    package mutating func claimed(_ device: DeviceNumber, fence: UInt64, newest: UInt64?) -> Bool {
+        guard fence >= newest ?? 0, fence > held[device]?.fence ?? 0 else { return false }
+        held[device] = Held(fence: fence)
+        return true
     }
 
     /// The connection with this fence is gone.
