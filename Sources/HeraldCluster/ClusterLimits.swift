@@ -23,6 +23,9 @@ package enum ClusterLimits {
     /// The pause before a write that was not sent, or was refused, is tried again.
     package static let putRetry = Duration.milliseconds(200)
 
+    /// The pause before the removals of a partition that were not made are tried again, all together.
+    package static let removalRetry = Duration.seconds(1)
+
     /// The most puts of one partition without an outcome; past it, its notifications are refused.
     ///
     /// A put takes 1 to 3 ms: this is the work of a second, and some megabytes.
@@ -34,8 +37,13 @@ package enum ClusterLimits {
     /// Attempts at a change of one record: another node changes the same record rarely, and answers are lost one at a time.
     package static let changeAttempts = 8
 
-    /// Attempts at a barrier whose answers are lost.
-    package static let barrierAttempts = 3
+    /// The time for the answer to one barrier, which is usually 1 to 3 ms.
+    ///
+    /// A put with a lost answer has this time beyond its deadline, until its outcome counts as unknown.
+    package static let barrierAttempt = Duration.seconds(2)
+
+    /// Attempts at a barrier whose answers are lost: together longer than the election of a leader, 4 to 9 s.
+    package static let barrierAttempts = 5
 
     /// Device numbers that a node takes from the cluster's counter at once; those it does not hand out are lost.
     ///

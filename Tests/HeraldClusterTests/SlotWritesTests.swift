@@ -30,6 +30,8 @@ import Testing
         )
     }
 
+    private func uniqueID(_ number: UInt64) -> NotificationID { NotificationID(high: 2, low: number) }
+
     private func words(_ orders: [SlotWrites.Order]) -> [String] {
         func numbers(_ write: SlotWrites.Write) -> [UInt64] {
             (write.overtaken + [write]).map(\.envelope.notification.id.low)
@@ -39,6 +41,7 @@ import Testing
             case .append(let write): "append \(numbers(write))"
             case .reportStored(let write, let sequence): "stored \(numbers(write)) at \(sequence)"
             case .reportFailed(let write): "failed \(numbers(write))"
+            case .reportUnknown(let write): "unknown \(numbers(write))"
             case .settle(let write): "settle \(numbers(write))"
             case .pause: "pause"
             }
@@ -69,10 +72,35 @@ import Testing
         #expect(writes.isIdle && writes.pauseOver().isEmpty)
     }
 
-    @Test mutating func `a put with an unknown outcome is never sent again`() {
+    @Test mutating func `a put with a lost answer is never sent again, and those behind it wait until it is settled`() {
         _ = writes.put(write(1))
         _ = writes.put(write(2))
-        #expect(words(writes.appended(.unknown, at: start)) == ["settle [1]", "append [2]"])
+        #expect(words(writes.appended(.unknown, at: start)) == ["settle [1]"])
+        #expect(writes.put(write(3)).isEmpty)
+        #expect(writes.settled(uniqueID(2), at: 9, now: start).isEmpty, "another put than the one that is settled")
+        #expect(words(writes.settled(uniqueID(1), at: 7, now: start)) == ["stored [1] at 7", "append [2, 3]"])
+        #expect(words(writes.appended(.unknown, at: start)) == ["settle [2, 3]"])
+        #expect(words(writes.settled(uniqueID(3), at: nil, now: start)) == ["unknown [2, 3]"])
+        #expect(writes.settled(uniqueID(3), at: 8, now: start).isEmpty, "it has been reported")
+        #expect(writes.isIdle)
+    }
+
+    @Test mutating func `a put that waits for a settling past its own deadline fails`() {
+        _ = writes.put(write(1))
+        for (number, deadline) in [(2, 5), (3, 6), (4, 8)] {
+            _ = writes.put(write(UInt64(number), deadline: Int64(deadline)))
+        }
+        _ = writes.appended(.unknown, at: start + .seconds(5))
+        let orders = writes.settled(uniqueID(1), at: nil, now: start + .seconds(7))
+        #expect(words(orders) == ["unknown [1]", "failed [2]", "failed [3]", "append [4]"])
+    }
+
+    @Test mutating func `puts during a pause wait for its end`() {
+        _ = writes.put(write(1))
+        _ = writes.appended(.notSent, at: start)
+        #expect(writes.put(write(2)).isEmpty && writes.put(write(3)).isEmpty)
+        #expect(words(writes.pauseOver()) == ["append [1, 2, 3]"])
+        #expect(words(writes.appended(.stored(7), at: start)) == ["stored [1, 2, 3] at 7"])
     }
 
     @Test mutating func `one that was overtaken fails at its own deadline`() {

@@ -82,6 +82,17 @@ import Testing
         #expect(read([.status(404, "Message Not Found")]) == .behind)
     }
 
+    @Test func `nothing comes after the outcome`() {
+        var tooLarge = BoundedReading(bound: 12, byteLimit: 150)
+        let outcomes = [Self.first, Self.second, Self.first, Self.end].map { tooLarge.received($0.message) }
+        #expect(outcomes.filter { $0 != nil }.count == 1)
+        #expect(tooLarge.failed(.noResponders) == nil)
+
+        var lost = BoundedReading(bound: 12, byteLimit: 10_000)
+        #expect(lost.failed(.closed) == .failed(.failed(.closed)))
+        #expect(lost.received(Self.end.message) == nil)
+    }
+
     @Test func `no results prove nothing`() {
         #expect(read([.status(404, "No Results")]) == .nothing)
         #expect(read([.status(404, "No Results")], bound: 0) == .nothing)

@@ -57,7 +57,11 @@ package final class LogBarriers: Sendable {
     }
 
     private func write(to stream: LogStream, for waiting: [Waiting], attempt: Int) {
-        let barrier = LogMessage(.barrier(node, in: stream), payload: ByteBuffer(integer: RecordWriter.version))
+        let barrier = LogMessage(
+            .barrier(node, in: stream),
+            payload: ByteBuffer(integer: RecordWriter.version),
+            answerTime: ClusterLimits.barrierAttempt
+        )
         log.append(barrier, to: stream) { [self] outcome in
             switch outcome {
             case .stored(let sequence): finish(stream, waiting, .success(sequence))

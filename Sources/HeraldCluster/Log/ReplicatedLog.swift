@@ -52,17 +52,21 @@ package struct LogMessage: Sendable {
     package var expectedSequence: UInt64?
     /// The time after which the log removes it, at least a second; nil to keep it.
     package var timeToLive: Duration?
+    /// The time for the answer, after which the outcome is unknown.
+    package var answerTime: Duration
 
     package init(
         _ subject: LogSubject,
         payload: ByteBuffer,
         expectedSequence: UInt64? = nil,
-        timeToLive: Duration? = nil
+        timeToLive: Duration? = nil,
+        answerTime: Duration = ClusterLimits.putDeadline
     ) {
         self.subject = subject
         self.payload = payload
         self.expectedSequence = expectedSequence
         self.timeToLive = timeToLive
+        self.answerTime = answerTime
     }
 
     /// Removes the message of a subject if it has that sequence: an empty message, which the log removes soon after.

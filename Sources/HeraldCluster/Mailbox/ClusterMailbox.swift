@@ -114,8 +114,9 @@ package final class ClusterMailbox: Sendable {
             case .append(let write): append(write, slot, share)
             case .reportStored(let write, let sequence): reportStored(write, sequence, share)
             case .reportFailed(let write):
-                reportFailed([write] + write.overtaken, share)
+                reportFailed(write, share)
                 close(share)
+            case .reportUnknown(let write): reportUnknown(write, share)
             case .settle(let write): settle(write, slot, share)
             case .pause:
                 scheduler.run(after: configuration.retry) { [self] in
@@ -131,7 +132,8 @@ package final class ClusterMailbox: Sendable {
         let message = LogMessage(
             .slot(slot.slot, generation: slot.generation, share.partition),
             payload: SlotRecord(notification).body,
-            timeToLive: max(rest, .zero) + ClusterLimits.timeToLiveSlack
+            timeToLive: max(rest, .zero) + ClusterLimits.timeToLiveSlack,
+            answerTime: max(.nanoseconds((write.deadline - scheduler.now).nanoseconds), ClusterLimits.barrierAttempt)
         )
         log.append(message, to: .mailbox(share.partition)) { [self] outcome in
             let now = scheduler.now
@@ -139,32 +141,38 @@ package final class ClusterMailbox: Sendable {
         }
     }
 
-    /// Finds out what became of a put whose answer was lost: makes a barrier, until the deadline, and looks behind it.
+    /// Finds out what became of a put whose answer was lost; past its deadline and one attempt more, it remains unknown.
+    ///
+    /// The partition takes nothing more until it answers.
     private func settle(_ write: SlotWrites.Write, _ slot: RegisteredSlot, _ share: Share) {
+        close(share)
+        let now = scheduler.now
+        let rest = max(write.deadline, now) - now + TimeAmount(ClusterLimits.barrierAttempt)
+        scheduler.run(after: .nanoseconds(rest.nanoseconds)) { [self] in settled(write, at: nil, slot, share) }
+        look(for: write, slot, share)
+    }
+
+    /// Looks for a put behind a barrier: a read at the barrier's sequence finds it, if it happened before.
+    private func look(for write: SlotWrites.Write, _ slot: RegisteredSlot, _ share: Share) {
+        let put = write.envelope.notification.uniqueID
+        guard share.state.withLock({ $0.isSettling(slot, put) }) else { return }
         barriers.pass(.mailbox(share.partition)) { [self] result in
-            if case .success(let sequence) = result {
-                look(for: write, slot, share, atLeast: sequence)
-            } else if scheduler.now < write.deadline {
-                scheduler.run(after: configuration.retry) { [self] in settle(write, slot, share) }
-            } else {
-                reportUnknown(write, share)
+            guard case .success(let bound) = result else {
+                return scheduler.run(after: configuration.retry) { [self] in look(for: write, slot, share) }
+            }
+            let subject = LogSubject.slot(slot.slot, generation: slot.generation, share.partition)
+            log.read([share.barrier, subject], in: .mailbox(share.partition), atLeast: bound) { [self] result in
+                let entry = (try? result.get())?.first { $0.subject == subject }
+                let found = entry.flatMap { notification($0) }?.notification
+                settled(write, at: found?.uniqueID == put ? entry?.sequence : nil, slot, share)
             }
         }
     }
 
-    /// Looks for a put; a read at the barrier's sequence finds it, if it happened before.
-    private func look(for write: SlotWrites.Write, _ slot: RegisteredSlot, _ share: Share, atLeast bound: UInt64) {
-        let subject = LogSubject.slot(slot.slot, generation: slot.generation, share.partition)
-        log.read([share.barrier, subject], in: .mailbox(share.partition), atLeast: bound) { [self] result in
-            let entry = (try? result.get())?.first { $0.subject == subject }
-            let found = entry.flatMap { notification($0) }?.notification
-            if let entry, found?.uniqueID == write.envelope.notification.uniqueID {
-                share.state.withLock { $0.saw(entry.sequence) }
-                reportStored(write, entry.sequence, share)
-            } else {
-                reportUnknown(write, share)
-            }
-        }
+    private func settled(_ write: SlotWrites.Write, at sequence: UInt64?, _ slot: RegisteredSlot, _ share: Share) {
+        let put = write.envelope.notification.uniqueID
+        let now = scheduler.now
+        perform(share.state.withLock { $0.settled(slot, put, at: sequence, now: now) }, slot, share)
     }
 
     /// Takes nothing more for a partition until a barrier can be made there.
@@ -179,11 +187,12 @@ package final class ClusterMailbox: Sendable {
             guard case .success(let sequence) = result else {
                 return scheduler.run(after: configuration.retry) { [self] in reopen(share) }
             }
-            share.state.withLock { state in
+            let removals = share.state.withLock { state in
                 state.saw(sequence)
-                state.reopen()
+                return state.reopen()
             }
             share.isClosed.store(false, ordering: .relaxed)
+            for removal in removals { appendTombstone(removal, share) }
         }
     }
 
@@ -213,8 +222,8 @@ package final class ClusterMailbox: Sendable {
         }
     }
 
-    private func reportFailed(_ writes: [SlotWrites.Write], _ share: Share) {
-        report(writes.count, share) { $0.failed += writes.map(\.envelope) }
+    private func reportFailed(_ write: SlotWrites.Write, _ share: Share) {
+        report(1, share) { $0.failed.append(write.envelope) }
     }
 
     /// Reports on the scheduler's thread: the caller may hold a lock that the reporter takes.
@@ -292,15 +301,17 @@ extension ClusterMailbox: MailboxStore {
         let share = share(of: slot.slot.device)
         share.state.withLock { $0.remove(sequence) }
         if let event { journal.record([event]) }
-        appendTombstone(slot, sequence, share)
+        appendTombstone(MailboxPartition.Removal(slot: slot, sequence: sequence), share)
     }
 
-    private func appendTombstone(_ slot: RegisteredSlot, _ sequence: UInt64, _ share: Share) {
+    private func appendTombstone(_ removal: MailboxPartition.Removal, _ share: Share) {
+        let slot = removal.slot
         let subject = LogSubject.slot(slot.slot, generation: slot.generation, share.partition)
-        log.append(.tombstone(subject, expecting: sequence), to: .mailbox(share.partition)) { [self] outcome in
-            let isToRepeat = share.state.withLock { $0.removed(sequence, of: slot.slot.device, outcome) }
-            guard isToRepeat else { return }
-            scheduler.run(after: configuration.retry) { [self] in appendTombstone(slot, sequence, share) }
+        log.append(.tombstone(subject, expecting: removal.sequence), to: .mailbox(share.partition)) { [self] outcome in
+            guard share.state.withLock({ $0.removed(removal, outcome) }) else { return }
+            scheduler.run(after: ClusterLimits.removalRetry) { [self] in
+                for removal in share.state.withLock({ $0.retryRemovals() }) { appendTombstone(removal, share) }
+            }
         }
     }
 

@@ -4,6 +4,12 @@ import NIOCore
 
 /// The decisions of one node about one partition of the mailbox.
 struct MailboxPartition {
+    /// A stored notification to remove.
+    struct Removal: Hashable, Sendable {
+        let slot: RegisteredSlot
+        let sequence: UInt64
+    }
+
     /// The reads of one device that are under way.
     private struct Reads {
         var count = 0
@@ -16,14 +22,14 @@ struct MailboxPartition {
     /// Reads are bounded by it. So a read contains every put that this node has reported, and all that was stored before the
     /// device was claimed here.
     private(set) var bound: UInt64 = 0
-    /// Whether a put has failed, and no barrier has been made since.
+    /// Whether a put has failed or has lost its answer, and no barrier has been made since.
     private(set) var isClosed = false
     private var writes: [RegisteredSlot: SlotWrites] = [:]
     private var removing: Set<UInt64> = []
+    /// The removals that were not made, and wait for the next attempt.
+    private var unmade: [Removal] = []
+    private var isRetryAwaited = false
     private var reads: [DeviceNumber: Reads] = [:]
-
-    /// The number of slots with a put that has no outcome.
-    var busySlots: Int { writes.count }
 
     mutating func saw(_ sequence: UInt64) { bound = max(bound, sequence) }
 
@@ -41,6 +47,22 @@ struct MailboxPartition {
         return orders
     }
 
+    /// Ends the settling of a put: it was found at a sequence, or remains unknown.
+    mutating func settled(
+        _ slot: RegisteredSlot,
+        _ put: NotificationID,
+        at sequence: UInt64?,
+        now: NIODeadline
+    ) -> [SlotWrites.Order] {
+        if let sequence { saw(sequence) }
+        let orders = writes[slot]?.settled(put, at: sequence, now: now) ?? []
+        if writes[slot]?.isIdle ?? false { writes[slot] = nil }
+        return orders
+    }
+
+    /// Whether the outcome of a put is being looked for.
+    func isSettling(_ slot: RegisteredSlot, _ put: NotificationID) -> Bool { writes[slot]?.isSettling(put) ?? false }
+
     mutating func pauseOver(_ slot: RegisteredSlot) -> [SlotWrites.Order] { writes[slot]?.pauseOver() ?? [] }
 
     /// Takes nothing more until the partition can be written again.
@@ -50,7 +72,12 @@ struct MailboxPartition {
         return !isClosed
     }
 
-    mutating func reopen() { isClosed = false }
+    /// The partition can be written again.
+    /// - Returns: The removals to try again.
+    mutating func reopen() -> [Removal] {
+        isClosed = false
+        return takeUnmade()
+    }
 
     // MARK: - Removals
 
@@ -58,16 +85,33 @@ struct MailboxPartition {
     mutating func remove(_ sequence: UInt64) { removing.insert(sequence) }
 
     /// The outcome of a removal.
-    /// - Returns: Whether it is to be tried again, which is harmless: it names the sequence that it removes.
-    mutating func removed(_ sequence: UInt64, of device: DeviceNumber, _ outcome: AppendOutcome) -> Bool {
+    ///
+    /// One that was not made is tried again with all others of the partition. That is harmless: it names what it removes.
+    /// - Returns: Whether ``retryRemovals()`` is to follow after a pause.
+    mutating func removed(_ removal: Removal, _ outcome: AppendOutcome) -> Bool {
         switch outcome {
         case .stored(let tombstone): saw(tombstone)
         case .moved(let newest): saw(newest)
-        case .refused, .notSent, .unknown: return true
+        case .refused, .notSent, .unknown:
+            unmade.append(removal)
+            defer { isRetryAwaited = true }
+            return !isRetryAwaited
         }
-        removing.remove(sequence)
-        reads[device]?.removed.insert(sequence)
+        removing.remove(removal.sequence)
+        reads[removal.slot.slot.device]?.removed.insert(removal.sequence)
         return false
+    }
+
+    /// The pause after removals that were not made is over.
+    /// - Returns: The removals to try again; none while the partition is closed, as ``reopen()`` returns them.
+    mutating func retryRemovals() -> [Removal] {
+        isRetryAwaited = false
+        return isClosed ? [] : takeUnmade()
+    }
+
+    private mutating func takeUnmade() -> [Removal] {
+        defer { unmade = [] }
+        return unmade
     }
 
     // MARK: - Reads

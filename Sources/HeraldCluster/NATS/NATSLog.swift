@@ -16,7 +16,7 @@ package final class NATSLog: ReplicatedLog {
         to stream: LogStream,
         _ done: @escaping @Sendable (AppendOutcome) -> Void
     ) {
-        append(message, until: .now() + NATSLog.time(ClusterLimits.putDeadline), done)
+        append(message, until: .now() + NATSLog.time(message.answerTime), done)
     }
 
     private func append(
@@ -29,7 +29,7 @@ package final class NATSLog: ReplicatedLog {
             to: message.subject.text,
             expectedLastSubjectSequence: message.expectedSequence,
             timeToLive: message.timeToLive,
-            within: ClusterLimits.putDeadline
+            within: message.answerTime
         ) { [self] outcome in
             // JetStream checks one conditional write of a subject at a time. It says so also shortly after the last one.
             if case .refused(let refusal) = outcome, refusal.code == JetStreamRefusal.concurrentWrite, deadline > .now()

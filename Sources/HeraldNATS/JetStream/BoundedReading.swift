@@ -10,6 +10,7 @@ struct BoundedReading {
     private var messages: [StoredMessage] = []
     private var bytes = 0
     private var pending: UInt64?
+    private var isOver = false
 
     init(bound: UInt64, byteLimit: Int) {
         self.bound = bound
@@ -17,8 +18,22 @@ struct BoundedReading {
     }
 
     /// Takes a part of the answer.
-    /// - Returns: The outcome; nil if more is to come.
+    /// - Returns: The outcome; nil if more is to come, or if the reading is over.
     mutating func received(_ message: NATSMessage) -> BoundedRead? {
+        guard !isOver, let outcome = take(message) else { return nil }
+        isOver = true
+        return outcome
+    }
+
+    /// Ends the reading without an answer.
+    /// - Returns: The outcome; nil if the reading is over.
+    mutating func failed(_ error: NATSError) -> BoundedRead? {
+        guard !isOver else { return nil }
+        isOver = true
+        return .failed(.failed(error))
+    }
+
+    private mutating func take(_ message: NATSMessage) -> BoundedRead? {
         if let status = message.status { return end(status, message.headers) }
         guard let stored = StoredMessage(directGet: message), let left = message.headers.lastNumber("Nats-Num-Pending")
         else { return .failed(.failed(NATSError(.unreadableAnswer, "a message of a read lacks its place"))) }

@@ -128,7 +128,10 @@ package struct JetStream: Sendable {
                 done(outcome)
                 return true
             },
-            onFailure: { done(.failed(.failed($0))) }
+            onFailure: { error in
+                // The rest of a batch may hold parts of a read that is over.
+                if let outcome = reading.value.failed(error) { done(outcome) }
+            }
         )
         send(DirectGet(multiLast: subjects, maxBytes: limit), in: stream, request, within: time)
     }
