@@ -76,7 +76,7 @@ package final class PostOffice: Sendable {
     /// Whether notifications are accepted: the store takes more, and there is memory.
     package var isAccepting: Bool { store.isAccepting && !memory.isFull }
 
-    /// Accepts a notification; never waits. An envelope whose decision is `.pending` is settled exactly once.
+    /// Accepts a notification, without waiting; an envelope whose decision is `.pending` is settled exactly once.
     package func post(_ envelope: Envelope) -> PostDecision {
         guard store.isAccepting(for: envelope.notification.slot.device), !memory.isFull else {
             metrics.refused.increment()

@@ -42,7 +42,7 @@ final class SimWorld: @unchecked Sendable {
     var isDeaf = false
     /// The sequences whose rings were given up.
     var givenUp: Set<UInt64> = []
-    /// The steps of the history in words; nil unless somebody wants to read them.
+    /// The events so far, in words; nil unless somebody wants to read them.
     private(set) var trace: [String]?
 
     init(seed: UInt64, mutation: Mutation?, isTraced: Bool) {

@@ -17,7 +17,7 @@ struct AppGate {
     var unconfirmedWrites: UInt32
     /// The highest sequence that was delivered on this connection: nothing is sent twice.
     var lastSequence: UInt64 = 0
-    /// The highest sequence that is known to be stored. A report about an older one comes late, and opens no blocked gate.
+    /// The highest sequence that is known to be stored; a late report about an older one opens no blocked gate.
     var newestStored: UInt64 = 0
 
     var isBlocked: Bool { if case .blocked = state { true } else { false } }
