@@ -54,7 +54,8 @@ struct SimOracle {
                 continue
             }
             guard index + 1 < records.count else {
-                if !mayHaveExpired, !cluster.world.givenUp.contains(records[index].sequence) {
+                // A node that dies rings no more: the next connection brings the notification.
+                if !mayHaveExpired, post.node.isAlive, !cluster.world.givenUp.contains(records[index].sequence) {
                     found.append("\(number) waits although its device is connected")
                 }
                 continue
