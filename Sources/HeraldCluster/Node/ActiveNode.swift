@@ -47,7 +47,9 @@ package final class ActiveNode: Sendable {
         if let error = successor.withLock({ $0 }) { throw error }
     }
 
-    /// The time since the record was renewed. After ``ActiveNodeMachine/silence``, another node may serve.
+    /// The time since the record was renewed.
+    ///
+    /// After ``ActiveNodeMachine/silence``, another node may serve.
     package var timeSinceRenewal: Duration { renewed.withLock { .now - $0 } }
 
     /// Renews the record until the task is cancelled.

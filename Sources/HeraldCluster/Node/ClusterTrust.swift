@@ -9,7 +9,9 @@ package struct ClusterTrust: LogRecord, Hashable {
     /// The number of the newest token key; numbers rise.
     package private(set) var newestTokenKey: UInt32
 
-    /// - Parameter authority: At least 16 bytes, of which the first 16 count.
+    /// - Parameters:
+    ///   - authority: At least 16 bytes, of which the first 16 count.
+    ///   - newestTokenKey: The number of the newest token key.
     package init(authority: some Sequence<UInt8>, newestTokenKey: UInt32) {
         self.authority = Array(authority.prefix(Self.fingerprintBytes))
         self.newestTokenKey = newestTokenKey
@@ -31,7 +33,9 @@ package struct ClusterTrust: LogRecord, Hashable {
     }
 
     /// Compares the trust of this node with the cluster's, and notes a newer token key.
-    /// - Parameter replaces: Whether this node's trust becomes the cluster's, whatever that was.
+    /// - Parameters:
+    ///   - changes: Changes the cluster's record.
+    ///   - replaces: Whether this node's trust becomes the cluster's, whatever that was.
     /// - Throws: ``OtherTrust``, or an error of the log.
     package func join(_ changes: RecordChanges, replaces: Bool) async throws {
         let own = self

@@ -64,8 +64,14 @@ final class ClusterNode: Sendable {
 
     /// Connects to the servers, checks them, and becomes the node that serves.
     /// - Parameters:
+    ///   - configuration: The settings of the cluster.
+    ///   - folder: The data folder of the node.
     ///   - journal: The node's own journal.
     ///   - trust: The node's present authorities and token keys.
+    ///   - clock: The clock of the service.
+    ///   - manager: Gets each step.
+    ///   - logger: Gets each step, and warnings.
+    /// - Returns: The node, whose stores are loaded.
     /// - Throws: An error that says what is wrong and how to mend it.
     static func join(
         _ configuration: ClusterConfiguration,

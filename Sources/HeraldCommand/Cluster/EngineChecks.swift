@@ -13,6 +13,7 @@ struct EngineChecks: Sendable {
 
     /// The faults of the servers, from their monitoring ports.
     /// - Parameter streams: The streams, whose servers must all be among them.
+    /// - Returns: The faults; none if all is well.
     func servers(of streams: some Sequence<StreamInfo> = []) async -> [ClusterFinding] {
         guard !configuration.monitors.isEmpty else { return connectedServer }
         let answers = await ServerMonitors(addresses: configuration.monitors).answers(clock)

@@ -100,6 +100,6 @@ struct ClusterNATSConf: ParsableCommand {
 
     private func print(_ file: (name: String, text: String)) {
         Terminal.say("# ---- \(file.name)")
-        file.text.split(separator: "\n", omittingEmptySubsequences: false).forEach { Terminal.say(String($0)) }
+        for line in file.text.split(separator: "\n", omittingEmptySubsequences: false) { Terminal.say(String(line)) }
     }
 }

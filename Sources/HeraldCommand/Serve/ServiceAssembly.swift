@@ -24,7 +24,9 @@ struct ServiceAssembly: Sendable {
     let folder: DataFolder
     let clock: ServiceClock
     let trust: TrustService
-    /// The database in the data folder. In a cluster it keeps the journal and the clock alone.
+    /// The database in the data folder.
+    ///
+    /// In a cluster it keeps the journal and the clock alone.
     let store: SQLiteStore
     /// The place in a cluster; nil for a service that stands alone.
     let cluster: ClusterNode?
