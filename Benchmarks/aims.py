@@ -9,7 +9,6 @@ AIMS = {
     "accept_nginx": 1.6,
     "client": 0.5,
     "relay": 0.6,
-    "cluster_commit": 0.8,
     "courier": 1.1,
     "courier_9000": 1.2,
     "courier_p99": 0.8,

@@ -2,12 +2,13 @@
 
 import contextlib
 import json
+import os
 import subprocess
 
 import pytest
 
 from nats_servers import CLIENT, MONITOR, NATS_SERVER, free_addresses
-from service import PATIENCE, eventually, herald
+from service import HERALD, PATIENCE, ROOT, eventually, herald
 
 
 @contextlib.contextmanager
@@ -101,3 +102,22 @@ def test_a_cluster_that_cannot_be_reached_is_told():
 def test_without_a_cluster_the_setting_is_named():
     code, _, error = status()
     assert code == 1 and "--cluster" in error
+
+
+def test_the_example_runs_a_cluster(tmp_path):
+    """The script has addresses and ports of its own, so it runs in a network of its own."""
+    script = """
+        ip link set lo up
+        Examples/Cluster/run "$1" > "$1.out" 2>&1 &
+        for attempt in $(seq 600); do grep -q '^    curl' "$1.out" && break; sleep 0.2; done
+        bash -c "$(grep '^    curl' "$1.out")"
+        for attempt in $(seq 300); do grep -q 'received .*Hello' "$1.out" && break; sleep 0.2; done
+        kill -INT %1 || kill %1
+        wait
+        cat "$1.out"
+    """
+    result = subprocess.run(
+        ["unshare", "--net", "bash", "-c", script, "bash", str(tmp_path / "c")], cwd=ROOT, capture_output=True, text=True,
+        timeout=4 * PATIENCE, env={**os.environ, "HERALD_BINARY": str(HERALD), "NATS_SERVER": str(NATS_SERVER)},
+    )
+    assert "HTTP/2 200" in result.stdout and 'received {"aps":{"alert":"Hello from curl"}}' in result.stdout, result

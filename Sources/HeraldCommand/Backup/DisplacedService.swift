@@ -16,7 +16,8 @@ struct DisplacedService {
         let parent = absolute.deletingLastPathComponent().resolvingSymlinksInPath()
         let paths = Set([absolute.path, parent.appendingPathComponent(absolute.lastPathComponent).path])
             .map(DataFolder.init)
-        let sockets = boundSockets(at: Set(paths.map(\.controlSocketPath)))
+        // Linux writes the table in pieces: while sockets come and go, one read may miss a row.
+        let sockets = Set((0..<3).flatMap { _ in boundSockets(at: Set(paths.map(\.controlSocketPath))) })
         let files = Set(sockets.map { "socket:[\($0)]" } + paths.map { "\($0.lockPath) (deleted)" })
         let process = process(holding: files)
         guard process != nil || !sockets.isEmpty else { return nil }
@@ -32,12 +33,13 @@ struct DisplacedService {
     }
 
     /// The inodes of the Unix sockets that were bound at a path.
-    private static func boundSockets(at paths: Set<String>) -> [Substring] {
+    private static func boundSockets(at paths: Set<String>) -> [String] {
         // Num RefCount Protocol Flags Type St Inode Path
-        let table = (try? String(contentsOfFile: "/proc/net/unix", encoding: .utf8)) ?? ""
+        // Names of sockets need not be UTF-8.
+        let table = String(decoding: FileManager.default.contents(atPath: "/proc/net/unix") ?? Data(), as: UTF8.self)
         return table.split(separator: "\n").compactMap { line in
             let fields = line.split(separator: " ", maxSplits: 7)
-            return fields.count == 8 && paths.contains(String(fields[7])) ? fields[6] : nil
+            return fields.count == 8 && paths.contains(String(fields[7])) ? String(fields[6]) : nil
         }
     }
 

@@ -302,7 +302,14 @@ extension ClusterNode {
         do {
             try await cancelWhenGracefulShutdown {
                 try await withThrowingTaskGroup(of: Void.self) { group in
-                    group.addTask { try await self.keeping.value }
+                    group.addTask {
+                        // The end of the service ends it too.
+                        try await withTaskCancellationHandler {
+                            try await self.keeping.value
+                        } onCancel: {
+                            self.keeping.cancel()
+                        }
+                    }
                     group.addTask { try await self.watch(connected, dismiss) }
                     defer { group.cancelAll() }
                     try await group.next()
