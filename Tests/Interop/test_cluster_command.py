@@ -112,7 +112,7 @@ def test_the_example_runs_a_cluster(tmp_path):
         for attempt in $(seq 600); do grep -q '^    curl' "$1.out" && break; sleep 0.2; done
         bash -c "$(grep '^    curl' "$1.out")"
         for attempt in $(seq 300); do grep -q 'received .*Hello' "$1.out" && break; sleep 0.2; done
-        kill -INT %1 || kill %1
+        kill %1
         wait
         cat "$1.out"
     """
