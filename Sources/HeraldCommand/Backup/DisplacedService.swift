@@ -36,10 +36,24 @@ struct DisplacedService {
     private static func boundSockets(at paths: Set<String>) -> [String] {
         // Num RefCount Protocol Flags Type St Inode Path
         // Names of sockets need not be UTF-8.
-        let table = String(decoding: FileManager.default.contents(atPath: "/proc/net/unix") ?? Data(), as: UTF8.self)
+        let table = String(decoding: bytes(of: "/proc/net/unix"), as: UTF8.self)
         return table.split(separator: "\n").compactMap { line in
             let fields = line.split(separator: " ", maxSplits: 7)
             return fields.count == 8 && paths.contains(String(fields[7])) ? String(fields[6]) : nil
+        }
+    }
+
+    /// The content of a file of the kernel, which has no size: it is read to its end.
+    private static func bytes(of path: String) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return [] }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = read(descriptor, &piece, piece.count)
+            guard count > 0 else { return bytes }
+            bytes += piece.prefix(count)
         }
     }
 

@@ -31,6 +31,8 @@ final class ClusterNode: Sendable {
 
     /// The time between two looks at the servers and streams.
     private static let look = Duration.seconds(5)
+    /// The time in which servers that have just started must serve reads.
+    private static let firstRead = Duration.seconds(60)
     /// The looks in a row that must show a loss: a paused leader knows after ten seconds that it is none.
     private static let lossLooks = 6
 
@@ -109,9 +111,12 @@ final class ClusterNode: Sendable {
             let log = NATSLog(link.jetStream)
             let barriers = LogBarriers(log: log, node: name)
             let changes = RecordChanges(log: log, barriers: barriers)
-            let cluster = try await ClusterStreams(link.jetStream, replicas: configuration.replicas)
-                .open(partitions, at: clock.now(), changes)
-            try await trust().join(changes, replaces: configuration.acceptsLoss)
+            let streamSet = ClusterStreams(link.jetStream, replicas: configuration.replicas)
+            let cluster = try await onceReadable {
+                let cluster = try await streamSet.open(partitions, at: clock.now(), changes)
+                try await trust().join(changes, replaces: configuration.acceptsLoss)
+                return cluster
+            }
             try refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
             let active = ActiveNode(
                 log: log,
@@ -162,6 +167,27 @@ final class ClusterNode: Sendable {
         } catch {
             await link.connection.close()
             throw error
+        }
+    }
+
+    /// Repeats work until the servers answer: for a while after their own start, they serve no reads.
+    /// - Throws: The error of the work, or ``CommandError/Code/unreachable`` after ``firstRead``.
+    private static func onceReadable<Value: Sendable>(
+        _ work: @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let end = ContinuousClock.now + firstRead
+        while true {
+            do {
+                return try await work()
+            } catch let failure as LogFailure where failure == .unavailable || failure == .behind {
+                guard .now < end else {
+                    throw CommandError(
+                        .unreachable,
+                        "the NATS servers do not serve their streams: start those that are down (herald cluster status)"
+                    )
+                }
+                try await Task.sleep(for: .seconds(1))
+            }
         }
     }
 
