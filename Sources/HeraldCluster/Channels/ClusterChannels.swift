@@ -38,7 +38,7 @@ package final class ClusterChannels: Sendable {
             self.contents.withLock { $0.newest[broadcast.channel] = Versioned(broadcast, sequence: sequence) }
         }
         contents.withLock { contents in
-            // Those of deleted channels wait for the end of their time in the log.
+            // Broadcasts of deleted channels wait for the end of their time in the log.
             contents.newest = contents.newest.filter { contents.channels[$0.key]?.record != nil }
         }
     }

@@ -86,7 +86,7 @@ struct MailboxPartition {
 
     /// The outcome of a removal.
     ///
-    /// One that was not made is tried again with all others of the partition. That is harmless: it names what it removes.
+    /// A removal that was not made is tried again with all others of the partition. That is harmless: it names what it removes.
     /// - Returns: Whether ``retryRemovals()`` is to follow after a pause.
     mutating func removed(_ removal: Removal, _ outcome: AppendOutcome) -> Bool {
         switch outcome {

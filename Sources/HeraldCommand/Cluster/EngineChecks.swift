@@ -30,7 +30,7 @@ struct EngineChecks: Sendable {
         let findings = answers.flatMap { address, answer in
             answer.map { ServerCheck(now: $0.time).findings($0.report) } ?? [Self.silent(address.absoluteString)]
         }
-        // One that does not answer has no name here.
+        // A server that does not answer has no name here.
         guard reports.count == answers.count else { return findings }
         return findings + StreamCheck.unmonitored(streams, monitored: Set(reports.map(\.name)))
     }

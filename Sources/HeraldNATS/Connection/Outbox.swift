@@ -221,7 +221,7 @@ struct Outbox {
 
     /// Ends the requests whose deadline has passed.
     ///
-    /// One that is still in the buffer will be sent.
+    /// A request that is still in the buffer will be sent.
     mutating func expire(at now: UInt64) -> [EndedRequest] {
         requests.expire(at: now).map { EndedRequest(request: $0, error: .timeout, wasSent: true) }
     }

@@ -6,7 +6,7 @@ package struct StoredMessage: Hashable, Sendable {
     package let sequence: UInt64
     /// Header fields of the message.
     ///
-    /// Those of the read itself (`Nats-Stream` and so on) are among them.
+    /// The fields of the read itself (`Nats-Stream` and so on) are among them.
     package let headers: NATSHeaders
     package let payload: ByteBuffer
 }

@@ -70,8 +70,8 @@ struct DatabaseOpener {
 
     /// Opens a connection that checks a store which no process has open, and changes nothing.
     ///
-    /// One that can only read would leave a log beside a store that has none. One that can write removes that log again,
-    /// but would copy the log of a store that was not closed.
+    /// A connection that can only read would leave a log beside a store that has none. With the right to write it removes
+    /// that log again, but would copy the log of a store that was not closed.
     func checker() throws -> DatabaseQueue {
         var settings = settings(isReader: true)
         settings.readonly = access(file.path + "-wal", F_OK) == 0
