@@ -139,6 +139,13 @@ class TestStart:
         try:
             reason = refusal(tmp_path / "data", *options(trio))
             assert "does not sync every write" in reason and "sync_interval: always" in reason
+            settings = tmp_path / "herald.yaml"
+            servers, monitors = ([getattr(server, name) for server in trio.servers] for name in ("url", "monitor"))
+            settings.write_text(f"data: {tmp_path / 'data'}\ncluster: {json.dumps(servers)}\ncluster-monitor: {json.dumps(monitors)}\n")
+            doctor = herald("doctor", "--config", settings, "--json", check=False)
+            findings = [check for check in json.loads(doctor.stdout)["checks"] if check["area"] == "cluster"]
+            assert doctor.returncode == 1 and len(findings) == 3
+            assert all(check["level"] == "fail" and "sync_interval: always" in check["remedy"] for check in findings)
         finally:
             trio.close()
 

@@ -85,6 +85,8 @@ struct DoctorRun {
             let end = try owner?.act()
             defer { end?() }
             findings += await onData(owner?.user ?? geteuid(), isRunning: health != nil)
+            // The health of a running node says what it sees of its cluster.
+            if health == nil { findings += await ClusterCheck(configuration.cluster, folder).findings() }
         } catch {
             findings.append(.fail("data", "\(error)", "run herald doctor as that user, or as root"))
         }
