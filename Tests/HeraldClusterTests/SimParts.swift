@@ -203,7 +203,7 @@ final class NodeReporter: MailboxStoreReporter {
         }
     }
 
-    /// What has been read, as the post office is told.
+    /// The notifications of a read, as the post office is told.
     func masked(_ found: [StoredNotification]) -> [StoredNotification] {
         guard node?.world.mutation == .noSequenceGuard else { return found }
         return found.map { stored in
