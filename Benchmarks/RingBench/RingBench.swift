@@ -20,6 +20,7 @@ import NIOPosix
 /// | `disconnect FIRST COUNT WINDOW` | releases them |
 /// | `ring FIRST COUNT WINDOW` | rings for devices |
 /// | `await DEVICE` | answers when the device can be rung, and says since when |
+/// | `reach DEVICE` | rings until the holder answers, and says when that ring was sent |
 /// | `count` | devices that are held, and those in the table |
 @main
 struct RingBench: AsyncParsableCommand {

@@ -60,11 +60,16 @@ final class RingNode: Sendable {
             return ["streams": partitions.count]
         case "connect": return await each(numbers, connect)
         case "disconnect": return await each(numbers, disconnect)
-        case "ring": return await each(numbers, ring)
+        case "ring": return await each(numbers) { self.ring($0, $1) }
         case "await":
             let device = DeviceNumber(UInt64(numbers[0]))
             let since = await withCheckedContinuation { continuation in
                 awaitRing(device) { continuation.resume(returning: $0) }
+            }
+            return ["since": since]
+        case "reach":
+            let since = await withCheckedContinuation { continuation in
+                reach(DeviceNumber(UInt64(numbers[0]))) { continuation.resume(returning: $0) }
             }
             return ["since": since]
         case "count": return state.withLock { ["held": $0.held.count, "table": $0.table.count] }
@@ -168,7 +173,11 @@ final class RingNode: Sendable {
         if let inbox = ring.replyTo { try? connection.publish(ByteBuffer(integer: UInt8(1)), to: inbox) }
     }
 
-    private func ring(_ device: DeviceNumber, _ done: @escaping @Sendable (String) -> Void) {
+    private func ring(
+        _ device: DeviceNumber,
+        within time: Duration = .seconds(2),
+        _ done: @escaping @Sendable (String) -> Void
+    ) {
         let subject: String
         if way == .table {
             guard let holder = state.withLock({ $0.table.holder(of: device) }) else { return done("nobody") }
@@ -178,7 +187,7 @@ final class RingNode: Sendable {
         }
         var body = ByteBuffer(integer: device.value)
         body.writeImmutableBuffer(payload)
-        connection.request(body, to: subject, within: .seconds(2)) { result in
+        connection.request(body, to: subject, within: time) { result in
             switch result {
             case .success: done("answered")
             case .failure(let error): done(error.kind.rawValue)
@@ -187,19 +196,22 @@ final class RingNode: Sendable {
     }
 
     private func awaitRing(_ device: DeviceNumber, _ done: @escaping @Sendable (UInt64) -> Void) {
-        guard way == .table else {
-            let begin = MonotonicTime.now.nanoseconds
-            return ring(device) { [self] outcome in
-                if outcome == "answered" { return done(begin) }
-                connection.eventLoop.scheduleTask(in: .microseconds(100)) { [self] in awaitRing(device, done) }
-            }
-        }
+        guard way == .table else { return reach(device, done) }
         let isThere = state.withLock { state in
             guard state.table.holder(of: device) == nil else { return true }
             state.awaited = (device, done)
             return false
         }
         if isThere { done(MonotonicTime.now.nanoseconds) }
+    }
+
+    /// Rings until the holder answers, and reports when that ring was sent.
+    private func reach(_ device: DeviceNumber, _ done: @escaping @Sendable (UInt64) -> Void) {
+        let begin = MonotonicTime.now.nanoseconds
+        ring(device, within: .milliseconds(50)) { [self] outcome in
+            if outcome == "answered" { return done(begin) }
+            connection.eventLoop.scheduleTask(in: .microseconds(100)) { [self] in reach(device, done) }
+        }
     }
 }
 
