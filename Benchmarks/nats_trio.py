@@ -77,6 +77,10 @@ class Trio:
         with urllib.request.urlopen(f"http://{address}:{port}/{name}", timeout=30) as answer:
             return answer.read().decode()
 
+    def _last_line(self):
+        lines = [line for path in sorted(self.folder.glob("*.log")) for line in path.read_text(errors="replace").splitlines()]
+        return lines[-1] if lines else "they say nothing"
+
     def _await(self):
         """Waits until each server is healthy, and all agree on the leader that makes streams."""
         end = time.monotonic() + 60
@@ -88,6 +92,7 @@ class Trio:
                     return
             except OSError:
                 pass
-            if time.monotonic() > end:
-                raise RuntimeError(f"the nats-servers do not start; see {self.folder}")
+            ended = any(process.poll() is not None for process in self.processes)
+            if ended or time.monotonic() > end:
+                raise RuntimeError(f"the nats-servers {'end at once' if ended else 'do not start'}: {self._last_line()} ({self.folder})")
             time.sleep(0.1)

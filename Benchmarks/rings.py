@@ -77,7 +77,8 @@ def measure(way, devices, log):
         if way != "none":
             others = [nodes[1], nodes[2], nodes[0]]
             share = devices // 3
-            found["ring"] = [costs.of(RINGS, lambda: ring(others, share)) for _ in range(3)]
+            count = min(RINGS // 3, share)
+            found["ring"] = [costs.of(3 * count, lambda: ring(others, share, count)) for _ in range(3)]
             found["probe_ms"] = [probe(nodes, devices + CYCLES + number) for number in range(PROBES)]
             found["probe_busy_ms"] = probe_busy(nodes, devices)
             found["reconnect"] = reconnect(trio, stack, nodes, way, share, devices, log)
@@ -108,12 +109,12 @@ def cycle(costs, nodes, devices):
     return costs.of(CYCLES, body)
 
 
-def ring(others, share):
+def ring(others, share, count):
     """Each node rings for devices of the next one."""
     for number, node in enumerate(others):
-        node.say("ring", number * share + 1, RINGS // 3, WINDOW)
+        node.say("ring", number * share + 1, count, WINDOW)
     for node in others:
-        expect({key: value for key, value in node.answer().items() if key != "at"}, answered=RINGS // 3)
+        expect({key: value for key, value in node.answer().items() if key != "at"}, answered=count)
 
 
 def probe(nodes, device):
