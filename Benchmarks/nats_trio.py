@@ -66,7 +66,7 @@ class Trio:
         return [private_memory(process.pid) for process in self.processes]
 
     def live(self):
-        """What is in use of the heap of each after a garbage collection, in bytes."""
+        """The part of each one's heap that is in use after a garbage collection, in bytes."""
         return [int(re.search(r"# HeapAlloc = (\d+)", self._read(address, PROFILER, "debug/pprof/heap?gc=1&debug=1"))[1])
                 for address in self.addresses]
 
@@ -85,6 +85,9 @@ class Trio:
         """Waits until each server is healthy, and all agree on the leader that makes streams."""
         end = time.monotonic() + 60
         while True:
+            # Other servers may answer at these addresses.
+            if ended := any(process.poll() is not None for process in self.processes):
+                break
             try:
                 leaders = {self.ask(address, "jsz?meta=1").get("meta_cluster", {}).get("leader") for address in self.addresses}
                 healthy = all(self.ask(address, "healthz")["status"] == "ok" for address in self.addresses)
@@ -92,7 +95,7 @@ class Trio:
                     return
             except OSError:
                 pass
-            ended = any(process.poll() is not None for process in self.processes)
-            if ended or time.monotonic() > end:
-                raise RuntimeError(f"the nats-servers {'end at once' if ended else 'do not start'}: {self._last_line()} ({self.folder})")
+            if time.monotonic() > end:
+                break
             time.sleep(0.1)
+        raise RuntimeError(f"the nats-servers {'end at once' if ended else 'do not start'}: {self._last_line()} ({self.folder})")

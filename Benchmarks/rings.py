@@ -8,7 +8,10 @@ that the difference to it is what a way costs. Prints what docs/decisions/rings.
 
 import contextlib
 import json
+import os
+import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -81,7 +84,7 @@ def measure(way, devices, log):
             found["ring"] = [costs.of(3 * count, lambda: ring(others, share, count)) for _ in range(3)]
             found["probe_ms"] = [probe(nodes, devices + CYCLES + number) for number in range(PROBES)]
             found["probe_busy_ms"] = probe_busy(nodes, devices)
-            found["reconnect"] = reconnect(trio, stack, nodes, way, share, devices, log)
+            found["reconnect"] = [reconnect(trio, nodes[1], way, devices + 100 * CYCLES, share, log) for _ in range(3)]
         if way == "table":
             found["start"] = [start(trio, node, number) for number in range(3)]
             for more in FOLLOWERS:
@@ -139,42 +142,38 @@ def probe_busy(nodes, devices):
     return times
 
 
-def reconnect(trio, stack, nodes, way, share, devices, log):
-    """A node whose connection breaks: milliseconds until its devices can be rung again, and until its table goes on."""
-    with contextlib.ExitStack() as forwarding:
+def reconnect(trio, asking, way, first, share, log):
+    """A node whose connection breaks: milliseconds until its devices can be rung again, and until its table goes on.
+
+    It reaches its server through a forwarder, and comes back to any server: the first one tells it of the others.
+    """
+    with contextlib.ExitStack() as stack:
         forward = subprocess.Popen(
             [*ON_LOAD_CORES, "socat", f"TCP-LISTEN:{CLIENT},bind=127.77.0.9,fork,reuseaddr", f"TCP:{LOOPBACK[0]}:{CLIENT}"])
-        forwarding.callback(forward.wait)
-        forwarding.callback(forward.kill)
+        stack.callback(forward.wait)
+        stack.callback(forward.kill)
         time.sleep(1)
-        other = RingNode("n9", f"nats://127.77.0.9:{CLIENT}", way, log)
-        stack.callback(other.close)
+        node = RingNode("n9", f"nats://127.77.0.9:{CLIENT}", way, log)
+        stack.callback(node.close)
         if way == "table":
-            other.await_events("caughtUp", 4)
-        first = devices + 100 * CYCLES
-        expect(each([other], "connect", first, share, WINDOW), done=share)
-        costs = Costs(trio, [other])
-        outcomes = []
-        for _ in range(3):
-            seen = len(other.events)
+            node.await_events("caughtUp", 4)
+        expect(each([node], "connect", first, share, WINDOW), done=share)
+        outcome, seen = {}, len(node.events)
 
-            def cut():
-                children = open(f"/proc/{forward.pid}/task/{forward.pid}/children").read().split()
-                moment = time.monotonic()
-                subprocess.run(["kill", "-9", *children], check=True)
-                while not any(event == "disconnected" for event, _ in other.events[seen:]):
-                    time.sleep(0.001)
-                reached = nodes[1].do("reach", first + share - 1)["since"] / 1e9
-                outcome = {"rung_ms": (reached - moment) * 1e3}
-                time.sleep(4)
-                resumed = [when for event, when in other.events[seen:] if event == "resumed"]
-                if resumed:
-                    outcome["table_ms"] = (resumed[-1] - moment) * 1e3
-                outcomes.append(outcome)
+        def cut():
+            moment = time.monotonic()
+            for child in pathlib.Path(f"/proc/{forward.pid}/task/{forward.pid}/children").read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+            while not any(event == "disconnected" for event, _ in node.events[seen:]):
+                time.sleep(0.001)
+            outcome["rung_ms"] = (asking.do("reach", first + share - 1)["since"] / 1e9 - moment) * 1e3
+            time.sleep(4)
+            if resumed := [when for event, when in node.events[seen:] if event == "resumed"]:
+                outcome["table_ms"] = (resumed[-1] - moment) * 1e3
 
-            outcomes.append(costs.of(1, cut))
-        other.do("disconnect", first, share, WINDOW)
-    return outcomes
+        outcome |= Costs(trio, [node]).of(1, cut)
+        node.do("disconnect", first, share, WINDOW)
+    return outcome
 
 
 def start(trio, node, number):
