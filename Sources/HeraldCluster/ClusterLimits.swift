@@ -66,4 +66,9 @@ package enum ClusterLimits {
     /// Attempts to make a stream, and the pause between them: servers find each other within some seconds of their start.
     package static let streamAttempts = 40
     package static let streamPause = Duration.milliseconds(250)
+
+    /// The payload of one message between nodes: a larger answer travels in parts.
+    ///
+    /// A NATS server takes at most 1 MiB at once, unless it is configured otherwise.
+    package static let nodeMessageBytes = 512 << 10
 }
