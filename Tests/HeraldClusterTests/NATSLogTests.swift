@@ -3,6 +3,7 @@ import HeraldMailbox
 import HeraldModel
 import HeraldNATS
 import NIOCore
+import Synchronization
 import Testing
 
 /// The log on a real server, beside those of the tests: the same script has the same answers on all.
@@ -101,6 +102,38 @@ import Testing
             }
             last = sequence
         }
+        await connection.close()
+    }
+
+    @Test func `a follower of claims hears claims only, and catches up`() async throws {
+        _ = try await open()
+        let (partition, stream) = (Partition(0), LogStream.mailbox(Partition(0)))
+        let claims = Mutex<[LogEntry]>([])
+        let follower = LogFollower(
+            stream,
+            filters: [.claims(partition)],
+            log: log,
+            barriers: LogBarriers(log: log, node: try #require(NodeName("c"))),
+            scheduler: EventLoopScheduler(connection.eventLoop)
+        ) { entries in claims.withLock { $0 += entries } }
+        func write(_ number: UInt64) async {
+            let device = DeviceNumber(number)
+            let slot = LogSubject.slot(Slot(device: device, app: AppNumber(1)), generation: 0, partition)
+            for subject in [slot, .claim(device, partition)] {
+                _ = await log.append(LogMessage(subject, payload: ByteBuffer(integer: number)), to: stream)
+            }
+        }
+        await write(1)
+        await write(2)
+        try await follower.start()
+        #expect(claims.withLock { $0.map(\.subject.claimedDevice?.value) } == [1, 2])
+        await write(3)
+        try await withCheckedThrowingContinuation { continuation in
+            follower.catchUp { continuation.resume(with: $0) }
+        }
+        #expect(claims.withLock { $0.map(\.subject.claimedDevice?.value) } == [1, 2, 3])
+        #expect(follower.position > claims.withLock { $0.last?.sequence ?? .max })
+        follower.cancel()
         await connection.close()
     }
 
