@@ -130,7 +130,10 @@ package final class RecordChanges: Sendable {
             } catch is LogFailure {
                 fail(change, .notSent, attempt)
             } catch {
-                change.done(.failure(error))
+                // The record cannot be read, and a write that is under way may still replace it.
+                if attempt.mayHappenLate { _ = uncertain.withLock { $0.insert(change.subject) } }
+                // Only later attempts come after a write of this change.
+                change.done(.failure(attempt.number > 1 && attempt.mayHappenLate ? RecordChangeFailure.unknown : error))
             }
         }
     }
