@@ -72,6 +72,20 @@ package final class RecordChanges: Sendable {
         }
     }
 
+    /// Reads a record as of a sequence that it has had, or later, from any replica.
+    ///
+    /// Another node may have changed it since: only a compare-and-set on the result tells.
+    package func look<Record: LogRecord & Equatable>(
+        _ subject: LogSubject,
+        in stream: LogStream,
+        atLeast sequence: UInt64,
+        _ done: @escaping @Sendable (Result<Versioned<Record>, any Error>) -> Void
+    ) {
+        log.read([subject], in: stream, atLeast: sequence) { result in
+            done(Result { try RecordChanges.newest(try result.get(), as: Record.self) })
+        }
+    }
+
     private struct Change<Record: LogRecord & Equatable, Value: Sendable>: Sendable {
         let subject: LogSubject
         let stream: LogStream
