@@ -57,14 +57,7 @@ final class SimLog: ReplicatedLog {
         let stream: LogStream
         let sink: any LogSink
         var next: UInt64
-        /// The parts of the filter.
-        let pattern: [Substring]
-
-        func matches(_ subject: LogSubject) -> Bool {
-            if pattern.last == ">", subject.text.hasPrefix(pattern.dropLast().joined(separator: ".")) { return true }
-            let parts = subject.text.split(separator: ".", omittingEmptySubsequences: false)
-            return parts.count == pattern.count && zip(parts, pattern).allSatisfy { $1 == "*" || $0 == $1 }
-        }
+        let filter: SubjectFilter
     }
 
     private struct Contents: Sendable {
@@ -194,7 +187,7 @@ final class SimLog: ReplicatedLog {
     }
 
     func follow(
-        _ filter: LogSubject,
+        _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
         _ sink: any LogSink
@@ -206,7 +199,7 @@ final class SimLog: ReplicatedLog {
                 stream: stream,
                 sink: sink,
                 next: (sequence ?? 0) + 1,
-                pattern: filter.text.split(separator: ".", omittingEmptySubsequences: false)
+                filter: SubjectFilter(filters)
             )
             contents.followers.append(follower)
             return (follower.number, contents.streams[stream]?.sequence ?? 0)
@@ -230,7 +223,7 @@ final class SimLog: ReplicatedLog {
             let all = contents.streams[follower.stream]?.entries ?? []
             let new = follower.next <= sequence ? all[Int(follower.next - 1)..<Int(sequence)] : []
             contents.followers[index].next = max(follower.next, sequence + 1)
-            return (new.filter { follower.matches($0.subject) }, follower.sink, follower.stream)
+            return (new.filter { follower.filter.matches($0.subject) }, follower.sink, follower.stream)
         }
         if !entries.isEmpty { sink?.received(entries) }
         if let stream { (sink as? any Sink)?.reached(sequence, in: stream) }
