@@ -50,6 +50,14 @@ package enum ClusterLimits {
     /// A device needs one in its life: 2³² numbers are 1,000,000 blocks.
     package static let deviceNumberBlock: UInt64 = 4096
 
+    /// The interval in which a follower proves that it is fresh.
+    ///
+    /// A node writes a barrier to each of its streams in it: 16 with 4 partitions.
+    package static let followerTick = Duration.seconds(2)
+
+    /// The age of what a follower has applied, past which it is not fresh any more: more than two ticks.
+    package static let followerFreshness = Duration.seconds(5)
+
     /// The pause before a conditional write that met another one of the same subject in flight is tried again.
     package static let concurrentWritePause = Duration.milliseconds(1)
 
@@ -66,4 +74,9 @@ package enum ClusterLimits {
     /// Attempts to make a stream, and the pause between them: servers find each other within some seconds of their start.
     package static let streamAttempts = 40
     package static let streamPause = Duration.milliseconds(250)
+
+    /// The payload of one message between nodes: a larger answer travels in parts.
+    ///
+    /// A NATS server takes at most 1 MiB at once, unless it is configured otherwise.
+    package static let nodeMessageBytes = 512 << 10
 }

@@ -140,11 +140,11 @@ private final class InterruptedLog: ReplicatedLog {
     }
 
     func follow(
-        _ filter: LogSubject,
+        _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
         _ sink: any LogSink
     ) -> any LogFollowing {
-        log.follow(filter, in: stream, after: sequence, sink)
+        log.follow(filters, in: stream, after: sequence, sink)
     }
 }

@@ -15,7 +15,7 @@ import Testing
         }
         #expect(LogSubject("hrld.box.0.AAAAAAAAAAF.n.1z.14").slot?.slot == nil)
         #expect(LogSubject("hrld.box.0.AAAAAAAAAAE.c").slot == nil)
-        #expect(LogSubject("hrld.box.0.barrier.c").claimedDevice == nil)
+        #expect(LogSubject("hrld.box.0.barrier.node.c").claimedDevice == nil)
     }
 
     @Test func devicesAreSpreadOverThePartitions() throws {

@@ -23,6 +23,8 @@ final class MemoryLog: ReplicatedLog {
         var faults: [Fault] = []
         var isAway = false
         var appends = 0
+        var followers: [MemoryFollowing] = []
+        var holdsBack = false
     }
 
     private let state = Mutex(State())
@@ -39,6 +41,15 @@ final class MemoryLog: ReplicatedLog {
     /// Whether no server takes a message.
     func setAway(_ isAway: Bool) { state.withLock { $0.isAway = isAway } }
 
+    /// Holds back what followers would hear from now on, or reports it.
+    func holdBack(_ holdsBack: Bool) {
+        let followers = state.withLock { state in
+            state.holdsBack = holdsBack
+            return state.followers
+        }
+        if !holdsBack { for follower in followers { follower.report() } }
+    }
+
     /// The number of appended messages, without barriers.
     var appends: Int { state.withLock { $0.appends } }
 
@@ -50,7 +61,14 @@ final class MemoryLog: ReplicatedLog {
     }
 
     func append(_ message: LogMessage, to stream: LogStream, _ done: @escaping @Sendable (AppendOutcome) -> Void) {
-        let append: @Sendable () -> Void = { [self] in done(state.withLock { self.append(message, to: stream, &$0) }) }
+        let append: @Sendable () -> Void = { [self] in
+            let (outcome, followers) = state.withLock { state in
+                let outcome = self.append(message, to: stream, &state)
+                return (outcome, state.holdsBack ? [] : state.followers)
+            }
+            done(outcome)
+            for follower in followers { follower.report() }
+        }
         if let queue { queue.async(execute: append) } else { append() }
     }
 
@@ -71,8 +89,9 @@ final class MemoryLog: ReplicatedLog {
         if let expected = message.expectedSequence, expected != present { return .moved(present) }
         let sequence = (state.last[stream] ?? 1000) + 1
         state.last[stream] = sequence
-        state.newest[stream, default: [:]][message.subject] =
-            LogEntry(subject: message.subject, sequence: sequence, payload: message.payload)
+        let entry = LogEntry(subject: message.subject, sequence: sequence, payload: message.payload)
+        state.newest[stream, default: [:]][message.subject] = entry
+        for follower in state.followers where follower.stream == stream { follower.add([entry]) }
         return fault == nil ? .stored(sequence) : .unknown
     }
 
@@ -86,34 +105,70 @@ final class MemoryLog: ReplicatedLog {
             guard !state.isAway else { return .failure(.unavailable) }
             let found = subjects.compactMap { state.newest[stream]?[$0] }.sorted { $0.sequence < $1.sequence }
             // An empty answer names no bound.
-            guard let first = found.first, first.sequence <= bound || found.contains(where: { $0.sequence == bound })
-            else {
-                return .failure(.behind)
-            }
-            return .success(found)
+            return found.isEmpty ? .failure(.behind) : .success(found)
         }
         done(result)
     }
 
     func follow(
-        _ filter: LogSubject,
+        _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
         _ sink: any LogSink
     ) -> any LogFollowing {
-        let prefix = filter.text.dropLast()
-        let entries = state.withLock { state in
-            (state.newest[stream] ?? [:]).values.filter {
-                $0.subject.text.hasPrefix(prefix) && $0.sequence > sequence ?? 0
-            }
+        let following = MemoryFollowing(stream, SubjectFilter(filters), sink)
+        let holdsBack = state.withLock { state in
+            let newest = (state.newest[stream] ?? [:]).values.filter { $0.sequence > sequence ?? 0 }
+            following.add(newest.sorted { $0.sequence < $1.sequence })
+            state.followers.append(following)
+            return state.holdsBack
         }
-        sink.received(entries.sorted { $0.sequence < $1.sequence })
+        if !holdsBack { following.report() }
         sink.caughtUp()
-        return Ended()
+        return following
+    }
+}
+
+/// A follower of a log in memory.
+private final class MemoryFollowing: LogFollowing {
+    private struct State {
+        var waiting: [LogEntry] = []
+        var isReporting = false
+        var isCancelled = false
     }
 
-    /// Nothing comes after the snapshot.
-    private struct Ended: LogFollowing {
-        func cancel() {}
+    let stream: LogStream
+    private let filter: SubjectFilter
+    private let sink: any LogSink
+    private let state = Mutex(State())
+
+    init(_ stream: LogStream, _ filter: SubjectFilter, _ sink: any LogSink) {
+        self.stream = stream
+        self.filter = filter
+        self.sink = sink
     }
+
+    func add(_ entries: [LogEntry]) {
+        let matching = entries.filter { filter.matches($0.subject) }
+        state.withLock { $0.waiting += matching }
+    }
+
+    /// Reports what waits, in order and on one thread at a time.
+    func report() {
+        while let entries = next() {
+            sink.received(entries)
+            state.withLock { $0.isReporting = false }
+        }
+    }
+
+    private func next() -> [LogEntry]? {
+        state.withLock { state in
+            guard !state.isReporting, !state.isCancelled, !state.waiting.isEmpty else { return nil }
+            state.isReporting = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+    }
+
+    func cancel() { state.withLock { $0.isCancelled = true } }
 }

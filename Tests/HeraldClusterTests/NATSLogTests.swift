@@ -3,6 +3,7 @@ import HeraldMailbox
 import HeraldModel
 import HeraldNATS
 import NIOCore
+import Synchronization
 import Testing
 
 /// The log on a real server, beside those of the tests: the same script has the same answers on all.
@@ -18,12 +19,12 @@ import Testing
         log = NATSLog(JetStream(connection))
     }
 
-    /// Makes or checks the streams of a cluster with one partition.
-    private func open(_ partitions: Int = 1) async throws -> ClusterRecord {
+    /// Makes or checks the streams of a cluster.
+    private func open(_ partitions: Int = 1, replicas: Int = 1) async throws -> ClusterRecord {
         let barriers = LogBarriers(log: log, node: try #require(NodeName("a")))
         let changes = RecordChanges(log: log, barriers: barriers)
         let partitions = try #require(Partitions(count: partitions))
-        return try await ClusterStreams(JetStream(connection), replicas: 1).open(partitions, at: moment, changes)
+        return try await ClusterStreams(JetStream(connection), replicas: replicas).open(partitions, at: moment, changes)
     }
 
     @Test func `a random script has the same answers on a server, in memory and in the simulation`() async throws {
@@ -104,6 +105,38 @@ import Testing
         await connection.close()
     }
 
+    @Test func `a follower of claims hears claims only, and catches up`() async throws {
+        _ = try await open()
+        let (partition, stream) = (Partition(0), LogStream.mailbox(Partition(0)))
+        let claims = Mutex<[LogEntry]>([])
+        let follower = LogFollower(
+            stream,
+            filters: [.claims(partition)],
+            log: log,
+            barriers: LogBarriers(log: log, node: try #require(NodeName("c"))),
+            scheduler: EventLoopScheduler(connection.eventLoop)
+        ) { entries in claims.withLock { $0 += entries } }
+        func write(_ number: UInt64) async {
+            let device = DeviceNumber(number)
+            let slot = LogSubject.slot(Slot(device: device, app: AppNumber(1)), generation: 0, partition)
+            for subject in [slot, .claim(device, partition)] {
+                _ = await log.append(LogMessage(subject, payload: ByteBuffer(integer: number)), to: stream)
+            }
+        }
+        await write(1)
+        await write(2)
+        try await follower.start()
+        #expect(claims.withLock { $0.map(\.subject.claimedDevice?.value) } == [1, 2])
+        await write(3)
+        try await withCheckedThrowingContinuation { continuation in
+            follower.catchUp { continuation.resume(with: $0) }
+        }
+        #expect(claims.withLock { $0.map(\.subject.claimedDevice?.value) } == [1, 2, 3])
+        #expect(follower.position > claims.withLock { $0.last?.sequence ?? .max })
+        follower.cancel()
+        await connection.close()
+    }
+
     @Test func `the registry of a server is loaded as it was`() async throws {
         let cluster = try await open(2)
         func registry() async throws -> ClusterRegistry {
@@ -147,6 +180,7 @@ import Testing
         try await jetStream.deleteStream("HERALD_APPS")
         await #expect(throws: StreamProblem.missing("HERALD_APPS")) { try await open() }
         await #expect(throws: ClusterIdentity.OtherPartitions.self) { try await open(2) }
+        await #expect(throws: StreamProblem.otherReplicas(present: 1, wanted: 3)) { try await open(replicas: 3) }
         await connection.close()
     }
 }

@@ -106,30 +106,15 @@ final class SimLog: ReplicatedLog {
         let stream: LogStream
         let sink: any LogSink
         var next: UInt64
-        /// The parts of the filter.
-        let pattern: [Substring]
+        let filter: SubjectFilter
         /// The subjects that have been compared with the filter.
-        private var known: [LogSubject: Bool] = [:]
-
-        init(number: Int, stream: LogStream, sink: any LogSink, next: UInt64, filter: LogSubject) {
-            self.number = number
-            self.stream = stream
-            self.sink = sink
-            self.next = next
-            pattern = filter.text.split(separator: ".", omittingEmptySubsequences: false)
-        }
+        var known: [LogSubject: Bool] = [:]
 
         mutating func matches(_ subject: LogSubject) -> Bool {
-            if let isKnown = known[subject] { return isKnown }
-            let isMatch = isMatch(subject)
+            if let isMatch = known[subject] { return isMatch }
+            let isMatch = filter.matches(subject)
             known[subject] = isMatch
             return isMatch
-        }
-
-        private func isMatch(_ subject: LogSubject) -> Bool {
-            if pattern.last == ">", subject.text.hasPrefix(pattern.dropLast().joined(separator: ".")) { return true }
-            let parts = subject.text.split(separator: ".", omittingEmptySubsequences: false)
-            return parts.count == pattern.count && zip(parts, pattern).allSatisfy { $1 == "*" || $0 == $1 }
         }
     }
 
@@ -244,7 +229,7 @@ final class SimLog: ReplicatedLog {
     }
 
     func follow(
-        _ filter: LogSubject,
+        _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
         _ sink: any LogSink
@@ -256,7 +241,7 @@ final class SimLog: ReplicatedLog {
                 stream: stream,
                 sink: sink,
                 next: (sequence ?? 0) + 1,
-                filter: filter
+                filter: SubjectFilter(filters)
             )
             contents.followers.append(follower)
             return (follower.number, contents.streams[stream]?.sequence ?? 0)

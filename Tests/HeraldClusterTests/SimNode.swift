@@ -145,8 +145,8 @@ final class SimNode: @unchecked Sendable {
         let follower = NodeFollower(self)
         let registrations = LogStream.registrations(world.partition)
         followings = [
-            world.log.follow(.claims(world.partition), in: .mailbox(world.partition), after: nil, follower),
-            world.log.follow(registrations.subjects, in: registrations, after: nil, follower),
+            world.log.follow([.claims(world.partition)], in: .mailbox(world.partition), after: nil, follower),
+            world.log.follow([registrations.subjects], in: registrations, after: nil, follower),
         ]
         begin()
     }

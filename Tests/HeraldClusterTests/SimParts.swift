@@ -106,12 +106,12 @@ final class NodeLog: ReplicatedLog {
     }
 
     func follow(
-        _ filter: LogSubject,
+        _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
         _ sink: any LogSink
     ) -> any LogFollowing {
-        world.log.follow(filter, in: stream, after: sequence, sink)
+        world.log.follow(filters, in: stream, after: sequence, sink)
     }
 }
 

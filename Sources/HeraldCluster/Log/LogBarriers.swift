@@ -22,6 +22,9 @@ package final class LogBarriers: Sendable {
         self.node = node
     }
 
+    /// The subject of this node's barriers in a stream.
+    package func subject(in stream: LogStream) -> LogSubject { .barrier(node, in: stream) }
+
     /// Reads the newest message of each subject as of this call, or later.
     ///
     /// `done` is called once, from any thread, possibly before this returns.
@@ -30,7 +33,7 @@ package final class LogBarriers: Sendable {
         in stream: LogStream,
         _ done: @escaping @Sendable (Result<[LogEntry], LogFailure>) -> Void
     ) {
-        let barrier = LogSubject.barrier(node, in: stream)
+        let barrier = subject(in: stream)
         pass(stream) { [log] result in
             switch result {
             case .failure(let failure): done(.failure(failure))
@@ -58,7 +61,7 @@ package final class LogBarriers: Sendable {
 
     private func write(to stream: LogStream, for waiting: [Waiting], attempt: Int) {
         let barrier = LogMessage(
-            .barrier(node, in: stream),
+            subject(in: stream),
             payload: ByteBuffer(integer: RecordWriter.version),
             answerTime: ClusterLimits.barrierAttempt
         )
@@ -90,8 +93,10 @@ package final class LogBarriers: Sendable {
 
 extension LogSubject {
     /// The barrier of a node in a stream.
+    ///
+    /// It has another number of parts than the records of the stream, so that no filter of records matches it.
     package static func barrier(_ node: NodeName, in stream: LogStream) -> LogSubject {
-        LogSubject(barriers(of: stream) + node.text)
+        LogSubject("\(barriers(of: stream))node.\(node.text)")
     }
 
     /// The beginning of all barriers of a stream.

@@ -26,7 +26,7 @@ package struct LogSnapshot: Sendable {
             } done: {
                 continuation.resume()
             }
-            let started = log.follow(stream.subjects, in: stream, after: nil, sink)
+            let started = log.follow([stream.subjects], in: stream, after: nil, sink)
             following.withLock { $0 = started }
         }
         following.withLock { $0 }?.cancel()

@@ -41,6 +41,17 @@ package enum LogStream: Hashable, Sendable {
         }
     }
 
+    /// The filters of all records of the stream, without barriers; no two of them match the same subject.
+    package var records: [LogSubject] {
+        let prefix = subjects.text.dropLast()
+        return switch self {
+        case .meta: [LogSubject("\(prefix)*"), LogSubject("\(prefix)*.*")]
+        case .apps: [LogSubject("\(prefix)*.*")]
+        case .mailbox: [LogSubject("\(prefix)*.c"), LogSubject("\(prefix)*.n.*.*")]
+        case .devices, .registrations, .channels, .broadcasts: [LogSubject("\(prefix)*")]
+        }
+    }
+
     /// All streams of a cluster.
     package static func all(of partitions: Partitions) -> [LogStream] {
         [.meta, .apps, .channels, .broadcasts]

@@ -67,7 +67,7 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
         LogSubject("hrld.reg.\(partition.index).\(SubjectText.of(device))")
     }
 
-    /// A record of the cluster itself; `name` is one or more parts.
+    /// A record of the cluster itself; `name` is one part, or two.
     package static func meta(_ name: String) -> LogSubject { LogSubject("hrld.meta.\(name)") }
 
     /// A channel.

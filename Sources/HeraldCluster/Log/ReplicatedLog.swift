@@ -30,14 +30,16 @@ package protocol ReplicatedLog: Sendable {
 
     /// Reports the newest message of each subject that matches a filter, then what comes, in the order of the log, without
     /// gaps.
+    ///
+    /// A message that is replaced before it is reported may be left out.
     /// - Parameters:
-    ///   - filter: The subjects, which may have wildcards.
+    ///   - filters: The subjects, which may have wildcards; no two match the same subject.
     ///   - stream: The stream of the subjects.
     ///   - sequence: The last message that the caller knows; nil for all.
     ///   - sink: Receives the messages.
     /// - Returns: The following, which the caller ends.
     func follow(
-        _ filter: LogSubject,
+        _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
         _ sink: any LogSink

@@ -86,13 +86,14 @@ package final class NATSLog: ReplicatedLog {
     // MARK: - Follow
 
     package func follow(
-        _ filter: LogSubject,
+        _ filters: [LogSubject],
         in stream: LogStream,
         after sequence: UInt64?,
         _ sink: any LogSink
     ) -> any LogFollowing {
         let start = sequence.map { OrderedConsumer.Start.after($0) } ?? .newest
-        let consumer = OrderedConsumer(jetStream, stream: stream.name, subjects: [filter.text], from: start) { event in
+        let subjects = filters.map(\.text)
+        let consumer = OrderedConsumer(jetStream, stream: stream.name, subjects: subjects, from: start) { event in
             switch event {
             case .message(let message): sink.received([LogEntry(message)])
             case .caughtUp: sink.caughtUp()

@@ -1,5 +1,5 @@
 package import HeraldModel
-import NIOCore
+package import NIOCore
 
 /// Reads the fields of a record; every field throws if the bytes are not its form.
 package struct RecordReader {
@@ -45,6 +45,12 @@ package struct RecordReader {
         let count = Int(try integer(UInt8.self))
         let slice = try valid(bytes.readSlice(length: count))
         return try valid(String(validating: slice.readableBytesView, as: UTF8.self))
+    }
+
+    /// All bytes that are left, without a copy.
+    package mutating func remaining() -> ByteBuffer {
+        defer { bytes.moveReaderIndex(to: bytes.writerIndex) }
+        return bytes.slice()
     }
 
     /// All bytes that are left.

@@ -26,5 +26,8 @@ package struct RecordWriter {
     }
 
     /// Bytes that end the record.
+    package mutating func buffer(_ bytes: ByteBuffer) { self.bytes.writeImmutableBuffer(bytes) }
+
+    /// Bytes that end the record.
     package mutating func rest(_ bytes: some Sequence<UInt8>) { self.bytes.writeBytes(bytes) }
 }

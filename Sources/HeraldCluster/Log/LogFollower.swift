@@ -1,0 +1,207 @@
+import NIOCore
+import Synchronization
+
+/// Follows subjects of a stream, applies their entries in the order of the log, and knows how far it is.
+///
+/// It proves every ``ClusterLimits/followerTick`` that it is fresh: it writes a barrier, and sees it come back. A replica that
+/// lags reports nothing, and looks like a quiet one.
+package final class LogFollower: Sendable {
+    package typealias Done = @Sendable (Result<Void, LogFailure>) -> Void
+
+    private struct Waiting: Sendable {
+        let sequence: UInt64
+        /// The moment after which it fails; nil if it waits for as long as it takes.
+        let deadline: NIODeadline?
+        let done: Done
+    }
+
+    private struct State {
+        var position: UInt64 = 0
+        /// In the order of their sequences.
+        var waiting: [Waiting] = []
+        /// Everything that was stored before this moment has been applied.
+        var fresh: NIODeadline
+        var isProving = false
+        var isStarted = false
+        var isCancelled = false
+        var following: (any LogFollowing)?
+    }
+
+    package let stream: LogStream
+    private let filters: [LogSubject]
+    private let barrier: LogSubject
+    private let log: any ReplicatedLog
+    private let barriers: LogBarriers
+    private let scheduler: any ClusterScheduler
+    private let apply: @Sendable ([LogEntry]) -> Void
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - stream: The stream to follow.
+    ///   - filters: The subjects to follow; nil for all records of the stream. No two match the same subject, and none matches
+    ///     a barrier.
+    ///   - log: The log.
+    ///   - barriers: The barriers of this node.
+    ///   - scheduler: Runs the proofs of freshness.
+    ///   - apply: Takes over what the log has: first the newest entry of each subject, then all that comes, in the order of
+    ///     the log. Tombstones are among them, barriers are not. It runs on one thread at a time.
+    package init(
+        _ stream: LogStream,
+        filters: [LogSubject]? = nil,
+        log: any ReplicatedLog,
+        barriers: LogBarriers,
+        scheduler: any ClusterScheduler,
+        apply: @escaping @Sendable ([LogEntry]) -> Void
+    ) {
+        self.stream = stream
+        self.filters = filters ?? stream.records
+        barrier = barriers.subject(in: stream)
+        self.log = log
+        self.barriers = barriers
+        self.scheduler = scheduler
+        self.apply = apply
+        state = Mutex(State(fresh: scheduler.now))
+    }
+
+    /// Begins to follow, and waits until everything that was stored before this call has been applied.
+    ///
+    /// While servers are away, it waits for them. After a failure it may be called again.
+    /// - Throws: ``LogFailure`` if no barrier can be written.
+    package func start() async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            start { continuation.resume(with: $0) }
+        }
+    }
+
+    /// ``start()`` with a callback, once, from any thread.
+    package func start(_ done: @escaping Done) {
+        let isFirst = state.withLock { state in
+            defer { state.isStarted = true }
+            return !state.isStarted
+        }
+        if isFirst {
+            let following = log.follow(filters + [barrier], in: stream, after: nil, FollowerSink(self))
+            let isCancelled = state.withLock { state in
+                state.following = following
+                return state.isCancelled
+            }
+            if isCancelled { following.cancel() }
+            tick()
+        }
+        catchUp(within: nil, done)
+    }
+
+    /// Everything up to here has been applied.
+    package var position: UInt64 { state.withLock { $0.position } }
+
+    /// The age of what was applied: everything that was stored so long ago, or before, is there.
+    package var lag: Duration {
+        let age = scheduler.now - state.withLock { $0.fresh }
+        return .nanoseconds(max(0, age.nanoseconds))
+    }
+
+    /// Calls `done` when everything up to a sequence has been applied, from any thread, possibly before this returns.
+    ///
+    /// The position moves with the entries that are followed, and with the barriers of this node: whoever cannot wait for the
+    /// next one calls ``catchUp(_:)``.
+    package func wait(for sequence: UInt64, _ done: @escaping @Sendable () -> Void) {
+        wait(for: sequence, until: nil) { if case .success = $0 { done() } }
+    }
+
+    /// Applies everything that was stored before this call, by any node, and calls `done` once, from any thread.
+    ///
+    /// Calls at the same time share a barrier. It fails if no barrier can be written, or if none comes back within
+    /// ``ClusterLimits/readDeadline``.
+    package func catchUp(_ done: @escaping Done) {
+        catchUp(within: ClusterLimits.readDeadline, done)
+    }
+
+    /// Ends the following; who waits for more fails.
+    package func cancel() {
+        let (following, waiting) = state.withLock { state in
+            defer {
+                state.isCancelled = true
+                state.following = nil
+                state.waiting = []
+            }
+            return (state.following, state.waiting)
+        }
+        following?.cancel()
+        for one in waiting { one.done(.failure(.unavailable)) }
+    }
+
+    // MARK: - Waiting
+
+    private func catchUp(within time: Duration?, _ done: @escaping Done) {
+        let asked = scheduler.now
+        barriers.pass(stream) { [self] result in
+            switch result {
+            case .failure(let failure): done(.failure(failure))
+            case .success(let sequence):
+                wait(for: sequence, until: time.map { scheduler.now + TimeAmount($0) }) { [self] result in
+                    if case .success = result { state.withLock { $0.fresh = max($0.fresh, asked) } }
+                    done(result)
+                }
+            }
+        }
+    }
+
+    private func wait(for sequence: UInt64, until deadline: NIODeadline?, _ done: @escaping Done) {
+        let result: Result<Void, LogFailure>? = state.withLock { state in
+            if sequence <= state.position { return .success(()) }
+            if state.isCancelled { return .failure(.unavailable) }
+            // Mostly the last one.
+            var index = state.waiting.endIndex
+            while index > 0, state.waiting[index - 1].sequence > sequence { index -= 1 }
+            state.waiting.insert(Waiting(sequence: sequence, deadline: deadline, done: done), at: index)
+            return nil
+        }
+        if let result { done(result) }
+    }
+
+    fileprivate func received(_ entries: [LogEntry]) {
+        let records = entries.filter { $0.subject != barrier }
+        if !records.isEmpty { apply(records) }
+        guard let last = entries.last?.sequence else { return }
+        let reached = state.withLock { state in
+            state.position = max(state.position, last)
+            let reached = state.waiting.prefix { $0.sequence <= last }
+            state.waiting.removeFirst(reached.count)
+            return reached
+        }
+        for one in reached { one.done(.success(())) }
+    }
+
+    // MARK: - Freshness
+
+    /// Fails what has waited for too long, and proves that the follower is fresh.
+    private func tick() {
+        let now = scheduler.now
+        let (overdue, proves, goesOn): ([Waiting], Bool, Bool) = state.withLock { state in
+            guard !state.isCancelled else { return ([], false, false) }
+            let overdue = state.waiting.filter { $0.deadline.map { $0 <= now } ?? false }
+            if !overdue.isEmpty { state.waiting.removeAll { $0.deadline.map { $0 <= now } ?? false } }
+            let proves = !state.isProving && now - state.fresh >= TimeAmount(ClusterLimits.followerTick / 2)
+            if proves { state.isProving = true }
+            return (overdue, proves, true)
+        }
+        for one in overdue { one.done(.failure(.behind)) }
+        if proves { catchUp { [self] _ in state.withLock { $0.isProving = false } } }
+        guard goesOn else { return }
+        scheduler.run(after: ClusterLimits.followerTick) { [weak self] in self?.tick() }
+    }
+}
+
+/// Hands what the log reports to a follower.
+private final class FollowerSink: LogSink {
+    private let follower: LogFollower
+
+    init(_ follower: LogFollower) {
+        self.follower = follower
+    }
+
+    func received(_ entries: [LogEntry]) { follower.received(entries) }
+
+    /// The barrier says more: this may come from a replica that lags.
+    func caughtUp() {}
+}
