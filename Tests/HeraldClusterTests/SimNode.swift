@@ -222,7 +222,8 @@ final class SimNode: @unchecked Sendable {
 
     /// Tells the rings whose claims are known by now who held the device.
     private func settleRings() {
-        for (sequence, (_, put)) in rings where sequence <= followedTo {
+        for sequence in rings.keys.sorted() where sequence <= followedTo {
+            guard let put = rings[sequence]?.put else { continue }
             let claim = claims[put.envelope.notification.slot.device]
             let holder = claim.flatMap { $0.sequence < sequence ? $0.node : nil }
             perform(rings[sequence]?.ring.wasHeld(by: holder) ?? nil, sequence)
