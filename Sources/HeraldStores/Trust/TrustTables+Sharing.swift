@@ -77,9 +77,9 @@ extension TrustTables {
     /// Reads the ledger's fact of a key; nil if there is none.
     static func fact(_ kind: SharedKey.Kind, _ name: String, _ database: Database) throws -> SharedFact? {
         switch kind {
-        case .file, .tokenKeys, .providerKey: nil
+        case .file, .tokenKeys, .providerKey: return nil
         case .certificate:
-            try CheckedRow.all(database, sql: certificates + " WHERE id = ?", [name]) { row in
+            return try CheckedRow.all(database, sql: certificates + " WHERE id = ?", [name]) { row in
                 .certificate(
                     SharedCertificate(
                         id: try row.text(0),
@@ -93,11 +93,11 @@ extension TrustTables {
                     )
                 )
             }.first
-        case .device: try devices(database, where: "id = ?", [name]).first.map { .device(SharedDevice($0)) }
+        case .device: return try devices(database, where: "id = ?", [name]).first.map { .device(SharedDevice($0)) }
         case .invitation:
-            try CheckedRow.all(database, sql: invitations + " WHERE id = ?", [name], invitation).first
+            return try CheckedRow.all(database, sql: invitations + " WHERE id = ?", [name], invitation).first
                 .map { .invitation(SharedInvitation($0)) }
-        case .topic: try topic(name, database).map { .topic($0) }
+        case .topic: return try topic(name, database).map { .topic($0) }
         }
     }
 

@@ -1,5 +1,6 @@
 import Crypto
-import Foundation
+package import Foundation
+import HeraldModel
 
 /// A part of the trust that the nodes of a cluster share.
 ///

@@ -1,5 +1,3 @@
-package import HeraldModel
-
 /// A ledger whose changes other nodes of a cluster get, and which takes theirs.
 ///
 /// Once it is shared, it notes each change in the same transaction, whichever process makes it. What is noted stays until

@@ -64,3 +64,11 @@ extension TrustFolder {
         return layout
     }
 }
+
+extension TrustFolder {
+    /// The root authority as the first node shares it.
+    package func sharedRoot() throws -> SharedFact {
+        let content = try TrustFile.read(layout.root, .secret)
+        return .file(SharedFile(name: .root, revision: 1, content: Data(content)))
+    }
+}
