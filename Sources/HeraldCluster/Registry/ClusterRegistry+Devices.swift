@@ -93,9 +93,9 @@ extension ClusterRegistry {
             entry = edited
         } _: { [self] result in
             if let changed = try? result.get().0, let entry = changed.record {
-                contents.withLock { $0.set(entry, sequence: changed.sequence) }
+                take { $0.set(entry, sequence: changed.sequence) }
             }
-            done(result.map { _ in })
+            reports.afterwards { done(result.map { _ in }) }
         }
     }
 }
