@@ -63,6 +63,7 @@ extension ClusterRegistry.Contents {
         devices[device.number] = ClusterRegistry.KnownDevice(
             id: device.id,
             isSavingPower: device.record.isSavingPower,
+            fence: device.fence,
             sequence: sequence
         )
         return known == nil ? [.device(device.id, device.number)] : []

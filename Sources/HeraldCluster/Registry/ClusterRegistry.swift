@@ -13,6 +13,8 @@ package final class ClusterRegistry: Sendable {
     struct KnownDevice: Sendable {
         let id: DeviceID
         var isSavingPower: Bool
+        /// The fence of the connection that owns its session.
+        var fence: UInt64
         /// The sequence of its record.
         var sequence: UInt64
     }
