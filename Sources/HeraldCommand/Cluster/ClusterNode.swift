@@ -326,6 +326,7 @@ final class ClusterNode: Sendable {
 
     /// Ends this node's part in the cluster; after everything that stores has stopped.
     func close() async {
+        store.close()
         trust.close()
         keeping.cancel()
         _ = await keeping.result

@@ -77,7 +77,7 @@ struct TokenRotate: AsyncParsableCommand {
         guard let newest = TokenKeyRecord.list(ring, nil).last else { return }
         let usage = try await usage(folder, until: newest.id)
         if data.json { return try Terminal.sayJSON(newest) }
-        guard let usage, usage.sealing != newest.id else {
+        guard let usage, usage.sealing < newest.id else {
             return Terminal.say("token key \(newest.id) seals device tokens from now on")
         }
         let lacking = usage.lacking.joined(separator: ", ")
@@ -94,7 +94,7 @@ struct TokenRotate: AsyncParsableCommand {
             guard case .held = try FolderLock.attempt(folder) else { return nil }
             let usage: TokenKeyRoute.Usage? = try? await ControlClient(folder: folder)
                 .post(TokenKeyRoute.path, body: [String: String]())
-            guard let usage, usage.sealing != newest, .now < end else { return usage }
+            guard let usage, usage.sealing < newest, .now < end else { return usage }
             try await Task.sleep(for: TrustSync.look)
         }
     }
