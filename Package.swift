@@ -238,8 +238,8 @@ let package = Package(
         tests(
             "HeraldClusterTests",
             [
-                "HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldNATS", "HeraldTestSupport", logging, nioCore,
-                nioPosix,
+                "HeraldCluster", "HeraldCommand", "HeraldMailbox", "HeraldModel", "HeraldNATS", "HeraldTestSupport",
+                "HeraldTrust", logging, nioCore, nioPosix,
             ]
         ),
         tests("HeraldWebTests", ["HeraldWeb", hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix]),

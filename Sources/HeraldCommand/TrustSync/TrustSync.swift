@@ -110,7 +110,9 @@ final class TrustSync: Sendable {
                 defer { failure = text }
                 return failure != text
             }
-            if isNew { logger.warning("trust is not in common with the other nodes now", metadata: ["error": "\(text)"]) }
+            if isNew {
+                logger.warning("trust is not in common with the other nodes now", metadata: ["error": "\(text)"])
+            }
             try? await Task.sleep(for: Self.pause)
         }
     }
@@ -155,7 +157,10 @@ final class TrustSync: Sendable {
 
     private func fact(_ entry: LogEntry) -> SharedFact? {
         if let fact = log.fact(entry) { return fact }
-        logger.error("left out a record of the cluster's trust that does not open", metadata: ["record": "\(entry.subject)"])
+        logger.error(
+            "left out a record of the cluster's trust that does not open",
+            metadata: ["record": "\(entry.subject)"]
+        )
         return nil
     }
 }

@@ -30,7 +30,10 @@ struct TrustSyncService: Service {
         let former = seal.newestKey
         seal.sealUpTo(TokenKeyUse(newest: seal.newestOpenKey, live: liveTokenKeys()).usable)
         guard seal.newestKey != former else { return }
-        logger.notice("every live node has the token key; it seals device tokens now", metadata: ["key": "\(seal.newestKey)"])
+        logger.notice(
+            "every live node has the token key; it seals device tokens now",
+            metadata: ["key": "\(seal.newestKey)"]
+        )
         courier.renewTokens()
     }
 }

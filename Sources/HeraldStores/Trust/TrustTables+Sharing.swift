@@ -80,7 +80,7 @@ extension TrustTables {
         case .file, .tokenKeys, .providerKey: return nil
         case .certificate:
             return try CheckedRow.all(database, sql: certificates + " WHERE id = ?", [name]) { row in
-                .certificate(
+                SharedFact.certificate(
                     SharedCertificate(
                         id: try row.text(0),
                         serial: try row.text(1),

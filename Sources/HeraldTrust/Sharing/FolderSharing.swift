@@ -114,7 +114,11 @@ package final class FolderSharing: Sendable {
         var indices = Dictionary(own.enumerated().map { ($1.id, $0) }) { first, _ in first }
         for record in records {
             if let index = indices[record.id] {
-                guard case .providerKey(let key) = SharedFact.merge(log: .providerKey(record), own: .providerKey(own[index]))
+                guard
+                    case .providerKey(let key) = SharedFact.merge(
+                        log: .providerKey(record),
+                        own: .providerKey(own[index])
+                    )
                 else { continue }
                 merged[index] = key
             } else {

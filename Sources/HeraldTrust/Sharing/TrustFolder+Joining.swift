@@ -5,7 +5,9 @@ import Foundation
 extension TrustFolder {
     /// The facts that a folder needs before it can be opened.
     package static let firstFacts =
-        [SharedFile.Name.root, .providerAuthority, .deviceAuthority].map { SharedKey(.file, $0.rawValue) } + [.tokenKeys]
+        [SharedFile.Name.root, .providerAuthority, .deviceAuthority].map { SharedKey(.file, $0.rawValue) } + [
+            .tokenKeys
+        ]
 
     /// Sixteen bytes that identify the root authority of a folder; nil if it has none yet.
     /// - Throws: ``TrustError``.
