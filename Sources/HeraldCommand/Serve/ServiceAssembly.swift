@@ -96,7 +96,7 @@ struct ServiceAssembly: Sendable {
         }
         let (trust, contexts, demo): (TrustService, ListenerContexts, Demo?)
         do {
-            (trust, contexts, demo) = try await openTrust(configuration, folder, cluster, clock)
+            (trust, contexts, demo) = try await openTrust(configuration, folder, of: cluster, now: clock.now())
         } catch {
             await cluster?.close()
             await store.close()
@@ -209,8 +209,8 @@ extension ServiceAssembly {
     private static func openTrust(
         _ configuration: ServerConfiguration,
         _ folder: DataFolder,
-        _ cluster: ClusterNode?,
-        _ clock: ServiceClock
+        of cluster: ClusterNode?,
+        now: WallTime
     ) async throws -> (TrustService, ListenerContexts, Demo?) {
         let trust =
             if let cluster {
@@ -220,12 +220,12 @@ extension ServiceAssembly {
                     at: folder.path,
                     hostnames: configuration.hostnames,
                     store: TrustDatabase.open,
-                    now: clock.now()
+                    now: now
                 )
             }
         let demo =
             configuration.demo
-            ? try await Demo(folder, trust: trust, screenPort: configuration.demoScreenPort, now: clock.now())
+            ? try await Demo(folder, trust: trust, screenPort: configuration.demoScreenPort, now: now)
             : nil
         let (service, contexts) = try await ServiceTrust.load(trust, configuration)
         if let cluster {

@@ -26,7 +26,7 @@ struct TrustEntry: Sendable {
     /// Opens the folder, with all that the cluster has; the caller closes what it gets.
     /// - Throws: ``OtherTrust``, or another error that says what to do.
     func enter(_ connection: Connection) async throws -> TrustSync {
-        let authority = try TrustFolder.rootFingerprint(at: folder.path)
+        let authority = try JoiningFolder.rootFingerprint(at: folder.path)
         // A folder without trust has nothing that could replace the cluster's.
         let replaces = configuration.acceptsLoss && authority != nil
         let present = try keyOfFolder()
@@ -41,13 +41,13 @@ struct TrustEntry: Sendable {
         )
         if entry == .member {
             step("reading the cluster's authorities and keys")
-            let facts = try await log.read(TrustFolder.firstFacts)
-            guard facts.count == TrustFolder.firstFacts.count else {
+            let facts = try await log.read(JoiningFolder.firstFacts)
+            guard facts.count == JoiningFolder.firstFacts.count else {
                 throw CommandError(.refused, "the cluster has lost its authorities: restore it from a backup")
             }
-            try await TrustFolder.fill(at: folder.path, with: facts)
+            try await JoiningFolder.fill(at: folder.path, with: facts)
         }
-        if present?.isKept != true { try TrustFolder.keep(key, at: folder.path) }
+        if present?.isKept != true { try JoiningFolder.keep(key, at: folder.path) }
         let trust = try await TrustFolder.create(
             at: folder.path,
             hostnames: hostnames,
@@ -56,11 +56,11 @@ struct TrustEntry: Sendable {
         )
         let sharing = try FolderSharing(trust)
         try await sharing.begin(anew: entry == .first)
-        let sync = try await sync(sharing, log, connection)
+        let sync = try await sync(sharing, with: log, connection)
         do {
             try await sync.start()
             guard entry == .first else { return sync }
-            try await share(sync, log, key, connection.changes, replaces: replaces)
+            try await share(of: sync, in: log, connection.changes)
             return sync
         } catch {
             sync.close()
@@ -68,7 +68,8 @@ struct TrustEntry: Sendable {
         }
     }
 
-    private func sync(_ sharing: FolderSharing, _ log: TrustLog, _ connection: Connection) async throws -> TrustSync {
+    private func sync(_ sharing: FolderSharing, with log: TrustLog, _ connection: Connection) async throws -> TrustSync
+    {
         let inbox = TrustInbox()
         let follower = LogFollower(
             .trust,
@@ -82,19 +83,20 @@ struct TrustEntry: Sendable {
 
     /// Makes this node's trust the cluster's.
     private func share(
-        _ sync: TrustSync,
-        _ log: TrustLog,
-        _ key: ClusterKey,
-        _ changes: RecordChanges,
-        replaces: Bool
+        of sync: TrustSync,
+        in log: TrustLog,
+        _ changes: RecordChanges
     ) async throws {
         step("storing authorities, keys and ledger in the cluster")
         // Of two first nodes, the one whose root comes first goes on.
         let root = try sync.folder.sharedRoot()
         guard try await log.share(root) == root else { throw OtherTrust.otherAuthority }
         try await sync.shareAll()
-        guard let authority = try TrustFolder.rootFingerprint(at: folder.path) else { throw OtherTrust.otherAuthority }
-        try await ClusterTrust(authority: authority, key: key.fingerprint).write(changes, replaces: replaces)
+        guard let authority = try JoiningFolder.rootFingerprint(at: folder.path) else {
+            throw OtherTrust.otherAuthority
+        }
+        try await ClusterTrust(authority: authority, key: log.key.fingerprint)
+            .write(changes, replaces: log.replaces)
         logger.notice(
             "this node's trust is the cluster's now; each further node starts with an empty data folder and a copy of this key",
             metadata: ["cluster-key": "\(TrustLayout(data: folder.path).clusterKey)"]
@@ -103,7 +105,7 @@ struct TrustEntry: Sendable {
 
     /// The cluster key of the folder or of the settings, and whether the folder has it; nil if neither has one.
     private func keyOfFolder() throws -> (key: ClusterKey, isKept: Bool)? {
-        let kept = try TrustFolder.clusterKey(at: folder.path)
+        let kept = try JoiningFolder.clusterKey(at: folder.path)
         guard let given = try configuration.clusterKey() else { return kept.map { ($0, true) } }
         guard let kept else { return (given, false) }
         guard kept.fingerprint == given.fingerprint else {

@@ -12,7 +12,7 @@ extension TrustDatabase: SharedLedger {
                 sql: """
                     INSERT OR IGNORE INTO topic_revision SELECT topic, 1 FROM topic_claim;
                     UPDATE setting SET value = 1 WHERE name = 'shared';
-                    \(TrustTables.allUnshared)
+                    \(SharedTables.allUnshared)
                     """
             )
         }
@@ -35,7 +35,7 @@ extension TrustDatabase: SharedLedger {
             }
             // A change in between has a number of its own.
             return try notes.compactMap { note in
-                try TrustTables.fact(note.kind, note.name, database).map {
+                try SharedTables.fact(note.kind, note.name, database).map {
                     UnsharedFact(number: note.number, fact: $0)
                 }
             }
@@ -70,10 +70,10 @@ extension TrustDatabase: SharedLedger {
 
     private static func take(_ fact: SharedFact, _ database: Database, _ taken: inout TakenFacts) throws {
         let key = fact.key
-        let own = try TrustTables.fact(key.kind, key.name, database)
+        let own = try SharedTables.fact(key.kind, key.name, database)
         let merged = own.map { SharedFact.merge(log: fact, own: $0) } ?? fact
         if merged != own {
-            try TrustTables.write(merged, database)
+            try SharedTables.write(merged, database)
             taken.isChanged = true
             if merged.isRevoked { taken.isRevocation = true }
         }

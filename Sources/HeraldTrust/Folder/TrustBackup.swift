@@ -51,6 +51,6 @@ package enum TrustBackup {
         }
         _ = try TokenKeyRing(json: try TrustFile.read(layout.tokenKeys, .secret))
         _ = try ProviderKeyFile.keys(json: try TrustFile.read(layout.providerKeys, .secret))
-        _ = try TrustFolder.clusterKey(at: layout.data)
+        _ = try JoiningFolder.clusterKey(at: layout.data)
     }
 }

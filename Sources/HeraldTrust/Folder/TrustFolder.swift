@@ -40,7 +40,7 @@ package struct TrustFolder: Sendable {
         now: WallTime
     ) async throws -> TrustFolder {
         let names = try serverNames(hostnames)
-        let layout = try makeFolders(at: data)
+        let layout = try JoiningFolder.makeFolders(at: data)
         return try await TrustLock.with(layout) {
             // The first start writes this file last.
             let isComplete = TrustFile.exists(layout.authority)

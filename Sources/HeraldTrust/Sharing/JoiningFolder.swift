@@ -1,8 +1,8 @@
 import Crypto
 import Foundation
 
-/// The trust folder of a node that joins a cluster.
-extension TrustFolder {
+/// The trust folder of a node that joins a cluster, before it can be opened.
+package enum JoiningFolder {
     /// The facts that a folder needs before it can be opened.
     package static let firstFacts =
         [SharedFile.Name.root, .providerAuthority, .deviceAuthority].map { SharedKey(.file, $0.rawValue) } + [
@@ -21,7 +21,7 @@ extension TrustFolder {
 
     /// Writes the authorities and token keys of a cluster into the folder of a node that lacks them.
     ///
-    /// ``create(at:hostnames:asApple:store:now:)`` makes the rest.
+    /// ``TrustFolder/create(at:hostnames:asApple:store:now:)`` makes the rest.
     /// - Throws: ``TrustError``; the next call goes on.
     package static func fill(at data: String, with facts: [SharedFact]) async throws {
         let layout = try makeFolders(at: data)

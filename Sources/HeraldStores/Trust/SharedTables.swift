@@ -4,8 +4,8 @@ import HeraldTrust
 /// The tables with which a ledger is shared among the nodes of a cluster.
 ///
 /// Triggers note each change in `unshared`, whichever process makes it. Without a cluster, they do nothing.
-extension TrustTables {
-    static let sharing =
+enum SharedTables {
+    static let tables =
         """
         CREATE TABLE unshared (
             number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -25,20 +25,25 @@ extension TrustTables {
         INSERT INTO setting VALUES ('shared', 0);
 
         """
-        + trigger("certificate", "INSERT", .certificate, "NEW.id")
-        + trigger("certificate", "UPDATE", .certificate, "NEW.id")
-        + trigger("device", "INSERT", .device, "NEW.id")
-        + trigger("device", "UPDATE", .device, "NEW.id")
-        + trigger("device_certificate", "INSERT", .device, "(SELECT id FROM device WHERE number = NEW.device)")
-        + trigger("invitation", "INSERT", .invitation, "NEW.id")
-        + trigger("invitation", "UPDATE", .invitation, "NEW.id")
-        + trigger("topic_claim", "INSERT", .topic, "NEW.topic", nextRevision("NEW.topic"))
-        + trigger("topic_claim", "UPDATE", .topic, "NEW.topic", nextRevision("NEW.topic"))
-        + trigger("topic_claim", "DELETE", .topic, "OLD.topic", nextRevision("OLD.topic"))
+        + trigger(on: "certificate", after: "INSERT", .certificate, "NEW.id")
+        + trigger(on: "certificate", after: "UPDATE", .certificate, "NEW.id")
+        + trigger(on: "device", after: "INSERT", .device, "NEW.id")
+        + trigger(on: "device", after: "UPDATE", .device, "NEW.id")
+        + trigger(
+            on: "device_certificate",
+            after: "INSERT",
+            .device,
+            "(SELECT id FROM device WHERE number = NEW.device)"
+        )
+        + trigger(on: "invitation", after: "INSERT", .invitation, "NEW.id")
+        + trigger(on: "invitation", after: "UPDATE", .invitation, "NEW.id")
+        + trigger(on: "topic_claim", after: "INSERT", .topic, "NEW.topic", nextRevision("NEW.topic"))
+        + trigger(on: "topic_claim", after: "UPDATE", .topic, "NEW.topic", nextRevision("NEW.topic"))
+        + trigger(on: "topic_claim", after: "DELETE", .topic, "OLD.topic", nextRevision("OLD.topic"))
 
     private static func trigger(
-        _ table: String,
-        _ event: String,
+        on table: String,
+        after event: String,
         _ kind: SharedKey.Kind,
         _ name: String,
         _ more: String = ""
@@ -79,7 +84,7 @@ extension TrustTables {
         switch kind {
         case .file, .tokenKeys, .providerKey: return nil
         case .certificate:
-            return try CheckedRow.all(database, sql: certificates + " WHERE id = ?", [name]) { row in
+            return try CheckedRow.all(database, sql: TrustTables.certificates + " WHERE id = ?", [name]) { row in
                 SharedFact.certificate(
                     SharedCertificate(
                         id: try row.text(0),
@@ -93,9 +98,15 @@ extension TrustTables {
                     )
                 )
             }.first
-        case .device: return try devices(database, where: "id = ?", [name]).first.map { .device(SharedDevice($0)) }
+        case .device:
+            return try TrustTables.devices(database, where: "id = ?", [name]).first.map { .device(SharedDevice($0)) }
         case .invitation:
-            return try CheckedRow.all(database, sql: invitations + " WHERE id = ?", [name], invitation).first
+            return try CheckedRow.all(
+                database,
+                sql: TrustTables.invitations + " WHERE id = ?",
+                [name],
+                TrustTables.invitation
+            ).first
                 .map { .invitation(SharedInvitation($0)) }
         case .topic: return try topic(name, database).map { .topic($0) }
         }
@@ -141,7 +152,7 @@ extension TrustTables {
             certificate.id, certificate.serial, certificate.team, certificate.topics, certificate.environments,
             certificate.created, certificate.expires, certificate.revoked,
         ])
-        try bumpClaims(database)
+        try TrustTables.bumpClaims(database)
     }
 
     private static func write(_ device: SharedDevice, _ database: Database) throws {
@@ -188,6 +199,6 @@ extension TrustTables {
             sql: "INSERT OR REPLACE INTO topic_revision VALUES (?, ?)",
             arguments: [topic.topic, topic.revision]
         )
-        try bumpClaims(database)
+        try TrustTables.bumpClaims(database)
     }
 }
