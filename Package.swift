@@ -238,8 +238,8 @@ let package = Package(
         tests(
             "HeraldClusterTests",
             [
-                "HeraldCluster", "HeraldCommand", "HeraldMailbox", "HeraldModel", "HeraldNATS", "HeraldTestSupport",
-                "HeraldTrust", logging, nioCore, nioPosix,
+                "HeraldCluster", "HeraldMailbox", "HeraldModel", "HeraldNATS", "HeraldTestSupport", logging, nioCore,
+                nioPosix,
             ]
         ),
         tests("HeraldWebTests", ["HeraldWeb", hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix]),
@@ -283,8 +283,9 @@ let package = Package(
         tests(
             "HeraldCommandTests",
             [
-                "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox", "HeraldModel",
-                "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport", "HeraldTrust",
+                "HeraldCluster", "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox",
+                "HeraldModel", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport",
+                "HeraldTrust",
                 "HeraldWeb", argumentParser, httpClient, logging, nioCore,
             ]
         ),

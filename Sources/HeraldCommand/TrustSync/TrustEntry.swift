@@ -71,14 +71,22 @@ struct TrustEntry: Sendable {
     private func sync(_ sharing: FolderSharing, with log: TrustLog, _ connection: Connection) async throws -> TrustSync
     {
         let inbox = TrustInbox()
-        let follower = LogFollower(
-            .trust,
-            after: try await sharing.position(),
-            log: connection.log,
-            barriers: connection.barriers,
-            scheduler: connection.scheduler
-        ) { inbox.add($0) }
-        return TrustSync(sharing, log: log, follower: follower, inbox: inbox, clock: clock, logger: logger)
+        let kinds = SharedKey.Kind.allCases
+        // A backup may have copied files before the ledger, so those are always read whole.
+        let parts = [
+            (kinds.filter { !$0.isOfLedger }, nil), (kinds.filter(\.isOfLedger), try await sharing.position()),
+        ]
+        let followers = parts.map { kinds, position in
+            LogFollower(
+                .trust,
+                filters: kinds.map { .trust("\($0.rawValue).*") },
+                after: position,
+                log: connection.log,
+                barriers: connection.barriers,
+                scheduler: connection.scheduler
+            ) { inbox.add($0) }
+        }
+        return TrustSync(sharing, log: log, followers: followers, inbox: inbox, clock: clock, logger: logger)
     }
 
     /// Makes this node's trust the cluster's.

@@ -22,7 +22,7 @@ final class TrustSync: Sendable {
     private let sharing: FolderSharing
     private let log: TrustLog
     private let inbox: TrustInbox
-    private let follower: LogFollower
+    private let followers: [LogFollower]
     private let clock: any WallClock
     private let logger: Logger
     private let failure = Mutex<String?>(nil)
@@ -30,14 +30,14 @@ final class TrustSync: Sendable {
     init(
         _ sharing: FolderSharing,
         log: TrustLog,
-        follower: LogFollower,
+        followers: [LogFollower],
         inbox: TrustInbox,
         clock: any WallClock,
         logger: Logger
     ) {
         self.sharing = sharing
         self.log = log
-        self.follower = follower
+        self.followers = followers
         self.inbox = inbox
         self.clock = clock
         self.logger = logger
@@ -51,14 +51,16 @@ final class TrustSync: Sendable {
     /// Begins to follow the log, and takes everything that was stored before this call.
     /// - Throws: ``LogFailure``, or ``TrustError``.
     func start() async throws {
-        try await follower.start()
+        for follower in followers { try await follower.start() }
         _ = try await takeArrived()
     }
 
     /// Takes everything that was stored before this call.
     func catchUp() async throws {
-        try await withCheckedThrowingContinuation { continuation in
-            follower.catchUp { continuation.resume(with: $0) }
+        for follower in followers {
+            try await withCheckedThrowingContinuation { continuation in
+                follower.catchUp { continuation.resume(with: $0) }
+            }
         }
         _ = try await takeArrived()
     }
@@ -68,12 +70,14 @@ final class TrustSync: Sendable {
         while try await shareOwn() {}
     }
 
-    func close() { follower.cancel() }
+    func close() {
+        for follower in followers { follower.cancel() }
+    }
 
     // MARK: - While it runs
 
     /// The age of what was taken: everything that was stored so long ago, or before, has come.
-    var lag: Duration { follower.lag }
+    var lag: Duration { followers.map(\.lag).max() ?? .zero }
 
     /// The reason why trust is not in common now; nil if it is.
     var problem: String? { failure.withLock { $0 } }
@@ -143,11 +147,12 @@ final class TrustSync: Sendable {
         var isChanged = false
         while true {
             let entries = inbox.next(Self.takeLimit)
-            guard let last = entries.last else { return isChanged }
+            guard !entries.isEmpty else { return isChanged }
+            let facts = entries.compactMap { entry in fact(entry).map { ($0, entry.sequence) } }
+            // The facts of files have a follower of their own.
+            let position = facts.last { $0.0.key.kind.isOfLedger }?.1
             do {
-                if try await sharing.take(entries.compactMap(fact), upTo: last.sequence, now: clock.now()) {
-                    isChanged = true
-                }
+                if try await sharing.take(facts.map(\.0), upTo: position, now: clock.now()) { isChanged = true }
             } catch {
                 inbox.putBack(entries)
                 throw error

@@ -23,6 +23,8 @@ struct TrustSyncService: Service {
                 try? await watch.reload()
             }
         }
+        // The other nodes get the last changes now, unless the servers are away: then at the next start.
+        if sync.problem == nil { try? await sync.shareAll() }
     }
 
     /// Seals under the newest key that every live node opens.

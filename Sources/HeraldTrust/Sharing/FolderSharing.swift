@@ -36,7 +36,7 @@ package final class FolderSharing: Sendable {
         state.withLock { $0.files = files }
     }
 
-    /// The sequence of the log up to which everything was taken.
+    /// The sequence of the log up to which everything of the ledger was taken.
     package func position() async throws -> UInt64? { try await ledger.sharedPosition() }
 
     // MARK: - Others' changes
@@ -44,18 +44,13 @@ package final class FolderSharing: Sendable {
     /// Takes facts of the log into the folder.
     /// - Parameters:
     ///   - facts: The facts.
-    ///   - position: The sequence of the log up to which these are all; nil if they are single ones.
+    ///   - position: The sequence of the log up to which these are all of the ledger; nil if they are single ones.
     ///   - now: The time of a revocation list that is written.
     /// - Returns: Whether the folder has changed.
     /// - Throws: ``TrustError``; what was taken already stays, and may be taken again.
     package func take(_ facts: [SharedFact], upTo position: UInt64?, now: WallTime) async throws -> Bool {
-        var (files, others) = ([SharedFact](), [SharedFact]())
-        for fact in facts {
-            switch fact {
-            case .file, .tokenKeys, .providerKey: files.append(fact)
-            default: others.append(fact)
-            }
-        }
+        let files = facts.filter { !$0.key.kind.isOfLedger }
+        let others = facts.filter(\.key.kind.isOfLedger)
         var isChanged = false
         if !files.isEmpty {
             isChanged = try await TrustLock.with(folder.layout) { try await take(files: files) }

@@ -38,6 +38,14 @@ package struct SharedKey: Hashable, Sendable {
         case device
         case invitation
         case topic
+
+        /// Whether the ledger has these facts; if not, files have them.
+        package var isOfLedger: Bool {
+            switch self {
+            case .file, .tokenKeys, .providerKey: false
+            case .certificate, .device, .invitation, .topic: true
+            }
+        }
     }
 
     package static let tokenKeys = SharedKey(.tokenKeys, "all")

@@ -7,7 +7,7 @@ package protocol SharedLedger: TrustStore {
     /// - Parameter anew: Whether to forget what was shared and taken: everything counts as unshared again.
     func beginSharing(anew: Bool) async throws
 
-    /// The sequence of the log up to which everything was taken; nil if nothing was.
+    /// The sequence of the log up to which every fact of the ledger was taken; nil if none was.
     func sharedPosition() async throws -> UInt64?
 
     /// Facts that other nodes may lack, those that changed first at first.

@@ -9,7 +9,7 @@ import Testing
 
 /// The trust of several nodes on one log in memory, each with a folder of its own.
 @Suite struct TrustSyncTests {
-    private let log = MemoryLog()
+    private let log = TrustTestLog()
     private let clock = ManualClock()
 
     private func node(_ name: String, key: String = "", folder: String? = nil) async throws -> TrustNode {
@@ -55,7 +55,7 @@ import Testing
     @Test func `a node without the key, with another one, or of another cluster is refused`() async throws {
         let first = try await node("a")
         await #expect(throws: OtherTrust.noKey) { try await node("b") }
-        let stranger = try await TrustNode("s", MemoryLog(), clock)
+        let stranger = try await TrustNode("s", TrustTestLog(), clock)
         await #expect(throws: OtherTrust.otherKey) { try await node("b", key: stranger.key) }
         await #expect(throws: OtherTrust.otherAuthority) { try await node("b", folder: stranger.path) }
         await #expect(throws: CommandError.self) { try await node("b", key: first.key, folder: stranger.path) }
@@ -98,7 +98,7 @@ import Testing
     @Test func `an authority that an operator replaces comes to the other nodes`() async throws {
         let a = try await node("a")
         let b = try await node("b", key: a.key)
-        let other = try await TrustNode("s", MemoryLog(), clock)
+        let other = try await TrustNode("s", TrustTestLog(), clock)
         let authority = try TrustFile.read(TrustLayout(data: other.path).authority, .open)
         try TrustFile.write(authority, to: TrustLayout(data: b.path).authority, .open)
         try await settle(b, a)
@@ -212,5 +212,18 @@ import Testing
         let use = TokenKeyUse(newest: 3, live: [one: 3, two: 2])
         #expect(use.usable == 2 && use.lacking == [two])
         #expect(TokenKeyUse(newest: 2, live: [one: 3, two: 2]).usable == 2)
+    }
+
+    /// SplitMix64: the same numbers for the same seed.
+    private struct SeededGenerator: RandomNumberGenerator {
+        var state: UInt64
+
+        mutating func next() -> UInt64 {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var mixed = state
+            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+            return mixed ^ (mixed >> 31)
+        }
     }
 }

@@ -54,7 +54,7 @@ final class TrustNode: Sendable {
                 log: log,
                 barriers: barriers,
                 changes: RecordChanges(log: log, barriers: barriers),
-                scheduler: SimTime()
+                scheduler: StandingTime()
             )
         )
     }
