@@ -47,7 +47,7 @@ final class TrustNode: Sendable {
             hostnames: ["\(name).example.com"],
             clock: clock,
             step: { _ in },
-            logger: .silent
+            logger: Logger(label: "herald") { _ in SwiftLogNoOpLogHandler() }
         )
         sync = try await entry.enter(
             TrustEntry.Connection(
