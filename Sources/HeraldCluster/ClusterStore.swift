@@ -6,6 +6,7 @@ package import Logging
 package final class ClusterStore: Sendable {
     package let mailbox: ClusterMailbox
     package let directory: ClusterDirectory
+    package let rings: NodeRings
     let registry: ClusterRegistry
     let channels: ClusterChannels
     let journal: any JournalStore
@@ -18,7 +19,9 @@ package final class ClusterStore: Sendable {
     ///   - configuration: The limits of the mailbox.
     ///   - log: The log, whose streams exist.
     ///   - cluster: The cluster's record, which ``ClusterStreams/open(_:at:_:)`` returns.
-    ///   - node: The name of this node.
+    ///   - own: The claims of this process.
+    ///   - messages: The messages between the nodes; nil for a node that hears no other.
+    ///   - nodes: The nodes that live.
     ///   - journal: The journal of this node.
     ///   - clock: The clock of the service.
     ///   - scheduler: Runs retries and reports.
@@ -27,13 +30,15 @@ package final class ClusterStore: Sendable {
         configuration: ClusterMailboxConfiguration = ClusterMailboxConfiguration(),
         log: any ReplicatedLog,
         cluster: ClusterRecord,
-        node: NodeName,
+        own: ClaimRecord,
+        messages: (any NodeMessages)? = nil,
+        nodes: any LiveNodes = NodeAlone(),
         journal: any JournalStore,
         clock: any WallClock,
         scheduler: any ClusterScheduler,
         logger: Logger
     ) {
-        let barriers = LogBarriers(log: log, node: node)
+        let barriers = LogBarriers(log: log, node: own.node)
         let changes = RecordChanges(log: log, barriers: barriers)
         self.barriers = barriers
         partitions = cluster.partitions
@@ -43,17 +48,30 @@ package final class ClusterStore: Sendable {
             log: log,
             barriers: barriers,
             partitions: cluster.partitions,
-            node: node,
+            node: own.node,
             journal: journal,
             clock: clock,
             scheduler: scheduler,
             logger: logger
         )
+        rings = NodeRings(
+            own: own,
+            partitions: cluster.partitions,
+            log: log,
+            barriers: barriers,
+            messages: messages ?? NodeExchange(node: own.node, scheduler: scheduler) { _, _, _ in },
+            mailbox: mailbox,
+            nodes: nodes,
+            scheduler: scheduler
+        ) { _, done in
+            done(.success(()))
+        }
         directory = ClusterDirectory(
             log: log,
             partitions: cluster.partitions,
-            record: ClaimRecord(node: node, incarnation: .random(in: 0 ... .max)),
-            mailbox: mailbox
+            record: own,
+            mailbox: mailbox,
+            rings: rings
         )
         registry = ClusterRegistry(
             partitions: cluster.partitions,
@@ -66,13 +84,19 @@ package final class ClusterStore: Sendable {
         self.clock = clock
     }
 
-    /// Loads registry and channels, and opens the mailbox; once, before any other call.
+    /// Follows the claims, loads registry and channels, and opens the mailbox; once, before any other call.
     /// - Throws: ``LogFailure`` if the log cannot be read or written, ``RecordError`` for a record of another version.
     package func load() async throws {
         try await mailbox.start()
+        try await withCheckedThrowingContinuation { continuation in
+            rings.start { continuation.resume(with: $0) }
+        }
         try await registry.load(from: snapshot)
         try await channels.load(from: snapshot)
     }
+
+    /// Ends the following of the log.
+    package func stop() { rings.stop() }
 
     /// Removes the notification of a registration, with a line in the journal.
     ///

@@ -1,13 +1,18 @@
-import HeraldMailbox
-import HeraldModel
+package import HeraldMailbox
+package import HeraldModel
 import NIOCore
 
 /// A notification on its way from the node that has it to the node that holds its device.
-struct PassedNotification: Sendable {
-    let notification: Notification
-    let generation: UInt32
+package struct PassedNotification: Sendable {
+    package let notification: Notification
+    package let generation: UInt32
     /// Its sequence in the mailbox's stream; 0 if it is never stored.
-    let sequence: UInt64
+    package let sequence: UInt64
+
+    /// The notification, as the receiver's post office takes it.
+    package var stored: StoredNotification {
+        StoredNotification(notification: notification, generation: generation, sequence: sequence)
+    }
 
     var slot: Slot { notification.slot }
 
@@ -37,22 +42,22 @@ struct PassedNotification: Sendable {
 }
 
 /// Rings: notifications that the sender has stored, for devices of the receiver.
-struct RingRecord: LogRecord {
-    static let kind: StaticString = "ring"
+package struct RingRecord: LogRecord {
+    package static let kind: StaticString = "ring"
 
-    let notifications: [PassedNotification]
+    package let notifications: [PassedNotification]
 
     init(_ notifications: [PassedNotification]) {
         self.notifications = notifications
     }
 
-    init(fields: inout RecordReader) throws(RecordError) {
+    package init(fields: inout RecordReader) throws(RecordError) {
         var found: [PassedNotification] = []
         for _ in 0..<(try fields.integer(UInt16.self)) { found.append(try PassedNotification(fields: &fields)) }
         notifications = found
     }
 
-    func write(to fields: inout RecordWriter) {
+    package func write(to fields: inout RecordWriter) {
         fields.integer(UInt16(clamping: notifications.count))
         for notification in notifications.prefix(Int(UInt16.max)) { notification.write(to: &fields) }
     }
