@@ -111,12 +111,13 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
         // No device of the benchmark asks for it.
     }
 
-    func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
+    func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws {
         // No device of the benchmark asks for it.
     }
 
     func readDeviceRecord(
         _ device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
     ) {
         done(.success(DeviceRecord()))
@@ -125,6 +126,7 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
     func setSession(
         _ session: SessionRecord?,
         for device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
     ) {
         // Sessions end with their connection here.

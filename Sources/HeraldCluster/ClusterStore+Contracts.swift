@@ -106,23 +106,35 @@ extension ClusterStore: RegistryStore {
         await discard(registered, as: .discardedDisabledFromStorage, at: clock.now())
     }
 
-    package func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
-        try await registry.setSavingPower(saving, for: device)
+    package func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws {
+        try await registry.setSavingPower(saving, for: device, fence: fence)
     }
 
     package func readDeviceRecord(
         _ device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
     ) {
-        registry.readDeviceRecord(device, done)
+        registry.readDeviceRecord(device, fence: fence, done)
+    }
+
+    package func beginSession(
+        _ session: SessionRecord?,
+        replacing read: DeviceRecord,
+        of device: DeviceNumber,
+        fence: UInt64,
+        _ done: @escaping @Sendable (Result<SessionBeginning, any Error>) -> Void
+    ) {
+        registry.beginSession(session, replacing: read, of: device, fence: fence, done)
     }
 
     package func setSession(
         _ session: SessionRecord?,
         for device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
     ) {
-        registry.setSession(session, for: device, done)
+        registry.setSession(session, for: device, fence: fence, done)
     }
 
     package func addFeedback(_ record: FeedbackRecord, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {

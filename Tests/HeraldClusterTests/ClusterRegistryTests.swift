@@ -108,41 +108,12 @@ import Testing
         #expect(try await self.registry("b").number(of: app, for: nil, at: now) != second)
     }
 
-    @Test func `a session that another node wrote is read, and is replaced as a whole`() async throws {
-        let (a, b) = (try await registry("a"), try await registry("b"))
-        let device = try await a.number(of: try #require(DeviceID("phone")))
-        _ = try await b.number(of: try #require(DeviceID("phone")))
-        let session = SessionRecord(subscriptions: ["apps/com.example.chat/#": 1], expiryInterval: 60)
-        try await a.keep(session, for: device)
-        try await a.setSavingPower(true, for: device)
-        #expect(try await b.record(of: device) == DeviceRecord(isSavingPower: true, session: session))
-        try await b.keep(nil, for: device)
-        #expect(try await a.record(of: device) == DeviceRecord(isSavingPower: true))
-        log.fail(.lostAnswer)
-        try await a.keep(session, for: device)
-        #expect(try await b.record(of: device) == DeviceRecord(isSavingPower: true, session: session))
-    }
-
     @Test func `another number of partitions than the cluster's is refused`() async throws {
         _ = try await registry("a")
         let changes = RecordChanges(log: log, barriers: LogBarriers(log: log, node: try #require(NodeName("a"))))
         let eight = try #require(Partitions(count: 8))
         await #expect(throws: ClusterIdentity.OtherPartitions.self) {
             try await ClusterIdentity.open(eight, at: now, changes)
-        }
-    }
-}
-
-extension ClusterRegistry {
-    fileprivate func keep(_ session: SessionRecord?, for device: DeviceNumber) async throws {
-        try await withCheckedThrowingContinuation { continuation in
-            setSession(session, for: device) { continuation.resume(with: $0) }
-        }
-    }
-
-    fileprivate func record(of device: DeviceNumber) async throws -> DeviceRecord {
-        try await withCheckedThrowingContinuation { continuation in
-            readDeviceRecord(device) { continuation.resume(with: $0) }
         }
     }
 }

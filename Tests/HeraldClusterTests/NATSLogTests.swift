@@ -19,12 +19,12 @@ import Testing
         log = NATSLog(JetStream(connection))
     }
 
-    /// Makes or checks the streams of a cluster with one partition.
-    private func open(_ partitions: Int = 1) async throws -> ClusterRecord {
+    /// Makes or checks the streams of a cluster.
+    private func open(_ partitions: Int = 1, replicas: Int = 1) async throws -> ClusterRecord {
         let barriers = LogBarriers(log: log, node: try #require(NodeName("a")))
         let changes = RecordChanges(log: log, barriers: barriers)
         let partitions = try #require(Partitions(count: partitions))
-        return try await ClusterStreams(JetStream(connection), replicas: 1).open(partitions, at: moment, changes)
+        return try await ClusterStreams(JetStream(connection), replicas: replicas).open(partitions, at: moment, changes)
     }
 
     @Test func `a random script has the same answers on a server, in memory and in the simulation`() async throws {
@@ -180,6 +180,7 @@ import Testing
         try await jetStream.deleteStream("HERALD_APPS")
         await #expect(throws: StreamProblem.missing("HERALD_APPS")) { try await open() }
         await #expect(throws: ClusterIdentity.OtherPartitions.self) { try await open(2) }
+        await #expect(throws: StreamProblem.otherReplicas(present: 1, wanted: 3)) { try await open(replicas: 3) }
         await connection.close()
     }
 }

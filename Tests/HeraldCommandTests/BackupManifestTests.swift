@@ -9,8 +9,18 @@ import Testing
         BackupManifest.File(path: "ca.pem", size: 3, sha256: "cd"),
     ]
 
-    private func manifest(files: [BackupManifest.File] = files) throws -> BackupManifest {
-        try BackupManifest(herald: "0.9.0", created: "2026-11-23T00:00:00Z", waiting: 7, devices: 2, files: files)
+    private func manifest(
+        files: [BackupManifest.File] = files,
+        isClusterNode: Bool = false
+    ) throws -> BackupManifest {
+        try BackupManifest(
+            herald: "0.9.0",
+            created: "2026-11-23T00:00:00Z",
+            waiting: 7,
+            devices: 2,
+            isClusterNode: isClusterNode,
+            files: files
+        )
     }
 
     @Test func `a manifest is read as it was written, sorted by path`() throws {
@@ -34,11 +44,20 @@ import Testing
         #expect(throws: CommandError(.folder, "")) { try BackupManifest(reading: bytes + [10], at: "m") }
     }
 
+    @Test func `a node's backup says so, and an older Herald refuses it as newer`() throws {
+        let node = try manifest(isClusterNode: true)
+        let read = try BackupManifest(reading: Array(try node.bytes()), at: "m")
+        #expect(read == node && read.isClusterNode && read.format == 2)
+        let service = try manifest()
+        #expect(!service.isClusterNode && service.format == 1)
+        #expect(!String(decoding: try service.bytes(), as: UTF8.self).contains("cluster"))
+    }
+
     @Test func `a newer format is told from damage`() throws {
         let error = #expect(throws: CommandError.self) {
-            try BackupManifest(reading: Array(#"{"format":2,"new":true}"#.utf8), at: "m")
+            try BackupManifest(reading: Array(#"{"format":3,"new":true}"#.utf8), at: "m")
         }
-        #expect(error?.message.contains("newer Herald (format 2") == true)
+        #expect(error?.message.contains("newer Herald (format 3") == true)
     }
 
     @Test(arguments: [

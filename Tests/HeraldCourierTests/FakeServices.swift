@@ -87,11 +87,22 @@ final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownT
         state.withLock { $0.registrations[slot]?.isEnabled = enabled }
     }
 
-    func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {}
+    func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws {}
+
+    func beginSession(
+        _ session: SessionRecord?,
+        replacing read: DeviceRecord,
+        of device: DeviceNumber,
+        fence: UInt64,
+        _ done: @escaping @Sendable (Result<SessionBeginning, any Error>) -> Void
+    ) {
+        setSession(session, for: device, fence: fence) { done($0.map { .stored }) }
+    }
 
     func setSession(
         _ session: SessionRecord?,
         for device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
     ) {
         state.withLock { $0.sessions[device] = session }

@@ -265,19 +265,22 @@ struct SessionBench {
         app.environment == machine.environment ? app.topic : SessionBench.topic("other.\(app.topic)")
     }
 
-    private mutating func answer(_ request: RegistryRequest) -> RegistryAnswer {
+    private func admitted() -> RegistryAnswer {
+        let topics = Set((record.session?.subscriptions ?? [:]).keys.compactMap { CourierFilter($0)?.app })
+        let apps = topics.compactMap { topic in
+            let environment = record.session?.environments?[topic.name] ?? machine.environment
+            return app(App(topic: topic, environment: environment))
+        }
+        return .admitted(
+            AdmittedDevice(device: SessionBench.device, fence: 42, record: record, apps: apps, tokenKey: tokenKey)
+        )
+    }
+
+    mutating func answer(_ request: RegistryRequest) -> RegistryAnswer {
         if hasTooManyTakeovers, request == .admit { return .tooManyTakeovers }
         guard !isRegistryDown else { return failure(request) }
         switch request {
-        case .admit:
-            let topics = Set((record.session?.subscriptions ?? [:]).keys.compactMap { CourierFilter($0)?.app })
-            let apps = topics.compactMap { topic in
-                let environment = record.session?.environments?[topic.name] ?? machine.environment
-                return app(App(topic: topic, environment: environment))
-            }
-            return .admitted(
-                AdmittedDevice(device: SessionBench.device, fence: 42, record: record, apps: apps, tokenKey: tokenKey)
-            )
+        case .admit: return admitted()
         case .register(let apps):
             for app in apps where !tooMany.contains(app.topic) { register(key(app).name) }
             let refused = apps.filter { tooMany.contains($0.topic) }.map { ($0, RegistrationRefusal.tooManyNewNames) }
@@ -286,6 +289,12 @@ struct SessionBench {
             return .unregistered(apps.map { registered.removeValue(forKey: key($0)) != nil })
         case .findChannels(let filters):
             return .foundChannels(Set(filters.filter { channels.contains($0.name) }))
+        case .begin(let session, let read):
+            guard read == record else {
+                return admitted()
+            }
+            record.session = session
+            return .done
         case .keep(let session):
             record.session = session
             return .done

@@ -349,6 +349,41 @@ struct SessionConnectTests {
         #expect(other.sent.first?.connack?.reasonCode == .serverUnavailable)
     }
 
+    @Test func `a session that another node stored meanwhile is the one that is resumed`() throws {
+        var bench = try SessionBench()
+        for name in ["com.example.chat", "com.example.mail"] { bench.register(name) }
+        bench.record = DeviceRecord(
+            session: SessionRecord(subscriptions: ["apps/com.example.chat": 1], expiryInterval: 100),
+            sequence: 5
+        )
+        let admission = bench.answer(.admit)
+        bench.isHolding = true
+        bench.receive(SessionBench.connect(isClean: false, properties: [.sessionExpiryInterval(100)]))
+        bench.complete(admission)
+        #expect(bench.sent.isEmpty, "an unchanged record is confirmed too")
+        bench.held = [try #require(bench.held.last)]
+        bench.record.session?.subscriptions["apps/com.example.mail"] = 1
+        bench.record.sequence = 6
+        bench.release()
+        #expect(bench.sent.first?.connack?.isSessionPresent == true)
+        #expect(Set(bench.open.keys) == [AppNumber(1), AppNumber(2)])
+        #expect(bench.record.session?.subscriptions.count == 2)
+    }
+
+    @Test func `a connection that is not the newest any more is refused, and leaves the session alone`() throws {
+        var bench = try SessionBench()
+        bench.record.sequence = 5
+        let admission = bench.answer(.admit)
+        bench.isHolding = true
+        bench.receive(SessionBench.connect(isClean: false, properties: [.sessionExpiryInterval(100)]))
+        bench.complete(admission)
+        bench.dismiss(.takenOver)
+        bench.complete(.failed)
+        bench.disconnect()
+        #expect(bench.sent.map { $0.connack?.reasonCode } == [.serverUnavailable])
+        #expect(bench.released.map(\.session) == [.unchanged])
+    }
+
     @Test func `a device that is admitted after it has gone releases its claim`() throws {
         var bench = try SessionBench()
         bench.isHolding = true

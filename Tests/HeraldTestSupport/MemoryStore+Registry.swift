@@ -132,12 +132,13 @@ extension MemoryStore {
         }
     }
 
-    package func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
+    package func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws {
         try write { $0.records[device, default: DeviceRecord()].isSavingPower = saving }
     }
 
     package func readDeviceRecord(
         _ device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
     ) {
         done(.success(contents.withLock { $0.records[device] ?? DeviceRecord() }))
@@ -146,6 +147,7 @@ extension MemoryStore {
     package func setSession(
         _ session: SessionRecord?,
         for device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
     ) {
         done(Result { try write { $0.records[device, default: DeviceRecord()].session = session } })

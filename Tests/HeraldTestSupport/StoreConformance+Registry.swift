@@ -164,20 +164,20 @@ extension StoreConformance {
         },
         Rule("a device's session and power saving state are kept") { (scene) async throws in
             let device = try await scene.store.number(of: try #require(DeviceID("phone")))
-            #expect(try await scene.store.deviceRecord(device) == DeviceRecord())
+            #expect(try await scene.store.record(of: device) == DeviceRecord())
             let session = SessionRecord(
                 subscriptions: ["apps/com.example.chat/#": 1, "apps/com.example.chat.voip": 0],
                 expiryInterval: .max,
                 disconnected: scene.now
             )
             try await scene.store.keep(session, for: device)
-            try await scene.store.setSavingPower(true, for: device)
+            try await scene.store.setSavingPower(true, for: device, fence: 1)
             #expect(
-                try await scene.store.deviceRecord(device) == DeviceRecord(isSavingPower: true, session: session)
+                try await scene.store.record(of: device) == DeviceRecord(isSavingPower: true, session: session)
             )
             try await scene.store.keep(nil, for: device)
-            try await scene.store.setSavingPower(false, for: device)
-            #expect(try await scene.store.deviceRecord(device) == DeviceRecord())
+            try await scene.store.setSavingPower(false, for: device, fence: 1)
+            #expect(try await scene.store.record(of: device) == DeviceRecord())
         },
         Rule("feedback comes oldest first and bounded, and exactly the read records are cleared") {
             (scene) async throws in
@@ -271,7 +271,14 @@ extension RegistryStore {
 
     fileprivate func keep(_ session: SessionRecord?, for device: DeviceNumber) async throws {
         try await withCheckedThrowingContinuation { continuation in
-            setSession(session, for: device) { continuation.resume(with: $0) }
+            setSession(session, for: device, fence: 1) { continuation.resume(with: $0) }
         }
+    }
+
+    /// The record, without its place.
+    fileprivate func record(of device: DeviceNumber) async throws -> DeviceRecord {
+        var record = try await deviceRecord(device)
+        record.sequence = nil
+        return record
     }
 }

@@ -12,6 +12,10 @@ from service import HERALD, PATIENCE
 NATS_BENCH = HERALD.with_name("NATSBench")
 
 
+class Ended(Exception):
+    """The program has ended, or is about to: it answers nothing any more."""
+
+
 class NATSClient:
     """One connection: `NATSClient(url, token="x", tls_first=True)`. Orders wait for their answer; `send` does not.
 
@@ -59,6 +63,9 @@ class NATSClient:
                 self._streams[line["id"]].put(line)
             else:
                 self.events.put(line)
+        # Whoever waits for an answer waits in vain.
+        for answers in list(self._answers.values()):
+            answers.put(None)
 
     # MARK: orders
 
@@ -68,12 +75,18 @@ class NATSClient:
         self._answers[self._next] = queue.Queue()
         self._streams[self._next] = queue.Queue()
         fields |= {"id": self._next, "do": order, "payload": base64.b64encode(payload).decode()}
-        self.process.stdin.write(json.dumps(fields) + "\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(json.dumps(fields) + "\n")
+            self.process.stdin.flush()
+        except (OSError, ValueError) as error:
+            raise Ended from error
         return self._next
 
     def answer(self, number, timeout=PATIENCE):
-        return self._answers[number].get(timeout=timeout)
+        answer = self._answers[number].get(timeout=timeout)
+        if answer is None:
+            raise Ended
+        return answer
 
     def ask(self, order, payload=b"", **fields):
         """Gives an order, and waits for its answer."""

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -215,6 +216,10 @@ def test_nothing_is_overwritten(made, tmp_path):
     assert "there is no folder" in refusal("restore", tmp_path / "nothing", "--data", tmp_path / "new")
     assert f"there is no folder {tmp_path}/no" in refusal("restore", out, "--data", tmp_path / "no" / "new")
     assert "path is empty" in refusal("restore", out, "--data", "")
+    assert "is the backup itself" in refusal("restore", out, "--data", tmp_path / "link" / ".." / ".." / "backup")
+    for inside in (out / "new", out / "trust"):
+        assert "is in the backup" in refusal("restore", out, "--data", inside)
+    assert f"the backup {out} is in" in refusal("restore", out, "--data", tmp_path)
     assert not (tmp_path / "new").exists()
     assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
@@ -245,7 +250,7 @@ def test_a_lost_file_is_named_and_comes_back_from_a_backup(made, tmp_path):
 
 def test_a_backup_of_a_newer_herald_is_told_from_a_damaged_one(made, tmp_path):
     manifest = tmp_path / "backup" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format" : 1', '"format" : 2'))
+    manifest.write_text(manifest.read_text().replace('"format" : 1', '"format" : 3'))
     assert "newer Herald" in refusal("restore", tmp_path / "backup", "--data", tmp_path / "new")
 
 
@@ -285,6 +290,33 @@ def test_root_restores_with_the_rights_of_the_folders_owner(made, tmp_path, open
     listed = as_root("find", data, "-printf", "%U:%G %P\\n").stdout.splitlines()
     assert "33:12 store/herald.db" in listed and "33:12 trust/ledger.db" in listed
     assert {line.split()[0] for line in listed} == {"33:12"}
+
+
+def as_stranger(folder, *command):
+    """Runs a command of Herald's as another user than the present one."""
+    words = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", folder / "herald", *command]
+    return as_root(*words)
+
+
+def test_another_user_is_told_whose_files_these_are(made, tmp_path, open_folder):
+    # The paths of tests are closed to other users.
+    shutil.copy(HERALD, open_folder / "herald")
+    for name, path in (("data", made.data), ("backup", tmp_path / "backup")):
+        shutil.copytree(path, open_folder / name)
+        (open_folder / name).chmod(0o755)
+    data, out = open_folder / "data", open_folder / "backup"
+    mine = open_folder / "mine"
+    mine.mkdir(mode=0o777)
+    mine.chmod(0o777)
+    for command in (
+        ["backup", "--data", data, mine / "out"],
+        ["restore", out, "--data", mine / "new"],
+        ["restore", out, "--data", open_folder / "new"],
+    ):
+        said = one_line(as_stranger(open_folder, *command))
+        assert re.search(r"belongs to user \S+, and this command runs as user \S+: run it as", said), said
+        assert str(open_folder) in said and "Permission denied" not in said
+    assert not list(mine.iterdir()) and not (open_folder / "new").exists()
 
 
 def test_an_unfinished_folder_of_somebody_else_stays(made, tmp_path):

@@ -1,5 +1,6 @@
 """`herald cluster`: the configuration that it makes for NATS servers, and the state that it shows of them."""
 
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -8,6 +9,8 @@ import subprocess
 import pytest
 
 from nats_servers import CLIENT, MONITOR, NATS_SERVER, free_addresses
+from parties import assert_accepted
+from provider import Provider, listening_device
 from service import HERALD, PATIENCE, ROOT, eventually, herald
 
 
@@ -60,13 +63,42 @@ def test_the_servers_take_the_configuration_and_admit_nobody_but_the_key(made, t
         assert all(server["sync_always"] for server in servers())
         # No node was ever here.
         code, report, _ = status(*options)
-        assert code == 1 and any("HERALD_META" in problem for problem in report["problems"])
+        assert code == 1 and [problem.split(":")[0] for problem in report["problems"]] == ["the NATS servers have no streams of Herald's"]
         stranger = tmp_path / "stranger.nk"
         other = tmp_path / "other"
         herald("cluster", "nats-conf", "--peers", "127.0.0.1", "--output", str(other))
         stranger.write_text((other / "herald.nk").read_text())
         code, report, error = status(*options[:-1], str(stranger))
         assert code == 1 and report is None and "uthoriz" in error, error
+
+
+def test_servers_and_nodes_show_each_other_certificates(tmp_path, fresh):
+    peers = free_addresses(3)
+    tls, folder = tmp_path / "tls", tmp_path / "nats"
+    subprocess.run([ROOT / "Examples/Cluster/certificates", tls, *peers], check=True, timeout=PATIENCE)
+    result = herald(
+        "cluster", "nats-conf", "--peers", ",".join(peers), "--output", folder, "--store", tmp_path / "stores",
+        "--tls", tls / "SERVER",
+    )
+    assert "--cluster tls://" in result.stdout and "--cluster-certificate" in result.stdout
+    for peer in peers:
+        # On machines of their own, all have the same path.
+        path = folder / f"nats-{peer}.conf"
+        path.write_text(path.read_text().replace("SERVER", peer))
+    servers = ["--cluster", ",".join(f"tls://{peer}" for peer in peers), "--cluster-credentials", str(folder / "herald.nk")]
+    servers += ["--cluster-monitor", ",".join(f"http://{peer}:{MONITOR}" for peer in peers)]
+    options = [*servers, "--cluster-ca", str(tls / "ca.pem"), "--cluster-certificate", str(tls / "herald.pem")]
+    with running(folder.glob("*.conf")):
+        node = fresh(*options).start()
+        with Provider(node, node.provider_certificate()) as provider, listening_device(node) as device:
+            assert_accepted(provider.push(device.token))
+            device.next()
+        eventually(lambda: status(*options)[0] == 0, what="a whole cluster")
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            stranger = threads.submit(status, *options[:-2])
+            distrustful = threads.submit(status, *servers)
+            assert "the server asks for a certificate of this node" in stranger.result()[2]
+            assert "no authority of cluster-ca has signed" in distrustful.result()[2]
 
 
 def test_the_files_are_printed_without_a_folder_and_never_overwritten(made):

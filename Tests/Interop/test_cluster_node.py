@@ -102,16 +102,21 @@ def test_a_spare_with_the_same_trust_takes_over(trio, node, fresh, tmp_path):
     certificate = node.provider_certificate()
     with Provider(node, certificate) as provider:
         assert_accepted(provider.push(device.token, {"id": "waits"}))
-    herald("backup", "--data", node.data, tmp_path / "copy")
-    herald("restore", tmp_path / "copy", "--data", tmp_path / "spare")
+    said = herald("backup", "--data", node.data, tmp_path / "copy").stdout
+    assert "devices and notifications stay in the cluster" in said and "waiting" not in said
+    said = herald("restore", tmp_path / "copy", "--data", tmp_path / "spare").stdout
+    assert "in the cluster, and lose nothing" in said and "notifications are lost" not in said
     # Beside a node that serves, another one does not.
     assert "the node one serves this cluster" in refusal(tmp_path / "spare", *options(trio, "two"))
     node.kill()
     # It would refuse every token: with other authorities, without a token key, without its cluster.
     assert "authorities are not those of the cluster" in refusal(tmp_path / "stranger", *options(trio, "two"))
-    assert "the folder of a cluster's node" in refusal(node.data)
+    for data in (node.data, tmp_path / "spare"):
+        assert "the folder of a cluster's node" in refusal(data)
     shutil.rmtree(node.data)
     service = fresh(*options(trio, "two"), data=tmp_path / "spare").start()
+    assert any("the node one has not signed off: waiting 15 s" in line for line in service.lines)
+    assert not any("not closed cleanly" in line for line in service.lines), "starts that are refused close what they opened"
     device.service = service
     device.start()
     eventually(lambda: [message.json["id"] for message in device.messages] == ["waits"])
@@ -156,6 +161,11 @@ class TestStart:
     def test_a_missing_check_must_be_wanted(self, tmp_path):
         result = herald("serve", "--data", tmp_path / "data", "--cluster", f"nats://127.0.0.1:{CLIENT}", check=False)
         assert result.returncode == 1 and "--cluster-monitor" in result.stderr and "--cluster-unverified" in result.stderr
+
+    def test_another_number_of_replicas_is_told(self, trio, node):
+        node.stop()
+        reason = refusal(node.data, *options(trio), "--cluster-replicas", "1")
+        assert "made with 3 replicas" in reason and "cluster-replicas is 1: set cluster-replicas to 3" in reason
 
     def test_a_loss_is_noticed_and_must_be_accepted(self, trio, node, fresh):
         device = away_device(node)

@@ -5,16 +5,18 @@ import subprocess
 
 import pytest
 
+from nats_servers import NATS_SERVER
 from pushchat import APP, PUSHCHAT
 from service import HERALD, PATIENCE, ROOT
 
 UNITS = sorted((ROOT / "Packaging" / "systemd").glob("*.service"))
 RELAY_UNIT = ROOT / "Packaging" / "systemd" / "herald-relay.service"
 CHAT_UNIT = ROOT / "Examples" / "PushChat" / "pushchat.service"
-BINARIES = {"/usr/bin/herald": str(HERALD), "/usr/local/bin/PushChat": str(PUSHCHAT)}
+NATS_UNIT = ROOT / "Examples" / "Cluster" / "herald-nats.service"
+BINARIES = {"/usr/bin/herald": str(HERALD), "/usr/local/bin/PushChat": str(PUSHCHAT), "/usr/local/bin/nats-server": str(NATS_SERVER)}
 
 
-@pytest.mark.parametrize("unit", [*UNITS, CHAT_UNIT], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", [*UNITS, CHAT_UNIT, NATS_UNIT], ids=lambda unit: unit.name)
 def test_systemd_accepts_the_unit(unit, tmp_path):
     text = unit.read_text()
     for installed, built in BINARIES.items():

@@ -72,6 +72,20 @@ package final class RecordChanges: Sendable {
         }
     }
 
+    /// Reads a record as of a sequence that it has had, or later, from any replica.
+    ///
+    /// Another node may have changed it since: only a compare-and-set on the result tells.
+    package func look<Record: LogRecord & Equatable>(
+        _ subject: LogSubject,
+        in stream: LogStream,
+        atLeast sequence: UInt64,
+        _ done: @escaping @Sendable (Result<Versioned<Record>, any Error>) -> Void
+    ) {
+        log.read([subject], in: stream, atLeast: sequence) { result in
+            done(Result { try RecordChanges.newest(try result.get(), as: Record.self) })
+        }
+    }
+
     private struct Change<Record: LogRecord & Equatable, Value: Sendable>: Sendable {
         let subject: LogSubject
         let stream: LogStream
@@ -130,7 +144,10 @@ package final class RecordChanges: Sendable {
             } catch is LogFailure {
                 fail(change, .notSent, attempt)
             } catch {
-                change.done(.failure(error))
+                // The record cannot be read, and a write that is under way may still replace it.
+                if attempt.mayHappenLate { _ = uncertain.withLock { $0.insert(change.subject) } }
+                // Only later attempts come after a write of this change.
+                change.done(.failure(attempt.number > 1 && attempt.mayHappenLate ? RecordChangeFailure.unknown : error))
             }
         }
     }

@@ -44,6 +44,10 @@ package struct ClusterStreams: Sendable {
         } else {
             throw StreamProblem.missing(stream.name)
         }
+        // One look suffices: each stream is made with the same number.
+        guard stream != .meta || present.replicas == replicas else {
+            throw StreamProblem.otherReplicas(present: present.replicas, wanted: replicas)
+        }
         let differences = definition.differences(present)
         guard differences.isEmpty else { throw StreamProblem.differs(stream.name, differences) }
     }
@@ -81,6 +85,7 @@ package struct ClusterStreams: Sendable {
 /// A stream that is not as Herald needs it.
 package enum StreamProblem: Error, Hashable, CustomStringConvertible {
     case differs(String, [String])
+    case otherReplicas(present: Int, wanted: Int)
     case missing(String)
     case notMade(String, replicas: Int, String)
 
@@ -89,6 +94,9 @@ package enum StreamProblem: Error, Hashable, CustomStringConvertible {
         case .differs(let name, let differences):
             "the stream \(name) is not as Herald made it: \(differences.joined(separator: "; ")). Herald does not change it: stop "
                 + "all nodes and set it back with `nats stream edit \(name)`, or change the setting that differs"
+        case .otherReplicas(let present, let wanted):
+            "the cluster was made with \(present) replicas, which cannot be changed, and the setting cluster-replicas is "
+                + "\(wanted): set cluster-replicas to \(present)"
         case .missing(let name):
             "the stream \(name) of this cluster is missing: its data are lost. Restore the cluster from a backup"
         case .notMade(let name, let replicas, let why):

@@ -27,15 +27,15 @@ package final class ActiveNode: Sendable {
     }
 
     /// Waits until this node may serve: at once, or after another one has been silent.
-    /// - Parameter onWait: Called while another node's record stands.
+    /// - Parameter onWait: Called before each pause: with the node whose record stands, or nil if the log does not answer.
     /// - Throws: ``OtherNodeServes``, or `CancellationError`.
-    package func take(onWait: @Sendable () -> Void) async throws {
+    package func take(onWait: @Sendable (NodeName?) -> Void) async throws {
         var order = ActiveNodeMachine.Order.readNow
         while true {
             switch order {
             case .serve: return
             case .giveWay(let other): throw OtherNodeServes(node: other.node)
-            case .read: onWait()
+            case .read: onWait(machine.withLock { $0.watched?.node })
             case .readNow, .write: break
             }
             order = try await perform(order)

@@ -51,6 +51,12 @@ package struct ActiveNodeMachine: Sendable {
         self.own = own
     }
 
+    /// The record of another node that is being watched.
+    package var watched: ActiveNodeRecord? {
+        guard case .watching(let seen, _)? = state else { return nil }
+        return seen.record
+    }
+
     /// The log has this record.
     package mutating func read(_ seen: Seen) -> Order {
         guard let record = seen.record else { return write(expecting: seen.sequence) }

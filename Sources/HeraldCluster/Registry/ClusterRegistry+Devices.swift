@@ -3,24 +3,102 @@ package import HeraldModel
 import Synchronization
 
 /// Sessions of devices, and whether they save power.
+///
+/// A device's record has the fence of the connection that owns its session. A connection that begins stamps its fence into
+/// the record that it read, before CONNACK. The write fails if the record has changed, so that the session that the device
+/// resumes is the newest, whichever replica answered. The write of an older connection finds a greater fence, and is refused.
 extension ClusterRegistry {
-    /// Reads the session of a device, and whether it saves power: as of this call, whoever wrote it.
+    /// Reads the session of a device, and whether it saves power, for a connection that begins.
+    ///
+    /// The record may be older than one that another node wrote: ``beginSession(_:replacing:of:fence:_:)`` notices that.
     package func readDeviceRecord(
         _ device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
     ) {
         perform(
             on: device,
             otherwise: DeviceRecord(),
             { [self] known, done in
-                read(known) { result in done(result.map { $0.record?.record ?? DeviceRecord() }) }
+                read(known) { result in
+                    done(
+                        Result {
+                            let read = try result.get()
+                            guard let entry = read.record else { return DeviceRecord() }
+                            guard entry.fence <= fence else { throw NewerConnection() }
+                            return entry.record(at: read.sequence)
+                        }
+                    )
+                }
+            },
+            done
+        )
+    }
+
+    /// Takes a session over: stores it with the fence of its connection, if the record is still the one that was read.
+    package func beginSession(
+        _ session: SessionRecord?,
+        replacing read: DeviceRecord,
+        of device: DeviceNumber,
+        fence: UInt64,
+        _ done: @escaping @Sendable (Result<SessionBeginning, any Error>) -> Void
+    ) {
+        perform(
+            on: device,
+            otherwise: .stored,
+            { [self] known, done in
+                var former = read
+                former.sequence = nil
+                let entry = DeviceEntry(id: known.id, number: device, record: former)
+                let versioned = Versioned(entry, sequence: read.sequence ?? known.sequence)
+                change(known, from: versioned) { [former] entry in
+                    guard entry.fence <= fence else { throw NewerConnection() }
+                    // With this fence, it is the present write, whose answer was lost.
+                    guard entry.record == former || entry.fence == fence else { return false }
+                    entry.fence = fence
+                    entry.record.session = session
+                    return true
+                } _: { result in
+                    done(
+                        result.map { changed, isStored in
+                            guard isStored == false, let entry = changed.record else { return .stored }
+                            return .changed(entry.record(at: changed.sequence))
+                        }
+                    )
+                }
+            },
+            done
+        )
+    }
+
+    /// Stores a session, or removes it with nil; nothing happens if the device is unknown.
+    package func setSession(
+        _ session: SessionRecord?,
+        for device: DeviceNumber,
+        fence: UInt64,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        perform(
+            on: device,
+            otherwise: (),
+            { [self] known, done in
+                let record = DeviceRecord(isSavingPower: known.isSavingPower)
+                let entry = DeviceEntry(id: known.id, number: device, fence: known.fence, record: record)
+                let versioned = Versioned(entry, sequence: known.sequence)
+                change(known, from: versioned, isWhole: false) { entry in
+                    guard entry.fence <= fence else { throw NewerConnection() }
+                    entry.fence = fence
+                    entry.record.session = session
+                } _: { result in
+                    done(result.map { _ in })
+                }
             },
             done
         )
     }
 
     /// Stores whether the device saves power; nothing happens if the device is unknown.
-    package func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
+    package func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws {
         try await withCheckedThrowingContinuation { continuation in
             perform(
                 on: device,
@@ -30,31 +108,18 @@ extension ClusterRegistry {
                     read(known) { [self] result in
                         switch result {
                         case .failure(let error): done(.failure(error))
-                        case .success(let record): change(known, from: record, { $0.isSavingPower = saving }, done)
+                        case .success(let record):
+                            change(known, from: record) { entry in
+                                guard entry.fence <= fence else { throw NewerConnection() }
+                                entry.record.isSavingPower = saving
+                            } _: { result in
+                                done(result.map { _ in })
+                            }
                         }
                     }
                 }
             ) { continuation.resume(with: $0) }
         }
-    }
-
-    /// Stores a session, or removes it with nil; nothing happens if the device is unknown.
-    package func setSession(
-        _ session: SessionRecord?,
-        for device: DeviceNumber,
-        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
-    ) {
-        perform(
-            on: device,
-            otherwise: (),
-            { [self] known, done in
-                let record = DeviceRecord(isSavingPower: known.isSavingPower)
-                let entry = DeviceEntry(id: known.id, number: device, record: record)
-                let versioned = Versioned(entry, sequence: known.sequence)
-                change(known, from: versioned, isWhole: false, { $0.session = session }, done)
-            },
-            done
-        )
     }
 
     /// Runs an operation on a known device, when those before it have finished.
@@ -74,28 +139,40 @@ extension ClusterRegistry {
         }
     }
 
+    /// Reads a device's record as this node knows it, or newer, from any replica.
     private func read(_ device: KnownDevice, _ done: @escaping Done<Versioned<DeviceEntry>>) {
         let (stream, subject) = record(of: device.id)
-        changes.read(subject, in: stream) { (result: Result<Versioned<DeviceEntry>, any Error>) in done(result) }
+        changes.look(subject, in: stream, atLeast: device.sequence, done)
     }
 
-    private func change(
+    /// Changes the record of a device, if there is one.
+    private func change<Value: Sendable>(
         _ device: KnownDevice,
         from known: Versioned<DeviceEntry>,
         isWhole: Bool = true,
-        _ edit: @escaping @Sendable (inout DeviceRecord) -> Void,
-        _ done: @escaping Done<Void>
+        _ edit: @escaping @Sendable (inout DeviceEntry) throws -> Value,
+        _ done: @escaping Done<(Versioned<DeviceEntry>, Value?)>
     ) {
         let (stream, subject) = record(of: device.id)
         changes.change(subject, in: stream, from: known, isWhole: isWhole) { entry in
-            guard var edited = entry else { return }
-            edit(&edited.record)
+            guard var edited = entry else { return nil }
+            let value = try edit(&edited)
             entry = edited
-        } _: { [self] result in
+            return value
+        } _: { [self] (result: Result<(Versioned<DeviceEntry>, Value?), any Error>) in
             if let changed = try? result.get().0, let entry = changed.record {
                 contents.withLock { $0.set(entry, sequence: changed.sequence) }
             }
-            done(result.map { _ in })
+            done(result)
         }
+    }
+}
+
+extension DeviceEntry {
+    /// The record, with its place in the log.
+    fileprivate func record(at sequence: UInt64) -> DeviceRecord {
+        var record = record
+        record.sequence = sequence
+        return record
     }
 }

@@ -12,6 +12,8 @@ package final class ClusterRegistry: Sendable {
     struct KnownDevice: Sendable {
         let id: DeviceID
         var isSavingPower: Bool
+        /// The fence of the connection that owns its session.
+        var fence: UInt64
         /// The sequence of its record.
         var sequence: UInt64
     }
@@ -102,6 +104,7 @@ extension ClusterRegistry.Contents {
         devices[device.number] = ClusterRegistry.KnownDevice(
             id: device.id,
             isSavingPower: device.record.isSavingPower,
+            fence: device.fence,
             sequence: sequence
         )
     }

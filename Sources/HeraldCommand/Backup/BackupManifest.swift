@@ -18,23 +18,34 @@ struct BackupManifest: Codable, Hashable, Sendable {
     }
 
     /// The number grows when an older Herald cannot restore the backup.
-    static let newestFormat = 1
+    static let newestFormat = 2
 
+    /// 2 for a node of a cluster, otherwise 1.
     let format: Int
     /// The version of Herald that made the backup.
     let herald: String
     /// When the backup began, RFC 3339.
     let created: String
-    /// Notifications that wait, and devices that have connected; 0 if the service never ran.
+    /// Notifications that wait, and devices that have connected; 0 if the service never ran, and for a node of a cluster.
     let waiting: Int
     let devices: Int
+    /// True for a node of a cluster, which keeps devices and notifications; otherwise absent.
+    private let clusterNode: Bool?
     /// Sorted by path.
     let files: [File]
     /// SHA-256 of the text of this manifest with an empty digest, in hexadecimal.
     private(set) var digest: String
 
-    init(herald: String, created: String, waiting: Int, devices: Int, files: [File]) throws {
-        format = Self.newestFormat
+    init(
+        herald: String,
+        created: String,
+        waiting: Int,
+        devices: Int,
+        isClusterNode: Bool,
+        files: [File]
+    ) throws {
+        format = isClusterNode ? 2 : 1
+        clusterNode = isClusterNode ? true : nil
         self.herald = herald
         self.created = created
         self.waiting = waiting
@@ -68,6 +79,7 @@ struct BackupManifest: Codable, Hashable, Sendable {
             created: found.created,
             waiting: found.waiting,
             devices: found.devices,
+            isClusterNode: found.isClusterNode,
             files: found.files
         )
         guard found == made, Set(found.files.map(\.path)).count == found.files.count,
@@ -75,6 +87,9 @@ struct BackupManifest: Codable, Hashable, Sendable {
         else { throw damaged }
         self = found
     }
+
+    /// Whether the backup is of a cluster's node: its devices and notifications are in the cluster.
+    var isClusterNode: Bool { clusterNode == true }
 
     /// The content of the file.
     func bytes() throws -> Data {
@@ -95,6 +110,8 @@ struct BackupManifest: Codable, Hashable, Sendable {
 /// The places of the files in a backup, which has the shape of a data folder.
 enum BackupLayout {
     static let manifest = "manifest.json"
+    /// Not in a backup; a restore makes a new one for a node of a cluster.
+    static let node = "node.json"
     static let format = "format"
     static let authority = "ca.pem"
     static let store = "store/herald.db"
@@ -109,11 +126,11 @@ enum BackupLayout {
         return parts.count == 2 && parts[0] == "trust" && !["", ".", ".."].contains(parts[1])
     }
 
-    /// Whether a path may be in an unfinished backup: a file of the manifest, the manifest, or a file beside one of them.
+    /// Whether a path may be in an unfinished backup: a file of the manifest, the manifest, the file of a node, or a file beside one of them.
     ///
     /// SQLite adds `-journal` to the name of a file, and ``SafeFile`` adds the process and `.new`.
     static func isDraftFile(_ path: String) -> Bool {
-        [format, authority, manifest, store].contains {
+        [format, authority, manifest, node, store].contains {
             path == $0 || path.hasPrefix($0 + ".") || path.hasPrefix($0 + "-")
         }
     }

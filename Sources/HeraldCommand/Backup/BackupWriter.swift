@@ -63,10 +63,7 @@ struct BackupWriter {
         try OutputFile.checkFolder(parent, for: target)
         var status = herald_status()
         guard herald_status(target, 0, &status) != 0 else { throw exists }
-        let resolved = { (path: String) in
-            URL(fileURLWithPath: path).standardizedFileURL.resolvingSymlinksInPath().path + "/"
-        }
-        guard !resolved(parent).hasPrefix(resolved(folder.path)) else {
+        guard !ResolvedPath(folder.path).contains(ResolvedPath(target)) else {
             throw CommandError(
                 .file,
                 "\(target) is in the data folder \(folder.path), with which it would be lost: name a folder elsewhere"
@@ -99,6 +96,7 @@ struct BackupWriter {
             created: now.rfc3339,
             waiting: content?.waiting ?? 0,
             devices: content?.devices ?? 0,
+            isClusterNode: FileManager.default.fileExists(atPath: folder.nodePath),
             files: try files(of: draft)
         )
         try SafeFile.write(Array(try manifest.bytes()), to: "\(draft)/\(BackupLayout.manifest)", mode: 0o600)

@@ -17,6 +17,7 @@ struct RestoreWriter {
     /// - Throws: ``CommandError``; then no service can start on the folder.
     func write() throws -> (manifest: BackupManifest, damaged: Int) {
         let manifest = try readManifest()
+        try checkApart()
         let isNew = mkdir(folder.path, 0o700) == 0
         guard isNew || errno == EEXIST else {
             let failure = SafeFile.failure("cannot make the folder", folder.path)
@@ -55,6 +56,21 @@ struct RestoreWriter {
         return try BackupManifest(reading: try SafeFile.read(path), at: path)
     }
 
+    /// Refuses a data folder that is the backup, lies in it, or has it inside.
+    private func checkApart() throws {
+        let (source, target) = (ResolvedPath(backup), ResolvedPath(folder.path))
+        guard source.contains(target) || target.contains(source) else { return }
+        let overlap =
+            source == target
+            ? "\(folder.path) is the backup itself"
+            : source.contains(target)
+                ? "\(folder.path) is in the backup \(backup)" : "the backup \(backup) is in \(folder.path)"
+        throw CommandError(
+            .folder,
+            "\(overlap), which a restore does not change: name a folder elsewhere with --data"
+        )
+    }
+
     /// Checks that the data folder is empty.
     private func checkTarget(_ owner: FolderOwner) throws {
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path) else {
@@ -69,7 +85,8 @@ struct RestoreWriter {
         }
         let isInterrupted = names.contains(DataFolder.unfinishedRestore) && !names.contains(BackupLayout.format)
         let ours: Set<String> = [
-            DataFolder.unfinishedRestore, BackupLayout.authority, BackupLayout.folders[0], BackupLayout.folders[1],
+            DataFolder.unfinishedRestore, BackupLayout.authority, BackupLayout.node, BackupLayout.folders[0],
+            BackupLayout.folders[1],
         ]
         guard DataFolder.harmless.union(isInterrupted ? ours : []).isSuperset(of: names) else {
             throw CommandError(
@@ -87,12 +104,12 @@ struct RestoreWriter {
         let damaged: Int
         do {
             for file in manifest.files { try copy(file, to: path, owner) }
-            damaged = try owner.acting { try finish(path) }
+            damaged = try owner.acting { try finish(path, manifest) }
         } catch {
             try? owner.acting { draft.remove() }
             throw error
         }
-        try owner.acting { try place(draft) }
+        try owner.acting { try place(draft, manifest) }
         return damaged
     }
 
@@ -112,8 +129,11 @@ struct RestoreWriter {
 
     /// Checks the draft, and makes it durable.
     /// - Returns: The number of damaged rows of the store.
-    private func finish(_ draft: String) throws -> Int {
-        let content = try BackupCheck.check(DataFolder(path: draft), of: backup)
+    private func finish(_ draft: String, _ manifest: BackupManifest) throws -> Int {
+        let copy = DataFolder(path: draft)
+        let content = try BackupCheck.check(copy, of: backup)
+        // Another folder than the former node's: both must not have the same number.
+        if manifest.isClusterNode { try NodeFile().write(copy) }
         for part in BackupLayout.folders { try SafeFile.syncFolder(at: "\(draft)/\(part)") }
         try SafeFile.syncFolder(at: draft)
         return content?.damaged ?? 0
@@ -122,8 +142,9 @@ struct RestoreWriter {
     /// Moves the parts of the draft to their places.
     ///
     /// An interruption leaves a folder that another restore takes over.
-    private func place(_ draft: DraftFolder) throws {
-        for part in BackupLayout.folders + [BackupLayout.authority] {
+    private func place(_ draft: DraftFolder, _ manifest: BackupManifest) throws {
+        let node = manifest.isClusterNode ? [BackupLayout.node] : []
+        for part in BackupLayout.folders + node + [BackupLayout.authority] {
             let place = "\(folder.path)/\(part)"
             do {
                 if access(place, F_OK) == 0 { try FileManager.default.removeItem(atPath: place) }

@@ -101,7 +101,7 @@ final class ClusterNode: Sendable {
             step("checking the NATS servers")
             try refuse(await checks.servers(), logger)
             let streams = LogStream.all(of: partitions)
-            let before = await lasting(streams, &file.seen, checks)
+            let before = await lasting(streams, &file.seen, checks, onStep: step)
             if configuration.acceptsLoss {
                 for loss in before { logger.warning("starting all the same", metadata: ["loss": "\(loss.text)"]) }
                 file.seen = SeenStreams()
@@ -112,7 +112,7 @@ final class ClusterNode: Sendable {
             let barriers = LogBarriers(log: log, node: name)
             let changes = RecordChanges(log: log, barriers: barriers)
             let streamSet = ClusterStreams(link.jetStream, replicas: configuration.replicas)
-            let cluster = try await onceReadable {
+            let cluster = try await onceReadable(onStep: step) {
                 let cluster = try await streamSet.open(partitions, at: clock.now(), changes)
                 try await trust().join(changes, replaces: configuration.acceptsLoss)
                 return cluster
@@ -127,9 +127,13 @@ final class ClusterNode: Sendable {
             _ = await checks.look(streams, &file.seen)
             try file.write(folder)
             let isWaiting = Atomic(false)
-            try await active.take {
+            try await active.take { other in
                 guard !isWaiting.exchange(true, ordering: .relaxed) else { return }
-                step("waiting until no other node serves")
+                let seconds = ActiveNodeMachine.silence.components.seconds
+                step(
+                    other.map { "the node \($0.text) has not signed off: waiting \(seconds) s for a sign of life" }
+                        ?? "waiting until the NATS servers serve reads and writes"
+                )
             }
             let keeping = Task { try await active.keep() }
             step("reading the cluster's records")
@@ -173,9 +177,11 @@ final class ClusterNode: Sendable {
     /// Repeats work until the servers answer: for a while after their own start, they serve no reads.
     /// - Throws: The error of the work, or ``CommandError/Code/unreachable`` after ``firstRead``.
     private static func onceReadable<Value: Sendable>(
+        onStep step: (String) -> Void,
         _ work: @Sendable () async throws -> Value
     ) async throws -> Value {
         let end = ContinuousClock.now + firstRead
+        var isFirst = true
         while true {
             do {
                 return try await work()
@@ -186,6 +192,10 @@ final class ClusterNode: Sendable {
                         "the NATS servers do not serve their streams: start those that are down (herald cluster status)"
                     )
                 }
+                if isFirst {
+                    step("the NATS servers serve no reads yet: waiting up to \(firstRead.components.seconds) s")
+                }
+                isFirst = false
                 try await Task.sleep(for: .seconds(1))
             }
         }
@@ -196,11 +206,16 @@ final class ClusterNode: Sendable {
     private static func lasting(
         _ streams: [LogStream],
         _ seen: inout SeenStreams,
-        _ checks: EngineChecks
+        _ checks: EngineChecks,
+        onStep step: (String) -> Void
     ) async -> [ClusterFinding] {
-        for _ in 1..<lossLooks {
+        for number in 1..<lossLooks {
             let losses = await checks.look(streams, &seen).findings.filter { $0.severity == .refusal }
             if losses.isEmpty { return [] }
+            if number == 1 {
+                let seconds = look.components.seconds * Int64(lossLooks - 1)
+                step("the NATS servers show less than they had: waiting \(seconds) s for one that has more")
+            }
             try? await Task.sleep(for: look)
         }
         return await checks.look(streams, &seen).findings.filter { $0.severity == .refusal }

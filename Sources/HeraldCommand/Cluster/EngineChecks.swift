@@ -62,10 +62,7 @@ struct EngineChecks: Sendable {
         _ streams: some Sequence<LogStream>,
         _ seen: inout SeenStreams
     ) async -> (states: [LogStream: StreamInfo], findings: [ClusterFinding]) {
-        let answers = await withTaskGroup(of: (LogStream, Result<StreamInfo, JetStreamError>).self) { group in
-            for stream in streams { group.addTask { (stream, await info(of: stream)) } }
-            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
-        }
+        let answers = await answers(about: streams)
         var states: [LogStream: StreamInfo] = [:]
         var findings: [ClusterFinding] = []
         for stream in streams {
@@ -82,6 +79,16 @@ struct EngineChecks: Sendable {
             }
         }
         return (states, findings + StreamCheck.findings(states.values))
+    }
+
+    /// The present states of streams.
+    func answers(
+        about streams: some Sequence<LogStream>
+    ) async -> [LogStream: Result<StreamInfo, JetStreamError>] {
+        await withTaskGroup(of: (LogStream, Result<StreamInfo, JetStreamError>).self) { group in
+            for stream in streams { group.addTask { (stream, await info(of: stream)) } }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
     }
 
     /// The time for the state of a stream.

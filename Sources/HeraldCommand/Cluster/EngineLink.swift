@@ -1,6 +1,7 @@
 import Foundation
 import HeraldCluster
 import HeraldNATS
+import HeraldTrust
 import Logging
 import NIOPosix
 import Synchronization
@@ -68,16 +69,37 @@ final class EngineLink: Sendable {
             return first
         }
         guard !isConnected else { return }
-        let reason = problem ?? "no answer"
+        let remedy =
+            switch state.lastError.withLock({ $0?.kind }) {
+            case .tls: "mend cluster-ca and cluster-certificate, or the servers' certificates"
+            case .authorization: "mend cluster-credentials, or the users of the servers"
+            default: "start the servers, or mend the setting"
+            }
         throw CommandError(
             .unreachable,
-            "no NATS server of the setting cluster can be used (\(reason)): start the servers, or mend the setting"
+            "no NATS server of the setting cluster can be used (\(problem ?? "no answer")): \(remedy)"
         )
     }
 
     /// The reason why no server is connected; nil while one is.
     var problem: String? {
         guard !connection.isConnected else { return nil }
-        return state.lastError.withLock { $0?.reason } ?? "it is being connected"
+        return state.lastError.withLock { $0.map(Self.words) } ?? "it is being connected"
+    }
+
+    private static func words(_ error: NATSError) -> String {
+        guard error.kind == .tls, let fault = TLSFault(error) else { return error.reason }
+        // Without the errors of the TLS library, which follow.
+        let place = error.reason.firstRange(of: " failed: ").map { error.reason[..<$0.lowerBound] } ?? "TLS"
+        switch fault {
+        case .untrusted:
+            return "\(place) failed: no authority of cluster-ca has signed the server's certificate for this name"
+        case .alert(TLSAlert("certificate_required")):
+            return "\(place) failed: the server asks for a certificate of this node"
+        case .alert(let alert):
+            let reason = alert.certificateFault.map { "the server refuses this node's certificate (\($0))" }
+            return "\(place) failed: \(reason ?? fault.description)"
+        default: return "\(place) failed: \(fault)"
+        }
     }
 }

@@ -33,6 +33,38 @@ enum StreamCheck {
         return findings
     }
 
+    /// The faults of streams whose states could not be read: one for each cause.
+    /// - Parameters:
+    ///   - failures: The streams, with the reasons.
+    ///   - count: The number of all streams.
+    static func findings(of failures: [LogStream: JetStreamError], among count: Int) -> [ClusterFinding] {
+        let isAll = failures.count == count
+        let causes = Dictionary(grouping: failures) { $0.value }
+        return causes.sorted { "\($0.key)" < "\($1.key)" }.map { error, failures in
+            let names = failures.map { $0.key.name }.sorted().joined(separator: ", ")
+            switch error {
+            case .refused(let refusal) where refusal.code == JetStreamRefusal.streamNotFound && isAll:
+                return ClusterFinding(
+                    .refusal,
+                    "the NATS servers have no streams of Herald's",
+                    remedy: "start a node, which makes them; if one has run before, its data are lost"
+                )
+            case .refused(let refusal) where refusal.code == JetStreamRefusal.streamNotFound:
+                return ClusterFinding(
+                    .refusal,
+                    "streams are missing, and their data are lost (\(names))",
+                    remedy: "restore the cluster from a backup"
+                )
+            default:
+                return ClusterFinding(
+                    .refusal,
+                    "no answer about \(isAll ? "the streams" : names) (\(error))",
+                    remedy: "wait some seconds; if it stays so, start the NATS servers that are down"
+                )
+            }
+        }
+    }
+
     /// The streams that nobody can write.
     static func leaderless(_ streams: some Sequence<StreamInfo>) -> [StreamInfo] {
         streams.filter { $0.cluster.map { $0.leader?.isEmpty != false } ?? false }

@@ -10,7 +10,8 @@ struct Backup: AsyncParsableCommand {
         discussion: """
             The backup has the trust folder with its ledger, and the store with registrations, notifications and the \
             journal. It has nothing of the running service (run/), and no demo device. It is checked before it gets its \
-            name. Keep it as secret as the data folder: it holds keys.
+            name. Keep it as secret as the data folder: it holds keys. Registrations and notifications of a cluster \
+            stay in the cluster: the backup of a node has the rest.
 
             Example:
               herald backup --data /var/lib/herald /var/backups/herald-monday
@@ -24,7 +25,9 @@ struct Backup: AsyncParsableCommand {
 
     func run() async throws {
         umask(0o077)
-        let folder = try DataFolder.existing(data.path())
+        let path = try data.path()
+        try DataFolder(path: path).checkOwner()
+        let folder = try DataFolder.existing(path)
         let target = DataFolder(path: out).path
         let report = try await BackupWriter(folder: folder, target: target).write(now: ServiceClock().now())
         for path in report.leftOut { Terminal.complain("herald: \(path) is not in the backup: it is no regular file") }
@@ -67,21 +70,33 @@ struct Restore: ParsableCommand {
         if geteuid() == 0, FolderOwner(of: folder.path)?.user == 0 {
             Terminal.say("owner          root: if the service has a user of its own, chown -R the folder")
         }
-        RestoreReport.lines.forEach(Terminal.say)
+        RestoreReport.lines(isClusterNode: manifest.isClusterNode).forEach(Terminal.say)
     }
 }
 
 /// The meaning of a restore, for people.
 enum RestoreReport {
-    static let lines = [
-        "",
-        "The service is as it was at the backup. Since then:",
-        "- accepted notifications are lost; some that waited may be delivered again",
-        "- revocations are lost: revoke those devices and providers again",
-        "- used invitations are open again: withdraw them (herald device invite --list)",
-        "- device tokens that became invalid are valid again; to end them, run herald token rotate, and retire the older",
-        "  keys when the devices have connected",
-    ]
+    static func lines(isClusterNode: Bool) -> [String] {
+        let credentials = [
+            "- revocations are lost: revoke those devices and providers again",
+            "- used invitations are open again: withdraw them (herald device invite --list)",
+        ]
+        guard !isClusterNode else {
+            return [
+                "",
+                "The node's authorities, keys and credentials are as they were at the backup. Registrations and notifications",
+                "are in the cluster, and lose nothing. Since the backup:",
+            ] + credentials + ["- lines of this node's journal are lost"]
+        }
+        return [
+            "",
+            "The service is as it was at the backup. Since then:",
+            "- accepted notifications are lost; some that waited may be delivered again",
+        ] + credentials + [
+            "- device tokens that became invalid are valid again; to end them, run herald token rotate, and retire the older",
+            "  keys when the devices have connected",
+        ]
+    }
 }
 
 /// The warning about damaged rows of a store, for people.
@@ -102,8 +117,10 @@ private struct BackupReport: Encodable {
     let created: String
     let bytes: Int
     let files: Int
-    let waiting: Int
-    let devices: Int
+    /// Whether devices and notifications are in a cluster.
+    let clusterNode: Bool
+    let waiting: Int?
+    let devices: Int?
     let damaged: Int
 
     init(path: String, _ manifest: BackupManifest, _ damaged: Int) {
@@ -112,8 +129,9 @@ private struct BackupReport: Encodable {
         created = manifest.created
         bytes = manifest.bytesInAll
         files = manifest.files.count
-        waiting = manifest.waiting
-        devices = manifest.devices
+        clusterNode = manifest.isClusterNode
+        waiting = manifest.isClusterNode ? nil : manifest.waiting
+        devices = manifest.isClusterNode ? nil : manifest.devices
         self.damaged = damaged
     }
 }
@@ -124,9 +142,13 @@ extension BackupManifest {
 
     /// The content for people.
     fileprivate var lines: [String] {
-        [
-            "size           \(bytesInAll) bytes in \(files.count) files", "devices        \(devices)",
-            "notifications  \(waiting) waiting",
-        ]
+        let size = ["size           \(bytesInAll) bytes in \(files.count) files"]
+        guard !isClusterNode else {
+            return size + [
+                "content        authorities, keys, credentials and journal of a cluster's node; devices and notifications stay "
+                    + "in the cluster"
+            ]
+        }
+        return size + ["devices        \(devices)", "notifications  \(waiting) waiting"]
     }
 }

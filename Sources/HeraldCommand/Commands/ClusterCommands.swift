@@ -95,7 +95,10 @@ struct ClusterNATSConf: ParsableCommand {
         Terminal.say("Then start Herald:")
         Terminal.say("  herald serve --cluster \(files.cluster) \\")
         Terminal.say("    --cluster-monitor \(files.monitors) \\")
-        Terminal.say("    --cluster-credentials \(ShellWord.quoted("\(output)/\(key.name)"))")
+        let credentials = "    --cluster-credentials \(ShellWord.quoted("\(output)/\(key.name)"))"
+        guard tls != nil else { return Terminal.say(credentials) }
+        Terminal.say("\(credentials) \\")
+        Terminal.say("    --cluster-ca AUTHORITY.pem --cluster-certificate NODE.pem")
     }
 
     private func print(_ file: (name: String, text: String)) {

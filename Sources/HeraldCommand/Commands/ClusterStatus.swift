@@ -104,20 +104,19 @@ private struct ClusterReport: Encodable {
                 )
             )
         }
+        let all = Partitions(count: configuration.partitions).map(LogStream.all) ?? []
         var states: [StreamInfo] = []
-        for stream in Partitions(count: configuration.partitions).map(LogStream.all) ?? [] {
-            do {
-                states.append(try await jetStream.streamInfo(stream.name))
-            } catch {
-                findings.append(
-                    ClusterFinding(
-                        .refusal,
-                        "the stream \(stream.name): \(error)",
-                        remedy: "start a node, which creates it"
-                    )
-                )
+        var failures: [LogStream: JetStreamError] = [:]
+        let checks = EngineChecks(configuration: configuration, jetStream: jetStream, clock: ServiceClock())
+        let answers = await checks.answers(about: all)
+        for stream in all {
+            switch answers[stream] {
+            case .success(let state)?: states.append(state)
+            case .failure(let error)?: failures[stream] = error
+            case nil: break
             }
         }
+        findings += StreamCheck.findings(of: failures, among: all.count)
         self.servers = servers
         streams = states.map(Stream.init)
         findings += StreamCheck.findings(states)
@@ -139,6 +138,7 @@ private struct ClusterReport: Encodable {
             }
             lines += table.lines + [""]
         }
+        guard !streams.isEmpty else { return lines + problems }
         var table = TextTable(["STREAM", "LEADER", "REPLICAS", "MESSAGES", "KIB"])
         for stream in streams {
             table.add([

@@ -39,7 +39,7 @@ struct DataFolder: Hashable, Sendable {
     var databasePath: String { storePath + "/herald.db" }
     var runPath: String { path + "/run" }
     var demoPath: String { path + "/demo" }
-    var nodePath: String { path + "/node.json" }
+    var nodePath: String { "\(path)/\(BackupLayout.node)" }
     var lockPath: String { runPath + "/lock" }
     var listenersPath: String { runPath + "/listeners.json" }
     var controlSocketPath: String { runPath + "/control.sock" }
@@ -120,12 +120,7 @@ struct DataFolder: Hashable, Sendable {
 
     /// The error for a folder of another user.
     private static func foreign(_ path: String, of owner: UInt32) -> CommandError {
-        let name = FolderOwner.name(of: owner)
-        return CommandError(
-            .folder,
-            "\(path) belongs to user \(name), and this command runs as user \(FolderOwner.name(of: geteuid())): "
-                + "run it as \(name), for example `sudo -u \(name) herald …`"
-        )
+        CommandError(.folder, "\(path) \(FolderOwner.refusal(of: owner))")
     }
 
     /// Checks that this process's user may use the folder of a service; reads nothing in it.

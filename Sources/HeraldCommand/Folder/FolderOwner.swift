@@ -39,6 +39,13 @@ struct FolderOwner: Hashable {
         return end
     }
 
+    /// The end of a sentence about a file or folder of another user.
+    static func refusal(of owner: UInt32) -> String {
+        let name = name(of: owner)
+        return "belongs to user \(name), and this command runs as user \(Self.name(of: geteuid())): run it as \(name), "
+            + "for example `sudo -u \(name) herald …`"
+    }
+
     /// The name of a user; the number if it has none.
     static func name(of user: UInt32) -> String {
         // In bytes; longer than an entry of any system.

@@ -81,9 +81,26 @@ enum SafeFile {
         }
     }
 
-    /// The system's last error.
+    /// The system's last error; if another user is the reason, with that user's name.
     static func failure(_ failure: String, _ path: String) -> CommandError {
-        CommandError(.file, "\(failure) \(path): \(String(cString: strerror(errno)))")
+        let number = errno
+        let stranger = [EACCES, EPERM].contains(number) ? foreignOwner(of: path) : nil
+        return CommandError(.file, "\(failure) \(path): \(stranger ?? String(cString: strerror(number)))")
+    }
+
+    /// The first of the path, its folder, and the folders above, of which the system shows an owner: in words if that is
+    /// another user.
+    private static func foreignOwner(of path: String) -> String? {
+        var place = path
+        while true {
+            if let owner = FolderOwner(of: place)?.user {
+                guard owner != geteuid() else { return nil }
+                return "\(place == path ? "it" : place) \(FolderOwner.refusal(of: owner))"
+            }
+            let above = folder(of: place)
+            guard above != place else { return nil }
+            place = above
+        }
     }
 
     static func writeAll(_ bytes: [UInt8], to descriptor: CInt, _ path: String) throws {

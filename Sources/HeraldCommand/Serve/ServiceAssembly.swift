@@ -89,20 +89,26 @@ struct ServiceAssembly: Sendable {
             onStep: { manager.status($0.rawValue) },
             onFatal: { failure.yield($0) }
         )
-        try folder.recordStore()
-        clock.resume(try await store.clockRecord())
-        let cluster =
-            configuration.cluster.servers.isEmpty
-            ? nil
-            : try await ClusterNode.join(
-                configuration.cluster,
-                folder: folder,
-                journal: store,
-                trust: { try trustFolder.clusterTrust() },
-                clock: clock,
-                manager: manager,
-                logger: logger
-            )
+        let cluster: ClusterNode?
+        do {
+            try folder.recordStore()
+            clock.resume(try await store.clockRecord())
+            cluster =
+                configuration.cluster.servers.isEmpty
+                ? nil
+                : try await ClusterNode.join(
+                    configuration.cluster,
+                    folder: folder,
+                    journal: store,
+                    trust: { try trustFolder.clusterTrust() },
+                    clock: clock,
+                    manager: manager,
+                    logger: logger
+                )
+        } catch {
+            await store.close()
+            throw error
+        }
         let engine: any ServiceStore = cluster?.store ?? store
         let directory: any ConnectionDirectory = cluster?.store.directory ?? SingleNodeDirectory()
         var postOfficeConfiguration = configuration.postOffice
@@ -123,7 +129,6 @@ struct ServiceAssembly: Sendable {
             clock: clock,
             logger: logger
         )
-        try await registry.load()
         let channels = ChannelService(
             configuration: configuration.channels,
             clock: clock,
@@ -132,7 +137,14 @@ struct ServiceAssembly: Sendable {
             memory: postOffice.memory,
             logger: logger
         )
-        try await channels.load()
+        do {
+            try await registry.load()
+            try await channels.load()
+        } catch {
+            await cluster?.close()
+            await store.close()
+            throw error
+        }
         let admission = Admission(trust: trust, apps: registry)
         let drills = DrillService(clock: clock, logger: logger)
         let gateway = Gateway(

@@ -28,8 +28,10 @@ struct ServiceRun {
         let api: Int
         let device: Int
         let binary: (binary: Int, feedback: Int)
+        let token: String
         do {
             try assembly.cluster?.check()
+            token = try makeAdminToken()
             device = try await assembly.courier.open()
             api = try await assembly.gateway.open()
             binary = try await assembly.binaryGateway.open()
@@ -60,7 +62,7 @@ struct ServiceRun {
             host: configuration.consoleHost,
             port: configuration.consolePort,
             socketPath: folder.controlSocketPath,
-            token: try makeAdminToken()
+            token: token
         )
         consoleConfiguration.hostnames = configuration.hostnames
         consoleConfiguration.maximumConnections = configuration.consoleConnections
@@ -132,7 +134,14 @@ struct ServiceRun {
         ]
         if let demo = assembly.demo {
             let host = configuration.host
-            services.append(try demo.service(folder, host: host, apiPort: api, devicePort: device, ready: readiness))
+            do {
+                services.append(
+                    try demo.service(folder, host: host, apiPort: api, devicePort: device, ready: readiness)
+                )
+            } catch {
+                await assembly.close()
+                throw error
+            }
         }
         // The last service is told first to stop.
         services.append(

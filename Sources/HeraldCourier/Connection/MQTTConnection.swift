@@ -238,7 +238,8 @@ final class MQTTConnection: ChannelInboundHandler, DeadlineHolder {
             let client = RegistryRequests.Client(
                 link: link,
                 environment: machine.environment,
-                device: machine.claim?.device
+                device: machine.claim?.device,
+                fence: machine.claim?.fence ?? 0
             )
             courier.requests.perform(request, for: client)
         case .attach(let terms): attach(terms)

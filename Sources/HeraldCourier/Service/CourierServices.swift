@@ -51,11 +51,20 @@ package protocol DeviceRegistry: AnyObject, Sendable {
     func unregister(_ slots: Set<Slot>) async -> [Slot: Result<Bool, any Error>]
     /// Stores whether the user wants the app's notifications.
     func setEnabled(_ enabled: Bool, for slot: Slot) async throws
-    func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws
+    func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws
+    /// Takes a device's session over for a connection that begins, in place of the record of its arrival.
+    func beginSession(
+        _ session: SessionRecord?,
+        replacing read: DeviceRecord,
+        of device: DeviceNumber,
+        fence: UInt64,
+        _ done: @escaping @Sendable (Result<SessionBeginning, any Error>) -> Void
+    )
     /// Stores a session, or deletes it with nil.
     func setSession(
         _ session: SessionRecord?,
         for device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
     )
     func app(_ number: AppNumber) -> App?

@@ -17,6 +17,8 @@ final class RegistryRequests: Sendable {
         let environment: PushEnvironment
         /// Nil until the device is admitted.
         let device: DeviceNumber?
+        /// The fence of the admission; 0 before.
+        let fence: UInt64
 
         var id: DeviceID { link.identity.id }
     }
@@ -55,10 +57,26 @@ final class RegistryRequests: Sendable {
         switch request {
         case .admit:
             admit(client)
+        case .begin(let record, let read):
+            begin(client) { client, done in
+                guard let device = client.device else { return done(.success(.failed)) }
+                let fence = client.fence
+                self.services.registry.beginSession(record, replacing: read, of: device, fence: fence) { result in
+                    done(
+                        result.map { beginning in
+                            guard case .changed(let present) = beginning else { return .done }
+                            return self.admission(
+                                Registry.Arrival(number: device, record: present, fence: fence),
+                                client
+                            )
+                        }
+                    )
+                }
+            }
         case .keep(let record):
             begin(client) { client, done in
                 guard let device = client.device else { return done(.success(.failed)) }
-                self.services.registry.setSession(record, for: device) { done($0.map { .done }) }
+                self.services.registry.setSession(record, for: device, fence: client.fence) { done($0.map { .done }) }
             }
         case .register(let apps):
             wait(client) { await self.register(apps, $0) }
@@ -73,7 +91,7 @@ final class RegistryRequests: Sendable {
         case .setSavingPower(let isSaving):
             wait(client) { client in
                 guard let device = client.device else { return .failed }
-                try await self.services.registry.setSavingPower(isSaving, for: device)
+                try await self.services.registry.setSavingPower(isSaving, for: device, fence: client.fence)
                 return .done
             }
         case .examine(let tokens, let topic, let environment):
@@ -96,8 +114,10 @@ final class RegistryRequests: Sendable {
             case .keep(let kept): record = kept
             case .drop: record = nil
             }
-            self.services.registry.setSession(record, for: claim.device) { [logger = self.logger] result in
-                if case .failure(let error) = result {
+            self.services.registry.setSession(record, for: claim.device, fence: claim.fence) {
+                [logger = self.logger] result in
+                // A newer connection, at another node, has stored its own.
+                if case .failure(let error) = result, !(error is NewerConnection) {
                     // The record of the connected session stays: the session lasts longer than it should, nothing is lost.
                     logger.warning(
                         "could not store a device's session",
@@ -135,6 +155,9 @@ final class RegistryRequests: Sendable {
     private func answer(_ result: Result<RegistryAnswer, any Error>, _ client: Client) {
         switch result {
         case .success(let answer): client.link.complete(answer)
+        case .failure(is NewerConnection):
+            client.link.dismiss(.takenOver)
+            client.link.complete(.failed)
         case .failure(let error):
             logger.error(
                 "could not perform a device's request",
@@ -162,6 +185,11 @@ final class RegistryRequests: Sendable {
 
     private func admitted(_ arrival: Registry.Arrival, _ client: Client) -> RegistryAnswer {
         takeovers.admitted(client.id, fence: arrival.fence)
+        return admission(arrival, client)
+    }
+
+    /// The admission of a device with what the store has of it.
+    private func admission(_ arrival: Registry.Arrival, _ client: Client) -> RegistryAnswer {
         // Read before the tokens are sealed: a token under a newer key is only sent once more.
         let tokenKey = services.tokens.newestKey
         // A session that has the tokens of this key is sent none, and sealing takes some microseconds each.

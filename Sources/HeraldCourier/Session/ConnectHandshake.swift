@@ -85,6 +85,8 @@ struct ConnectHandshake {
         // In a new session each token comes with its SUBACK; in a resumed one the key is noted once the tokens arrived.
         session.tokenKey = isResumed ? stored?.tokenKey : admitted.tokenKey
         session.newTokenKey = admitted.tokenKey
+        // Kept while the device is connected: if the node dies, the next one knows what the device had before.
+        session.broadcasts = isResumed ? stored?.broadcasts : nil
         let tokenGrace = limits.tokenGrace
         if tokenGrace != nil { session.tokens = TokenPresentation() }
         let terms = SessionTerms(

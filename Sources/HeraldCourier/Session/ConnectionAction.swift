@@ -40,6 +40,10 @@ enum RegistryRequest: Hashable, Sendable {
     case register([App])
     /// Remove these apps.
     case unregister([App])
+    /// Take the device's session over: store it, or delete it with nil, in place of the record of the admission.
+    ///
+    /// The answer is another admission, with the present record, if that is a different one.
+    case begin(SessionRecord?, replacing: DeviceRecord)
     /// Store the session, or delete it with nil.
     case keep(SessionRecord?)
     /// Find which of these channels exist.

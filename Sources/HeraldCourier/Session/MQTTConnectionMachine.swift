@@ -117,17 +117,14 @@ struct MQTTConnectionMachine {
             guard case .admitted(let admitted) = answer else {
                 return refuse(handshake.version, answer == .tooManyTakeovers ? .tooManyTakeovers : .unavailable)
             }
-            let negotiated = handshake.negotiate(admitted, now: now)
-            let record = negotiated.session.record
-            guard record == admitted.record.session else {
-                // Stored first: CONNACK says what the service will still know after a crash.
-                phase = .storing(handshake, negotiated)
-                return [.request(.keep(record))]
-            }
-            return open(handshake, negotiated)
+            return begin(handshake, admitted, now: now)
         case .storing(let handshake, let negotiated):
-            guard case .done = answer else { return refuse(handshake.version, .unavailable) }
-            return open(handshake, negotiated)
+            switch answer {
+            case .done: return open(handshake, negotiated)
+            // Another node stored a session meanwhile.
+            case .admitted(let admitted): return begin(handshake, admitted, now: now)
+            default: return refuse(handshake.version, .unavailable)
+            }
         case .open(var session):
             phase = .closed
             let output = session.completed(answer)
@@ -139,6 +136,22 @@ struct MQTTConnectionMachine {
         case .connecting, .closed:
             return []
         }
+    }
+
+    /// Negotiates the session, and stores it unless the store has it as it is.
+    private mutating func begin(
+        _ handshake: ConnectHandshake,
+        _ admitted: AdmittedDevice,
+        now: WallTime
+    ) -> [ConnectionAction] {
+        let negotiated = handshake.negotiate(admitted, now: now)
+        let record = negotiated.session.record
+        guard record == admitted.record.session, admitted.record.sequence == nil else {
+            // Stored first: CONNACK says what the service will still know after a crash.
+            phase = .storing(handshake, negotiated)
+            return [.request(.begin(record, replacing: admitted.record))]
+        }
+        return open(handshake, negotiated)
     }
 
     private mutating func open(_ handshake: ConnectHandshake, _ negotiated: NegotiatedSession) -> [ConnectionAction] {
@@ -230,7 +243,7 @@ struct MQTTConnectionMachine {
             return log + [.end]
         case .admitting(let handshake), .storing(let handshake, _):
             // Before CONNACK there is no DISCONNECT ([MQTT-3.14.0-1]).
-            noteSession()
+            if !keepsClaim { noteSession() }
             let code = code.isAllowed(in: .connack) ? code : .serverUnavailable
             return log + refuse(handshake.version, ConnectRefusal(code: code))
         case .open(let session):

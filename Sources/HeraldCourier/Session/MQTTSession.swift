@@ -19,6 +19,8 @@ struct MQTTSession {
     var newTokenKey: UInt32?
     /// The tokens that the device has presented on this connection; nil if the service does not require them.
     var tokens: TokenPresentation?
+    /// The newest broadcast of each channel that the device had when the connection began: filter → number.
+    var broadcasts: [String: UInt64]?
     /// Whether the store has a record of the session.
     var isStored = false
     /// Whether answers may carry reason strings ([MQTT-3.1.2-29]).
@@ -56,6 +58,8 @@ struct MQTTSession {
             tokenKey: tokenKey
         )
         record.environments = subscriptions.environments
+        let broadcasts = broadcasts?.filter { record.subscriptions[$0.key] != nil } ?? [:]
+        record.broadcasts = broadcasts.isEmpty ? nil : broadcasts
         return record
     }
 

@@ -41,8 +41,14 @@ package protocol RegistryStore: FeedbackStore {
     /// journal.
     func setEnabled(_ enabled: Bool, for slot: Slot) async throws
 
+    // MARK: - Sessions
+    //
+    // A connection names its fence. In a cluster, the record of a device has the fence of the connection that owns the
+    // session. The session of an older connection is refused with ``NewerConnection``, however late its write comes.
+    // An engine of one process does not look at fences: its courier knows which connection is the newest.
+
     /// Stores whether the device saves power.
-    func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws
+    func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws
 
     /// Reads the session of a device, and whether it saves power.
     ///
@@ -50,7 +56,20 @@ package protocol RegistryStore: FeedbackStore {
     /// read.
     func readDeviceRecord(
         _ device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
+    )
+
+    /// Takes a device's session over for a connection that begins: stores its session in place of the record that it read.
+    ///
+    /// Returns at once. `done` is called once, from any thread, and returns at once: when the change is durable, with the
+    /// present record if that is not `read` any more, or with an error if nothing was changed.
+    func beginSession(
+        _ session: SessionRecord?,
+        replacing read: DeviceRecord,
+        of device: DeviceNumber,
+        fence: UInt64,
+        _ done: @escaping @Sendable (Result<SessionBeginning, any Error>) -> Void
     )
 
     /// Stores a session, or removes it with nil.
@@ -60,16 +79,42 @@ package protocol RegistryStore: FeedbackStore {
     func setSession(
         _ session: SessionRecord?,
         for device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
     )
 }
 
+/// The result of taking a session over.
+package enum SessionBeginning: Hashable, Sendable {
+    case stored
+    /// Another node changed the record since it was read; nothing was stored.
+    case changed(DeviceRecord)
+}
+
+/// The error for a connection whose device has a newer one, at this node or another.
+package struct NewerConnection: Error, Hashable, CustomStringConvertible {
+    package init() {}
+
+    package var description: String { "the device has a newer connection, which owns its session" }
+}
+
 extension RegistryStore {
-    /// ``readDeviceRecord(_:_:)`` as an async call.
+    /// In one process nobody else changes the record.
+    package func beginSession(
+        _ session: SessionRecord?,
+        replacing read: DeviceRecord,
+        of device: DeviceNumber,
+        fence: UInt64,
+        _ done: @escaping @Sendable (Result<SessionBeginning, any Error>) -> Void
+    ) {
+        setSession(session, for: device, fence: fence) { done($0.map { .stored }) }
+    }
+
+    /// ``readDeviceRecord(_:fence:_:)`` as an async call.
     /// - Throws: If the store cannot be read.
-    package func deviceRecord(_ device: DeviceNumber) async throws -> DeviceRecord {
+    package func deviceRecord(_ device: DeviceNumber, fence: UInt64 = .max) async throws -> DeviceRecord {
         try await withCheckedThrowingContinuation { continuation in
-            readDeviceRecord(device) { continuation.resume(with: $0) }
+            readDeviceRecord(device, fence: fence) { continuation.resume(with: $0) }
         }
     }
 }
@@ -131,10 +176,14 @@ package struct AppUsage: Hashable, Sendable {
 package struct DeviceRecord: Hashable, Sendable {
     package var isSavingPower: Bool
     package var session: SessionRecord?
+    /// The place of the record in the cluster's log, which a connection that begins has to confirm by taking the session
+    /// over; nil in one process, where the record that was read is the present one.
+    package var sequence: UInt64?
 
-    package init(isSavingPower: Bool = false, session: SessionRecord? = nil) {
+    package init(isSavingPower: Bool = false, session: SessionRecord? = nil, sequence: UInt64? = nil) {
         self.isSavingPower = isSavingPower
         self.session = session
+        self.sequence = sequence
     }
 }
 

@@ -5,23 +5,19 @@ import HeraldModel
 /// A store reads and writes it at each connection, and Foundation takes 60 µs for either. This code handles the plain form:
 /// no white space, no escapes. Foundation handles every other form.
 extension SessionRecord {
-    /// The session in the plain form; nil if a filter needs JSON escapes, or if the session has broadcasts or apps of
-    /// another environment.
+    /// The session in the plain form; nil if a filter needs JSON escapes, or if the session has apps of another
+    /// environment.
     package var plainText: String? {
-        guard broadcasts == nil, environments == nil else { return nil }
+        guard environments == nil else { return nil }
         var text = "{"
-        if let disconnected { text += "\"disconnected\":\(disconnected)," }
-        text += "\"environment\":\"\(environment.rawValue)\",\"expiryInterval\":\(expiryInterval),\"subscriptions\":{"
-        var isFirst = true
-        for (filter, qualityOfService) in subscriptions {
-            guard filter.utf8.allSatisfy(PlainText.isPlain) else { return nil }
-            if !isFirst { text += "," }
-            isFirst = false
-            text += "\""
-            text += filter
-            text += "\":\(qualityOfService)"
+        if let broadcasts {
+            text += "\"broadcasts\":"
+            guard PlainText.append(broadcasts, to: &text) else { return nil }
+            text += ","
         }
-        text += "}"
+        if let disconnected { text += "\"disconnected\":\(disconnected)," }
+        text += "\"environment\":\"\(environment.rawValue)\",\"expiryInterval\":\(expiryInterval),\"subscriptions\":"
+        guard PlainText.append(subscriptions, to: &text) else { return nil }
         if let tokenKey { text += ",\"tokenKey\":\(tokenKey)" }
         text += "}"
         return text
@@ -48,7 +44,25 @@ private struct PlainText {
         byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
 
+    /// Writes an object of numbers.
+    /// - Returns: Whether no name needs escapes.
+    static func append(_ numbers: [String: some FixedWidthInteger], to text: inout String) -> Bool {
+        var isFirst = true
+        text += "{"
+        for (name, number) in numbers {
+            guard name.utf8.allSatisfy(isPlain) else { return false }
+            if !isFirst { text += "," }
+            isFirst = false
+            text += "\""
+            text += name
+            text += "\":\(number)"
+        }
+        text += "}"
+        return true
+    }
+
     mutating func session() -> SessionRecord? {
+        var broadcasts: [String: UInt64]?
         var disconnected: Int64?
         var environment: PushEnvironment?
         var expiryInterval: UInt32?
@@ -56,6 +70,9 @@ private struct PlainText {
         var tokenKey: UInt32?
         let isRead = object { plain, key in
             switch key {
+            case "broadcasts":
+                broadcasts = plain.numbers()
+                return broadcasts != nil
             case "disconnected":
                 disconnected = plain.integer()
                 return disconnected != nil
@@ -66,7 +83,7 @@ private struct PlainText {
                 expiryInterval = plain.integer().flatMap { UInt32(exactly: $0) }
                 return expiryInterval != nil
             case "subscriptions":
-                subscriptions = plain.subscriptions()
+                subscriptions = plain.numbers()
                 return subscriptions != nil
             case "tokenKey":
                 tokenKey = plain.integer().flatMap { UInt32(exactly: $0) }
@@ -76,22 +93,24 @@ private struct PlainText {
             }
         }
         guard isRead, rest.isEmpty, let environment, let expiryInterval, let subscriptions else { return nil }
-        return SessionRecord(
+        var record = SessionRecord(
             subscriptions: subscriptions,
             expiryInterval: expiryInterval,
             environment: environment,
             disconnected: disconnected.map(WallTime.init(milliseconds:)),
             tokenKey: tokenKey
         )
+        record.broadcasts = broadcasts
+        return record
     }
 
-    private mutating func subscriptions() -> [String: UInt8]? {
-        var subscriptions: [String: UInt8] = [:]
-        let isRead = object { plain, filter in
-            guard let qualityOfService = plain.integer().flatMap({ UInt8(exactly: $0) }) else { return false }
-            return subscriptions.updateValue(qualityOfService, forKey: filter) == nil
+    private mutating func numbers<Number: FixedWidthInteger>() -> [String: Number]? {
+        var numbers: [String: Number] = [:]
+        let isRead = object { plain, name in
+            guard let number = plain.integer().flatMap({ Number(exactly: $0) }) else { return false }
+            return numbers.updateValue(number, forKey: name) == nil
         }
-        return isRead ? subscriptions : nil
+        return isRead ? numbers : nil
     }
 
     /// Reads an object; `member` reads the value of a key and returns whether it could.

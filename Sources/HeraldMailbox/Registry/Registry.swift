@@ -164,16 +164,13 @@ package final class Registry: Sendable {
 
     private struct UnknownDevice: Error {}
 
-    private func arrive(
-        _ number: DeviceNumber,
-        _ done: @escaping @Sendable (Result<Arrival, any Error>) -> Void
-    ) {
+    private func arrive(_ number: DeviceNumber, _ done: @escaping @Sendable (Result<Arrival, any Error>) -> Void) {
         directory.claim(number) { [store, directory] claim in
             switch claim {
             case .failure(let error):
                 done(.failure(error))
             case .success(let fence):
-                store.readDeviceRecord(number) { record in
+                store.readDeviceRecord(number, fence: fence) { record in
                     if case .failure = record { directory.release(number, fence: fence) }
                     done(record.map { Arrival(number: number, record: $0, fence: fence) })
                 }
@@ -355,20 +352,30 @@ package final class Registry: Sendable {
     }
 
     /// Stores whether the device saves power.
-    /// - Throws: If the store fails.
-    package func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
-        try await store.setSavingPower(saving, for: device)
+    /// - Throws: If the store fails, or ``NewerConnection``.
+    package func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws {
+        try await store.setSavingPower(saving, for: device, fence: fence)
     }
 
-    /// Stores a device's session, or removes it with nil.
-    ///
-    /// `done` is called once, from any thread, and returns at once: when the change is durable, or if the store fails.
+    /// Takes a device's session over; see ``RegistryStore/beginSession(_:replacing:of:fence:_:)``.
+    package func beginSession(
+        _ session: SessionRecord?,
+        replacing read: DeviceRecord,
+        of device: DeviceNumber,
+        fence: UInt64,
+        _ done: @escaping @Sendable (Result<SessionBeginning, any Error>) -> Void
+    ) {
+        store.beginSession(session, replacing: read, of: device, fence: fence, done)
+    }
+
+    /// Stores a device's session, or removes it with nil; see ``RegistryStore/setSession(_:for:fence:_:)``.
     package func setSession(
         _ session: SessionRecord?,
         for device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
     ) {
-        store.setSession(session, for: device, done)
+        store.setSession(session, for: device, fence: fence, done)
     }
 
     // MARK: - For the feedback service

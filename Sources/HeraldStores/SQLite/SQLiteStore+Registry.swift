@@ -64,12 +64,13 @@ extension SQLiteStore: RegistryStore {
         }
     }
 
-    package func setSavingPower(_ saving: Bool, for device: DeviceNumber) async throws {
+    package func setSavingPower(_ saving: Bool, for device: DeviceNumber, fence: UInt64) async throws {
         try await change { database, _ in try RegistryTable.setSavingPower(saving, for: device, database) }
     }
 
     package func readDeviceRecord(
         _ device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<DeviceRecord, any Error>) -> Void
     ) {
         readers.submit(isQuick: true, { try RegistryTable.deviceRecord(device, $0) }, done)
@@ -78,6 +79,7 @@ extension SQLiteStore: RegistryStore {
     package func setSession(
         _ session: SessionRecord?,
         for device: DeviceNumber,
+        fence: UInt64,
         _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
     ) {
         let text: String?

@@ -2,7 +2,7 @@ import Foundation
 package import HeraldMailbox
 package import HeraldModel
 
-/// A device: its identifier and number, and its state between connections.
+/// A device: its identifier and number, and its state between connections, with the fence of the connection that owns it.
 package struct DeviceEntry: LogRecord, Hashable {
     package static let kind: StaticString = "device"
 
@@ -11,11 +11,14 @@ package struct DeviceEntry: LogRecord, Hashable {
 
     package let id: DeviceID
     package let number: DeviceNumber
+    /// The greatest fence of a connection that wrote the record; 0 before the first.
+    package var fence: UInt64
     package var record: DeviceRecord
 
-    package init(id: DeviceID, number: DeviceNumber, record: DeviceRecord = DeviceRecord()) {
+    package init(id: DeviceID, number: DeviceNumber, fence: UInt64 = 0, record: DeviceRecord = DeviceRecord()) {
         self.id = id
         self.number = number
+        self.fence = fence
         self.record = record
     }
 
@@ -23,6 +26,7 @@ package struct DeviceEntry: LogRecord, Hashable {
     package init(fields: inout RecordReader) throws(RecordError) {
         let flags = try fields.flags(known: DeviceEntry.savesPower | DeviceEntry.hasSession)
         number = DeviceNumber(try fields.integer())
+        fence = try fields.integer()
         id = try fields.valid(DeviceID(fields.text()))
         record = DeviceRecord(isSavingPower: flags & DeviceEntry.savesPower != 0)
         guard flags & DeviceEntry.hasSession != 0 else { return }
@@ -35,6 +39,7 @@ package struct DeviceEntry: LogRecord, Hashable {
             (record.isSavingPower ? DeviceEntry.savesPower : 0) | (session == nil ? 0 : DeviceEntry.hasSession)
         )
         fields.integer(number.value)
+        fields.integer(fence)
         fields.text(id.name)
         if let session { fields.rest(session.utf8) }
     }
