@@ -3,6 +3,8 @@
 CONFIGURATION ?= debug
 BUILD = .build/$(CONFIGURATION)
 PYTHON = .build/venv/bin/python
+# A file of our own: Python itself is a link to the system's.
+INSTALLED = .build/venv/installed
 # What `make bench` measures; nothing: all.
 FIGURES ?=
 # Number of processes that run interop tests: more than cores, because tests wait most of their time.
@@ -48,7 +50,7 @@ package: packagers
 	scripts/package $(RELEASE)
 
 # Installs what `make package` made into fresh roots; as root.
-test-package: packagers $(PYTHON)
+test-package: packagers $(INSTALLED)
 	$(PYTHON) -m pytest Tests/Package --basetemp .build/package-test
 
 # What a release has beside the packages: bill of materials, resolved dependencies, checksums; in .build/package.
@@ -72,21 +74,21 @@ examples: libraries
 everything: libraries
 	@HERALD_DEVELOPMENT=1 scripts/build debug --build-tests --explicit-target-dependency-import-check error
 
-test: everything peers $(PYTHON)
+test: everything peers $(INSTALLED)
 	scripts/test $(WORKERS)
 
-unit: everything $(PYTHON)
+unit: everything $(INSTALLED)
 	HERALD_DEVELOPMENT=1 swift test --skip-build
 
 # Clients of the tests, which no package contains.
 drivers: libraries
 	@HERALD_DEVELOPMENT=1 scripts/build $(CONFIGURATION) --product NATSBench
 
-interop: build drivers examples peers $(PYTHON)
+interop: build drivers examples peers $(INSTALLED)
 	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald $(PYTHON) -m pytest Tests/Interop -n $(WORKERS) --dist worksteal
 
 # Repeats the endurance tests, or one of them, and ends with a table.
-soak: $(PYTHON)
+soak: $(INSTALLED)
 ifneq ($(PART),list)
 	$(MAKE) build drivers peers $(if $(filter-out sweep,$(PART)),,everything)
 	$(if $(filter-out power engine-power engine-power-one,$(PART)),,$(MAKE) guest || true)
@@ -131,7 +133,7 @@ guest:
 	@scripts/install $(GUEST)
 	@scripts/guest-kernel .build/soak/kernel
 
-$(PYTHON): Tests/Interop/requirements.txt
+$(INSTALLED): Tests/Interop/requirements.txt
 	python3 -m venv .build/venv
 	.build/venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@

@@ -352,6 +352,13 @@ if Context.environment["HERALD_DEVELOPMENT"] != nil {
         benchmark("DeviceLoad", ["LoadKit", "HeraldWire", argumentParser, nioCore, nioPosix, nioSSL]),
         benchmark("LedgerBench", ["HeraldModel", "HeraldStores", "HeraldTrust", grdb]),
         benchmark("NATSBench", ["LoadKit", "HeraldNATS", allocator, argumentParser, logging, nioCore, nioPosix]),
+        benchmark(
+            "RingBench",
+            [
+                "LoadKit", "HeraldCluster", "HeraldModel", "HeraldNATS", allocator, argumentParser, logging, nioCore,
+                nioPosix,
+            ]
+        ),
         benchmark("StoreBench", ["HeraldStores", "HeraldMailbox", "HeraldModel", allocator, grdbSQLite, logging]),
         example(
             "PushChat",

@@ -18,6 +18,7 @@ AIMS = {
     "idle_memory": 0.77,
     "idle_memory_churn": 0.77,
     "nats": 0.9,
+    "cluster_commit": 0.8,
     "store": 0.5,
     "store_queue": 1.0,
 }

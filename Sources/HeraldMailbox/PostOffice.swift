@@ -12,7 +12,7 @@ import Synchronization
 /// 4. Releases holds that are over, while there are holds.
 /// 5. Sweeps what expired, and trims the journal.
 package final class PostOffice: Sendable {
-    private final class Shard: Sendable {
+    final class Shard: Sendable {
         let state: Mutex<DeliveryShard>
 
         init(_ configuration: PostOfficeConfiguration) {
@@ -22,13 +22,13 @@ package final class PostOffice: Sendable {
 
     package typealias Store = MailboxStore & JournalStore & FeedbackStore
 
-    private let configuration: PostOfficeConfiguration
+    let configuration: PostOfficeConfiguration
     private let terms: Mutex<StorageTerms>
     let clock: any WallClock
     private let store: any Store
     private let directory: any ConnectionDirectory
     private let logger: Logger
-    private let shards: [Shard]
+    let shards: [Shard]
     private let mask: UInt64
     private let reads = Atomic<Int>(0)
     private let metrics = PostOfficeMetrics()
@@ -171,38 +171,6 @@ package final class PostOffice: Sendable {
     /// The number of reads that are under way.
     package var readCount: Int { reads.load(ordering: .acquiring) }
 
-    // MARK: - For the registry
-
-    package func registration(_ slot: Slot) -> Registration? {
-        at(slot.device) { $0.slots.registration(slot) }
-    }
-
-    package func setRegistration(_ registration: Registration) {
-        at(registration.slot.device) { $0.slots.setRegistration(registration) }
-    }
-
-    /// Sets all registrations of the store; once, before anything is posted.
-    package func setRegistrations(_ registrations: [Registration]) {
-        let share = registrations.count / shards.count
-        for shard in shards { at(shard) { $0.slots.reserve(share + share / 8) } }
-        for registration in registrations { setRegistration(registration) }
-    }
-
-    /// Tells the number of an app: a newsstand app is owed a notification each day.
-    package func setNumber(_ number: AppNumber, of app: App) {
-        guard configuration.newsstandTopics.contains(app.topic) else { return }
-        for shard in shards { at(shard) { $0.holdRules.budget.addNewsstand(number) } }
-    }
-
-    package func endRegistration(_ slot: Slot, at moment: WallTime) {
-        at(slot.device) { $0.endRegistration(slot, at: moment) }
-    }
-
-    /// Forgets an ended registration.
-    package func forgetRegistration(_ slot: Slot) {
-        at(slot.device) { $0.slots.forgetRegistration(slot) }
-    }
-
     // MARK: - Running
 
     /// Runs ticks, releases and sweeps until the task is cancelled.
@@ -286,7 +254,7 @@ package final class PostOffice: Sendable {
         at(shards[Int((device.value &* 0x9E37_79B9_7F4A_7C15) >> 32 & mask)], decide)
     }
 
-    private func at<Result: Sendable>(_ shard: Shard, _ decide: (inout DeliveryShard) -> Result) -> Result {
+    func at<Result: Sendable>(_ shard: Shard, _ decide: (inout DeliveryShard) -> Result) -> Result {
         shard.state.withLock { shard in
             let wasHolding = !shard.holds.isEmpty
             let result = decide(&shard)

@@ -235,15 +235,16 @@ final class SimNode: @unchecked Sendable {
         let now = world.wallTime
         for (index, generation) in record.generations.enumerated() {
             let slot = Slot(device: record.device, app: AppNumber(UInt32(index + 1)))
-            let old = postOffice.registration(slot)
-            guard old?.generation != generation else { continue }
-            if old != nil { postOffice.endRegistration(slot, at: now) }
-            postOffice.setRegistration(
+            guard postOffice.registration(slot)?.generation != generation else { continue }
+            postOffice.replaceRegistration(
                 Registration(slot: slot, generation: generation, isLive: true, registered: now)
             )
+<<<<<<< HEAD
             guard let fence = mailbox.fence(of: slot.device) else { continue }
             postOffice.close(slot, fence: fence)
             postOffice.open([AppSubscription(slot.app, qualityOfService: 1)], on: slot.device, fence: fence)
+=======
+>>>>>>> int
         }
     }
 

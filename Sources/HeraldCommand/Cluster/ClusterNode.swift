@@ -324,6 +324,7 @@ final class ClusterNode: Sendable {
 
     /// Ends this node's part in the cluster; after everything that stores has stopped.
     func close() async {
+        store.close()
         keeping.cancel()
         _ = await keeping.result
         await active.release()

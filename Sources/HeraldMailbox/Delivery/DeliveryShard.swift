@@ -336,23 +336,10 @@ struct DeliveryShard {
         effects.append(.read(registered, fence: fence))
     }
 
-    // MARK: - Registrations
-
-    /// Ends a registration: nothing is sent any more, and what was in flight is not stored.
-    mutating func endRegistration(_ slot: Slot, at moment: WallTime) {
-        slots.endRegistration(slot, at: moment)
-        guard let connection = connections[slot.device] else { return }
-        slots.addUnconfirmedWrites(connection.closeGate(slot.app), slot)
-        for delivery in connection.inFlight.inOrder(of: slot.app) {
-            if delivery.state.isBeingStored { slots.addUnconfirmedWrites(1, slot) }
-            apply(.registrationEnded, to: delivery, on: connection)
-        }
-    }
-
     // MARK: - Effects
 
     /// Applies an event to a delivery in flight.
-    private mutating func apply(_ event: DeliveryEvent, to one: InFlightDelivery, on connection: DeviceConnection) {
+    mutating func apply(_ event: DeliveryEvent, to one: InFlightDelivery, on connection: DeviceConnection) {
         if let effect = connection.inFlight.apply(event, to: one) { add(effect, to: one.envelope) }
     }
 
