@@ -54,6 +54,15 @@ package final class ClusterStore: Sendable {
             scheduler: scheduler,
             logger: logger
         )
+        let registry = ClusterRegistry(
+            partitions: cluster.partitions,
+            numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
+            changes: changes,
+            logger: logger
+        ) { stream, apply in
+            LogFollower(stream, log: log, barriers: barriers, scheduler: scheduler, apply: apply)
+        }
+        self.registry = registry
         rings = NodeRings(
             own: own,
             partitions: cluster.partitions,
@@ -63,8 +72,8 @@ package final class ClusterStore: Sendable {
             mailbox: mailbox,
             nodes: nodes,
             scheduler: scheduler
-        ) { _, done in
-            done(.success(()))
+        ) { device, done in
+            registry.catchUp(registry.streams(of: .registrations(of: device)), done)
         }
         directory = ClusterDirectory(
             log: log,
@@ -73,47 +82,28 @@ package final class ClusterStore: Sendable {
             mailbox: mailbox,
             rings: rings
         )
-        registry = ClusterRegistry(
-            partitions: cluster.partitions,
-            numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
-            changes: changes,
-            logger: logger
-        ) { stream, apply in
-            LogFollower(stream, log: log, barriers: barriers, scheduler: scheduler, apply: apply)
-        }
         channels = ClusterChannels(changes: changes, journal: journal, clock: clock, logger: logger)
         self.journal = journal
         self.clock = clock
     }
 
-<<<<<<< HEAD
-    /// Follows the claims, loads registry and channels, and opens the mailbox; once, before any other call.
-    /// - Throws: ``LogFailure`` if the log cannot be read or written, ``RecordError`` for a record of another version.
-    package func load() async throws {
-        try await mailbox.start()
-        try await withCheckedThrowingContinuation { continuation in
-            rings.start { continuation.resume(with: $0) }
-        }
-        try await registry.load(from: snapshot)
-=======
     /// Loads registry and channels, and opens the mailbox, before any other call; after a failure it may be called again.
     /// - Throws: ``LogFailure`` if the log cannot be read or written, ``RecordError`` for a record of another version.
     package func load() async throws {
         try await mailbox.start()
+        try await rings.start()
         try await registry.start()
->>>>>>> int
         try await channels.load(from: snapshot)
     }
 
     /// Ends the following of the log.
-<<<<<<< HEAD
-    package func stop() { rings.stop() }
-=======
-    package func close() { registry.close() }
+    package func close() {
+        rings.stop()
+        registry.close()
+    }
 
     /// - Throws: ``RecordError`` if another node has written a record of another version.
     package func check() throws { try registry.check() }
->>>>>>> int
 
     /// Removes the notification of a registration, with a line in the journal.
     ///

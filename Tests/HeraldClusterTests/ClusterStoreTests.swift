@@ -107,7 +107,7 @@ private final class ClusterFixture: StoreFixture {
     func restart() async throws {
         let store = try await ClusterFixture.open(log, cluster, clock: clock, journal: journal)
         current.withLock { current in
-            current.stop()
+            current.close()
             current = store
         }
     }
@@ -118,7 +118,7 @@ private final class ClusterFixture: StoreFixture {
     }
 
     func close() async {
-        current.withLock { $0.stop() }
+        current.withLock { $0.close() }
         await end()
     }
 }

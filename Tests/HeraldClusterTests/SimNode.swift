@@ -124,7 +124,7 @@ final class SimNode: @unchecked Sendable {
         )
         store.mailbox = mailbox
         own = ClaimRecord(node: name, incarnation: world.nextIncarnation())
-        messages = SimMessages(log, world, name, index)
+        messages = SimMessages(log, world, name: name, index: index)
         let scheduler = NodeTime(log, world.time)
         rings = NodeRings(
             own: own,
@@ -217,11 +217,11 @@ final class SimNode: @unchecked Sendable {
     }
 
     /// Reads the registrations of a device behind a barrier.
-    func catchUp(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<Void, LogFailure>) -> Void) {
+    func catchUp(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
         let subject = LogSubject.registrations(device, world.partition)
         barriers.read([subject], in: .registrations(world.partition)) { [self] result in
             if let entries = try? result.get() { followed(entries) }
-            done(result.map { _ in })
+            done(result.map { _ in }.mapError { $0 as any Error })
         }
     }
 
@@ -239,12 +239,6 @@ final class SimNode: @unchecked Sendable {
             postOffice.replaceRegistration(
                 Registration(slot: slot, generation: generation, isLive: true, registered: now)
             )
-<<<<<<< HEAD
-            guard let fence = mailbox.fence(of: slot.device) else { continue }
-            postOffice.close(slot, fence: fence)
-            postOffice.open([AppSubscription(slot.app, qualityOfService: 1)], on: slot.device, fence: fence)
-=======
->>>>>>> int
         }
     }
 
@@ -298,7 +292,7 @@ final class SimNode: @unchecked Sendable {
 
 // MARK: - Connections
 
-extension SimNode: ConnectionOffice {
+extension SimNode: ConnectionHolder {
     /// Other nodes have rung.
     func heard(_ rings: ByteBuffer, from sender: NodeName) {
         guard let rings = try? RingRecord(rings) else { return }

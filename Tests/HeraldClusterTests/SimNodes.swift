@@ -8,7 +8,7 @@ final class SimMessages: NodeMessages {
     private let log: NodeLog
     private let exchange: NodeExchange
 
-    init(_ log: NodeLog, _ world: SimWorld, _ name: NodeName, _ index: Int) {
+    init(_ log: NodeLog, _ world: SimWorld, name: NodeName, index: Int) {
         self.log = log
         exchange = NodeExchange(node: name, scheduler: NodeTime(log, world.time)) { bytes, address, receiver in
             guard log.node?.isAlive ?? false else { return }
@@ -79,7 +79,7 @@ final class SimDirectory: ConnectionDirectory {
         )
     }
 
-    func serve(_ office: any ConnectionOffice) { directory.serve(office) }
+    func serve(_ holder: any ConnectionHolder) { directory.serve(holder) }
 
     func claim(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void) {
         directory.claim(device, done)

@@ -190,7 +190,7 @@ final class NodeReporter: MailboxStoreReporter {
     /// The log's sequence of what the post office removes.
     func truth(_ sequence: UInt64) -> UInt64 { state.withLock { $0.truth[sequence] ?? sequence } }
 
-    /// What the post office hears of a stored notification.
+    /// A stored notification as the post office hears of it.
     func masked(_ stored: StoredNotification) -> StoredNotification {
         StoredNotification(
             notification: stored.notification,

@@ -36,7 +36,7 @@ package final class ClusterDirectory: ConnectionDirectory {
         self.rings = rings
     }
 
-    package func serve(_ office: any ConnectionOffice) { rings.serve(office) }
+    package func serve(_ holder: any ConnectionHolder) { rings.serve(holder) }
 
     package func claim(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void) {
         let partition = partitions.partition(of: device)

@@ -17,7 +17,7 @@ package final class NodeRings: Sendable {
     /// Applies all changes of a device's registrations that were made before the call.
     package typealias CatchUp =
         @Sendable (
-            _ device: DeviceNumber, _ done: @escaping @Sendable (Result<Void, LogFailure>) -> Void
+            _ device: DeviceNumber, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
         ) -> Void
 
     /// Hears of the end of a ring: by its sequence, and whether it was answered, or there was nobody to answer.
@@ -41,16 +41,16 @@ package final class NodeRings: Sendable {
     }
 
     /// The post office, which has this node's directory and so is not retained.
-    private final class Office: Sendable {
+    private final class HolderReference: Sendable {
         private struct Reference: Sendable {
-            weak var office: (any ConnectionOffice)?
+            weak var holder: (any ConnectionHolder)?
         }
 
         private let reference = Mutex(Reference())
 
-        var office: (any ConnectionOffice)? {
-            get { reference.withLock { $0.office } }
-            set { reference.withLock { $0.office = newValue } }
+        var holder: (any ConnectionHolder)? {
+            get { reference.withLock { $0.holder } }
+            set { reference.withLock { $0.holder = newValue } }
         }
     }
 
@@ -69,7 +69,7 @@ package final class NodeRings: Sendable {
     private let onEnd: End?
     private let shares: [Share]
     private let followers: [LogFollower]
-    private let office = Office()
+    private let reference = HolderReference()
     private let answers = Mutex(Answers())
     private let metrics: RingMetrics
 
@@ -108,7 +108,7 @@ package final class NodeRings: Sendable {
         let metrics = RingMetrics()
         self.metrics = metrics
         self.shares = shares
-        followers = shares.map { [office] share in
+        followers = shares.map { [reference] share in
             LogFollower(
                 .mailbox(share.partition),
                 filters: [.claims(share.partition)],
@@ -117,7 +117,7 @@ package final class NodeRings: Sendable {
                 scheduler: scheduler
             ) { entries in
                 let ended = NodeRings.ended(by: entries, share, mailbox)
-                for (device, fence) in ended { office.office?.letGo(device, fence: fence) }
+                for (device, fence) in ended { reference.holder?.letGo(device, fence: fence) }
                 metrics.takeovers.increment(by: ended.count)
             }
         }
@@ -135,10 +135,18 @@ package final class NodeRings: Sendable {
         }
     }
 
-    /// Sets the office of this node's connections.
-    package func serve(_ office: any ConnectionOffice) { self.office.office = office }
+    /// Sets the holder of this node's connections.
+    package func serve(_ holder: any ConnectionHolder) { reference.holder = holder }
 
-    /// Begins to follow the claims; `done` is called once, from any thread, when all present ones are known.
+    /// Begins to follow the claims, and waits until all present ones are known; after a failure it may be called again.
+    /// - Throws: ``LogFailure`` if the log cannot be read or written.
+    package func start() async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            start { continuation.resume(with: $0) }
+        }
+    }
+
+    /// ``start()`` with a callback; `done` is called once, from any thread, when all present ones are known.
     package func start(_ done: @escaping LogFollower.Done) { start(followers[...], done) }
 
     private func start(_ left: ArraySlice<LogFollower>, _ done: @escaping LogFollower.Done) {
@@ -300,11 +308,13 @@ package final class NodeRings: Sendable {
     private func rung(_ passed: PassedNotification, by sender: NodeName) {
         let device = passed.slot.device
         guard mailbox.at(device, { $0.rung(passed.sequence, of: passed.slot) }) else { return answer(passed, sender) }
-        guard let office = office.office, !office.storedElsewhere(passed.stored) else { return answer(passed, sender) }
+        guard let holder = reference.holder, !holder.storedElsewhere(passed.stored) else {
+            return answer(passed, sender)
+        }
         // The registration is new, or it has ended: its notification is never shown then.
         catchUp(device) { [self] result in
             guard case .success = result else { return }
-            _ = self.office.office?.storedElsewhere(passed.stored)
+            _ = reference.holder?.storedElsewhere(passed.stored)
             answer(passed, sender)
         }
     }
@@ -354,11 +364,11 @@ package final class NodeRings: Sendable {
     /// Delivers a notification on behalf of another node.
     private func deliverOnce(_ passed: PassedNotification, _ done: @escaping @Sendable (Bool) -> Void) {
         let envelope = Envelope(passed.notification, generation: passed.generation)
-        switch office.office?.deliverOnce(envelope) {
+        switch reference.holder?.deliverOnce(envelope) {
         case .taken: done(true)
         case .notHere, nil: done(false)
         case .unknownRegistration:
-            catchUp(passed.slot.device) { [self] _ in done(office.office?.deliverOnce(envelope) == .taken) }
+            catchUp(passed.slot.device) { [self] _ in done(reference.holder?.deliverOnce(envelope) == .taken) }
         }
     }
 }

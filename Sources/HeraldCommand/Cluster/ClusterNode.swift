@@ -328,7 +328,6 @@ final class ClusterNode: Sendable {
         keeping.cancel()
         _ = await keeping.result
         await active.release()
-        store.stop()
         await link.connection.close()
     }
 }

@@ -7,8 +7,8 @@ import Synchronization
 /// fence is the claim's sequence there, so that the last claim wins. When a node has stored a notification, it notifies the
 /// node of the device. No wake-up is lost: a node stores before it notifies, and claims before it reads the mailbox.
 package protocol ConnectionDirectory: Sendable {
-    /// Sets the office of this node's connections, once. The directory does not retain it.
-    func serve(_ office: any ConnectionOffice)
+    /// Sets the holder of this node's connections, once. The directory does not retain it.
+    func serve(_ holder: any ConnectionHolder)
 
     /// Claims a device's connection for this node.
     ///
@@ -35,7 +35,7 @@ package protocol ConnectionDirectory: Sendable {
 }
 
 /// The connections of a node, for its directory.
-package protocol ConnectionOffice: AnyObject, Sendable {
+package protocol ConnectionHolder: AnyObject, Sendable {
     /// Another node has stored a notification for a device that this node holds: delivers it, as its own.
     /// - Returns: Whether the registration is known here; if not, nothing was done.
     func storedElsewhere(_ stored: StoredNotification) -> Bool
@@ -74,7 +74,7 @@ package final class SingleNodeDirectory: ConnectionDirectory {
     package func passOn(_ envelope: Envelope, _ done: @escaping @Sendable (_ isTaken: Bool) -> Void) { done(false) }
 
     // No other node.
-    package func serve(_ office: any ConnectionOffice) {}
+    package func serve(_ holder: any ConnectionHolder) {}
     package func release(_ device: DeviceNumber, fence: UInt64) {}
     package func notifyHolders(of puts: [StoredPut]) {}
 }

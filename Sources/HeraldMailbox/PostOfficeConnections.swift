@@ -1,6 +1,6 @@
 package import HeraldModel
 
-extension PostOffice: ConnectionOffice {
+extension PostOffice: ConnectionHolder {
     package func storedElsewhere(_ stored: StoredNotification) -> Bool {
         let (now, certainTime) = (clock.now(), clock.certainTime())
         return at(stored.notification.slot.device) { shard in
