@@ -289,7 +289,7 @@ package final class PostOffice: Sendable {
             delivery.envelope.count(in: memory)
             link.deliver(delivery)
         case .dismiss(let link, let reason): link.dismiss(reason)
-        case .read(let slots, let fence): read(slots, fence: fence)
+        case .read(let slots, let number): read(slots, number: number)
         case .envelope(let envelope, let effect): perform(effect, on: envelope)
         }
     }
@@ -325,7 +325,7 @@ package final class PostOffice: Sendable {
     }
 
     /// Starts a read; each connection has at most one under way for each hold reason.
-    private func read(_ slots: [RegisteredSlot], fence: UInt64) {
+    private func read(_ slots: [RegisteredSlot], number: UInt64) {
         guard let device = slots.first?.slot.device else { return }
         reads.wrappingAdd(1, ordering: .relaxed)
         store.read(slots) { [self] result in
@@ -334,11 +334,11 @@ package final class PostOffice: Sendable {
                 let (now, certainTime) = (clock.now(), clock.certainTime())
                 at(device) { shard in
                     shard.holdRules.certainTime = certainTime
-                    shard.haveRead(slots.map(\.slot), found: found, fence: fence, now: now)
+                    shard.haveRead(slots.map(\.slot), found: found, number: number, now: now)
                 }
             case .failure(let error):
                 logger.error("could not read stored notifications of a device", metadata: ["error": "\(error)"])
-                at(device) { $0.couldNotRead(slots.map(\.slot), fence: fence) }
+                at(device) { $0.couldNotRead(slots.map(\.slot), number: number) }
             }
             reads.wrappingSubtract(1, ordering: .releasing)
         }

@@ -44,6 +44,8 @@ final class SimWorld: @unchecked Sendable {
     var givenUp: Set<UInt64> = []
     /// The processes that have begun so far.
     private(set) var incarnations: UInt64 = 0
+    /// The sequences whose holder has answered, or which nobody held.
+    var rung: Set<UInt64> = []
     /// The events so far, in words; nil unless somebody wants to read them.
     private(set) var trace: [String]?
 
@@ -139,7 +141,11 @@ final class SimNode: @unchecked Sendable {
             log.node?.catchUp(device, done)
         } onEnd: { sequence, isAnswered in
             // Nobody forgives a ring that was not repeated.
-            if !isAnswered, world.mutation != .ringOnce { world.givenUp.insert(sequence) }
+            if isAnswered {
+                world.rung.insert(sequence)
+            } else if world.mutation != .ringOnce {
+                world.givenUp.insert(sequence)
+            }
         }
         directory = ClusterDirectory(log: log, partitions: partitions, record: own, mailbox: mailbox, rings: rings)
         reporter = NodeReporter()
@@ -227,6 +233,8 @@ final class SimNode: @unchecked Sendable {
 
     /// The log's sequence of what the post office removes.
     func truth(_ sequence: UInt64) -> UInt64 { reporter.truth(sequence) }
+
+    func masked(_ found: [StoredNotification]) -> [StoredNotification] { found.map(reporter.masked) }
 
     /// Takes over what the log says about a registration, unless something newer is known.
     func apply(_ record: SimRegistration, _ sequence: UInt64) {

@@ -190,18 +190,19 @@ final class NodeReporter: MailboxStoreReporter {
     /// The log's sequence of what the post office removes.
     func truth(_ sequence: UInt64) -> UInt64 { state.withLock { $0.truth[sequence] ?? sequence } }
 
-    /// A stored notification as the post office hears of it.
+    /// A stored notification, as the post office is told.
     func masked(_ stored: StoredNotification) -> StoredNotification {
-        StoredNotification(
+        guard node?.world.mutation == .noSequenceGuard else { return stored }
+        return StoredNotification(
             notification: stored.notification,
             generation: stored.generation,
-            sequence: masked(stored.sequence)
+            sequence: mask(stored.sequence)
         )
     }
 
-    private func masked(_ sequence: UInt64) -> UInt64 {
-        guard let node, node.world.mutation == .noSequenceGuard else { return sequence }
-        return state.withLock { state in
+    /// A sequence in the order of the reports instead of that of the log.
+    private func mask(_ sequence: UInt64) -> UInt64 {
+        state.withLock { state in
             state.last += 1
             state.truth[state.last] = sequence
             return state.last
@@ -215,7 +216,7 @@ final class NodeReporter: MailboxStoreReporter {
         let others = puts.map { put in
             StoredPut(
                 envelope: put.envelope,
-                sequence: masked(put.sequence),
+                sequence: mask(put.sequence),
                 tag: put.tag,
                 isReplaced: put.isReplaced
             )
@@ -276,7 +277,7 @@ final class SimStore: MailboxStore, JournalStore, FeedbackStore {
         }
         mailbox?.read(slots) { [self] result in
             node?.world.note("read: \((try? result.get())?.map(\.sequence) ?? [])")
-            done(result)
+            done(result.map { node?.masked($0) ?? $0 })
         }
     }
 

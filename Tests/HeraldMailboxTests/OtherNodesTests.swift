@@ -22,7 +22,7 @@ import Testing
     private mutating func connect(fence: UInt64 = 1) {
         shard.attach(slot.device, link: Link(), isSavingPower: false, fence: fence)
         shard.open([AppSubscription(slot.app, qualityOfService: 1)], on: slot.device, fence: fence)
-        shard.haveRead([slot], found: [], fence: fence, now: now)
+        shard.haveRead([slot], found: [], number: shard.lastRead, now: now)
         shard.clearEffects()
     }
 
@@ -85,7 +85,7 @@ import Testing
         shard.attach(slot.device, link: Link(), isSavingPower: false, fence: 1)
         shard.open([AppSubscription(slot.app, qualityOfService: 1)], on: slot.device, fence: 1)
         #expect(hear(stored(8)) == [true] && delivered.isEmpty)
-        shard.haveRead([slot], found: [stored(5)], fence: 1, now: now)
+        shard.haveRead([slot], found: [stored(5)], number: shard.lastRead, now: now)
         #expect(delivered == [8])
     }
 
