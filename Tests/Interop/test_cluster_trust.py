@@ -102,3 +102,6 @@ def test_a_node_that_does_not_belong_here_is_told_why(trio, node, key, tmp_path)
     assert (tmp_path / "copy" / "trust" / "cluster.key").read_bytes() == key.read_bytes(), said
     (node.data / "trust" / "cluster.key").unlink()
     assert "this node lacks the key of the cluster" in refusal(node.data, *options(trio))
+    settings = tmp_path / "herald.yaml"
+    settings.write_text(f"data: {node.data}\ncluster: [{trio.servers[0].url}]\ncluster-monitor: [{trio.servers[0].monitor}]\n")
+    assert "cluster.key is missing" in herald("doctor", "--config", settings, check=False).stdout
