@@ -76,7 +76,7 @@ def test_a_machine_with_nothing_but_the_key_takes_over(trio, node, key, fresh, t
         for name in ("one", "two")
     )
     assert first.returncode == 0, first.stderr
-    assert second.returncode != 0 and "no longer valid" in second.stdout + second.stderr
+    assert second.returncode != 0 and "used up: it works once" in second.stdout + second.stderr
     assert len(listed(service, "device", "list")) == 3
     # The folder has the key now, and needs the setting no more.
     service.stop()
