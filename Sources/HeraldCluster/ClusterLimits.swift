@@ -9,6 +9,11 @@ package enum ClusterLimits {
     /// The time after which the log removes a tombstone: a second is the least that JetStream takes.
     package static let tombstoneTimeToLive = Duration.seconds(1)
 
+    /// The time after which the log removes the tombstone of a record that nodes follow.
+    ///
+    /// A node that was cut off for longer may have missed it, and has to load everything again.
+    package static let removedRecordTimeToLive = Duration.seconds(3600)
+
     /// The time that the log keeps a notification beyond its expiration.
     ///
     /// Each replica expires by its own clock, and the message itself says when it expires: a clock that is fast by less than

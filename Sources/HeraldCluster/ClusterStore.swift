@@ -60,19 +60,27 @@ package final class ClusterStore: Sendable {
             numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
             changes: changes,
             logger: logger
-        )
+        ) { stream, apply in
+            LogFollower(stream, log: log, barriers: barriers, scheduler: scheduler, apply: apply)
+        }
         channels = ClusterChannels(changes: changes, journal: journal, clock: clock, logger: logger)
         self.journal = journal
         self.clock = clock
     }
 
-    /// Loads registry and channels, and opens the mailbox; once, before any other call.
+    /// Loads registry and channels, and opens the mailbox, before any other call; after a failure it may be called again.
     /// - Throws: ``LogFailure`` if the log cannot be read or written, ``RecordError`` for a record of another version.
     package func load() async throws {
         try await mailbox.start()
-        try await registry.load(from: snapshot)
+        try await registry.start()
         try await channels.load(from: snapshot)
     }
+
+    /// Ends the following of the log.
+    package func close() { registry.close() }
+
+    /// - Throws: ``RecordError`` if another node has written a record of another version.
+    package func check() throws { try registry.check() }
 
     /// Removes the notification of a registration, with a line in the journal.
     ///

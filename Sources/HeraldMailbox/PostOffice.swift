@@ -12,7 +12,7 @@ import Synchronization
 /// 4. Releases holds that are over, while there are holds.
 /// 5. Sweeps what expired, and trims the journal.
 package final class PostOffice: Sendable {
-    private final class Shard: Sendable {
+    final class Shard: Sendable {
         let state: Mutex<DeliveryShard>
 
         init(_ configuration: PostOfficeConfiguration) {
@@ -22,13 +22,13 @@ package final class PostOffice: Sendable {
 
     package typealias Store = MailboxStore & JournalStore & FeedbackStore
 
-    private let configuration: PostOfficeConfiguration
+    let configuration: PostOfficeConfiguration
     private let terms: Mutex<StorageTerms>
     private let clock: any WallClock
     private let store: any Store
     private let directory: any ConnectionDirectory
     private let logger: Logger
-    private let shards: [Shard]
+    let shards: [Shard]
     private let mask: UInt64
     private let reads = Atomic<Int>(0)
     private let metrics = PostOfficeMetrics()
@@ -169,38 +169,6 @@ package final class PostOffice: Sendable {
     /// The number of reads that are under way.
     package var readCount: Int { reads.load(ordering: .acquiring) }
 
-    // MARK: - For the registry
-
-    package func registration(_ slot: Slot) -> Registration? {
-        at(slot.device) { $0.slots.registration(slot) }
-    }
-
-    package func setRegistration(_ registration: Registration) {
-        at(registration.slot.device) { $0.slots.setRegistration(registration) }
-    }
-
-    /// Sets all registrations of the store; once, before anything is posted.
-    package func setRegistrations(_ registrations: [Registration]) {
-        let share = registrations.count / shards.count
-        for shard in shards { at(shard) { $0.slots.reserve(share + share / 8) } }
-        for registration in registrations { setRegistration(registration) }
-    }
-
-    /// Tells the number of an app: a newsstand app is owed a notification each day.
-    package func setNumber(_ number: AppNumber, of app: App) {
-        guard configuration.newsstandTopics.contains(app.topic) else { return }
-        for shard in shards { at(shard) { $0.holdRules.budget.addNewsstand(number) } }
-    }
-
-    package func endRegistration(_ slot: Slot, at moment: WallTime) {
-        at(slot.device) { $0.endRegistration(slot, at: moment) }
-    }
-
-    /// Forgets an ended registration.
-    package func forgetRegistration(_ slot: Slot) {
-        at(slot.device) { $0.slots.forgetRegistration(slot) }
-    }
-
     // MARK: - Running
 
     /// Runs ticks, releases and sweeps until the task is cancelled.
@@ -279,12 +247,12 @@ package final class PostOffice: Sendable {
 
     // MARK: - Effects
 
-    private func at<Result: Sendable>(_ device: DeviceNumber, _ decide: (inout DeliveryShard) -> Result) -> Result {
+    func at<Result: Sendable>(_ device: DeviceNumber, _ decide: (inout DeliveryShard) -> Result) -> Result {
         // Fibonacci hashing: device numbers are consecutive.
         at(shards[Int((device.value &* 0x9E37_79B9_7F4A_7C15) >> 32 & mask)], decide)
     }
 
-    private func at<Result: Sendable>(_ shard: Shard, _ decide: (inout DeliveryShard) -> Result) -> Result {
+    func at<Result: Sendable>(_ shard: Shard, _ decide: (inout DeliveryShard) -> Result) -> Result {
         shard.state.withLock { shard in
             let wasHolding = !shard.holds.isEmpty
             let result = decide(&shard)
@@ -319,7 +287,7 @@ package final class PostOffice: Sendable {
             delivery.envelope.count(in: memory)
             link.deliver(delivery)
         case .dismiss(let link, let reason): link.dismiss(reason)
-        case .read(let slots, let fence): read(slots, fence: fence)
+        case .read(let slots, let number): read(slots, number: number)
         case .envelope(let envelope, let effect): perform(effect, on: envelope)
         }
     }
@@ -351,7 +319,7 @@ package final class PostOffice: Sendable {
     }
 
     /// Starts a read; each connection has at most one under way for each hold reason.
-    private func read(_ slots: [RegisteredSlot], fence: UInt64) {
+    private func read(_ slots: [RegisteredSlot], number: UInt64) {
         guard let device = slots.first?.slot.device else { return }
         reads.wrappingAdd(1, ordering: .relaxed)
         store.read(slots) { [self] result in
@@ -360,11 +328,11 @@ package final class PostOffice: Sendable {
                 let (now, certainTime) = (clock.now(), clock.certainTime())
                 at(device) { shard in
                     shard.holdRules.certainTime = certainTime
-                    shard.haveRead(slots.map(\.slot), found: found, fence: fence, now: now)
+                    shard.haveRead(slots.map(\.slot), found: found, number: number, now: now)
                 }
             case .failure(let error):
                 logger.error("could not read stored notifications of a device", metadata: ["error": "\(error)"])
-                at(device) { $0.couldNotRead(slots.map(\.slot), fence: fence) }
+                at(device) { $0.couldNotRead(slots.map(\.slot), number: number) }
             }
             reads.wrappingSubtract(1, ordering: .releasing)
         }

@@ -42,6 +42,8 @@ final class SimWorld: @unchecked Sendable {
     var isDeaf = false
     /// The sequences whose rings were given up.
     var givenUp: Set<UInt64> = []
+    /// The sequences whose holder has answered, or which nobody held.
+    var rung: Set<UInt64> = []
     /// The events so far, in words; nil unless somebody wants to read them.
     private(set) var trace: [String]?
 
@@ -225,8 +227,14 @@ final class SimNode: @unchecked Sendable {
             let holder = claim.flatMap { $0.sequence < sequence ? $0.node : nil }
             perform(rings[sequence]?.ring.wasHeld(by: holder) ?? nil, sequence)
             world.note("\(name.text) knows that \(holder?.text ?? "nobody") held the device at \(sequence)")
-            if rings[sequence]?.ring.isAnswered ?? false { rings[sequence] = nil }
+            endIfAnswered(sequence)
         }
+    }
+
+    private func endIfAnswered(_ sequence: UInt64) {
+        guard rings[sequence]?.ring.isAnswered ?? false else { return }
+        rings[sequence] = nil
+        world.rung.insert(sequence)
     }
 
     private func perform(_ order: Ring.Order?, _ sequence: UInt64) {
@@ -247,7 +255,7 @@ final class SimNode: @unchecked Sendable {
             node.rung(put)
             node.world.send(from: to, to: from, isRepetition: isRepetition) { [name = node.name] sender in
                 sender.rings[put.sequence]?.ring.answered(by: name)
-                if sender.rings[put.sequence]?.ring.isAnswered ?? false { sender.rings[put.sequence] = nil }
+                sender.endIfAnswered(put.sequence)
             }
         }
     }
@@ -293,6 +301,8 @@ final class SimNode: @unchecked Sendable {
     /// The log's sequence of what the post office removes.
     func truth(_ sequence: UInt64) -> UInt64 { reporter.truth(sequence) }
 
+    func masked(_ found: [StoredNotification]) -> [StoredNotification] { reporter.masked(found) }
+
     /// Takes over what the log says about a registration, unless something newer is known.
     func apply(_ record: SimRegistration, _ sequence: UInt64) {
         guard sequence > registrationSequences[record.device] ?? 0 else { return }
@@ -300,15 +310,10 @@ final class SimNode: @unchecked Sendable {
         let now = world.wallTime
         for (index, generation) in record.generations.enumerated() {
             let slot = Slot(device: record.device, app: AppNumber(UInt32(index + 1)))
-            let old = postOffice.registration(slot)
-            guard old?.generation != generation else { continue }
-            if old != nil { postOffice.endRegistration(slot, at: now) }
-            postOffice.setRegistration(
+            guard postOffice.registration(slot)?.generation != generation else { continue }
+            postOffice.replaceRegistration(
                 Registration(slot: slot, generation: generation, isLive: true, registered: now)
             )
-            guard let fence = held.fence(of: slot.device) else { continue }
-            postOffice.close(slot, fence: fence)
-            postOffice.open([AppSubscription(slot.app, qualityOfService: 1)], on: slot.device, fence: fence)
         }
     }
 

@@ -183,14 +183,36 @@ final class NodeReporter: MailboxStoreReporter {
     func tell(_ puts: [StoredPut]) {
         guard let node else { return }
         guard node.world.mutation == .noSequenceGuard else { return node.postOffice.stored(puts) }
-        let masked = state.withLock { state in
-            puts.map { put in
-                state.last += 1
-                state.truth[state.last] = put.sequence
-                return StoredPut(envelope: put.envelope, sequence: state.last, tag: put.tag, isReplaced: put.isReplaced)
-            }
+        let masked = puts.map { put in
+            StoredPut(
+                envelope: put.envelope,
+                sequence: mask(put.sequence),
+                tag: put.tag,
+                isReplaced: put.isReplaced
+            )
         }
         node.postOffice.stored(masked)
+    }
+
+    /// A sequence in the order of the reports instead of that of the log.
+    private func mask(_ sequence: UInt64) -> UInt64 {
+        state.withLock { state in
+            state.last += 1
+            state.truth[state.last] = sequence
+            return state.last
+        }
+    }
+
+    /// The notifications of a read, as the post office is told.
+    func masked(_ found: [StoredNotification]) -> [StoredNotification] {
+        guard node?.world.mutation == .noSequenceGuard else { return found }
+        return found.map { stored in
+            StoredNotification(
+                notification: stored.notification,
+                generation: stored.generation,
+                sequence: mask(stored.sequence)
+            )
+        }
     }
 
     func stored(_ puts: [StoredPut]) {
@@ -252,7 +274,7 @@ final class SimStore: MailboxStore, JournalStore, FeedbackStore {
         }
         mailbox?.read(slots) { [self] result in
             node?.world.note("read: \((try? result.get())?.map(\.sequence) ?? [])")
-            done(result)
+            done(result.map { node?.masked($0) ?? $0 })
         }
     }
 

@@ -116,6 +116,22 @@ package final class LogFollower: Sendable {
         catchUp(within: ClusterLimits.readDeadline, done)
     }
 
+    /// Lets several followers catch up, and calls `done` once, from any thread: when all have, or one cannot.
+    package static func catchUp(_ followers: [LogFollower], _ done: @escaping Done) {
+        guard !followers.isEmpty else { return done(.success(())) }
+        let state = Mutex((left: followers.count, result: Result<Void, LogFailure>.success(())))
+        for follower in followers {
+            follower.catchUp { result in
+                let whole: Result<Void, LogFailure>? = state.withLock { state in
+                    if case .failure = result { state.result = result }
+                    state.left -= 1
+                    return state.left == 0 ? state.result : nil
+                }
+                if let whole { done(whole) }
+            }
+        }
+    }
+
     /// Ends the following; who waits for more fails.
     package func cancel() {
         let (following, waiting) = state.withLock { state in

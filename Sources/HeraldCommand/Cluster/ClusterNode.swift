@@ -112,6 +112,7 @@ final class ClusterNode: Sendable {
             let barriers = LogBarriers(log: log, node: name)
             let changes = RecordChanges(log: log, barriers: barriers)
             let streamSet = ClusterStreams(link.jetStream, replicas: configuration.replicas)
+            step("checking the streams of the cluster")
             let cluster = try await onceReadable(onStep: step) {
                 let cluster = try await streamSet.open(partitions, at: clock.now(), changes)
                 try await trust().join(changes, replaces: configuration.acceptsLoss)
@@ -185,7 +186,7 @@ final class ClusterNode: Sendable {
         while true {
             do {
                 return try await work()
-            } catch let failure as LogFailure where failure == .unavailable || failure == .behind {
+            } catch where isTemporary(error) {
                 guard .now < end else {
                     throw CommandError(
                         .unreachable,
@@ -198,6 +199,14 @@ final class ClusterNode: Sendable {
                 isFirst = false
                 try await Task.sleep(for: .seconds(1))
             }
+        }
+    }
+
+    private static func isTemporary(_ error: any Error) -> Bool {
+        switch error {
+        case LogFailure.unavailable, LogFailure.behind, JetStreamError.failed: true
+        case JetStreamError.refused(let refusal): refusal.status == JetStreamRefusal.unavailable
+        default: false
         }
     }
 
@@ -323,6 +332,7 @@ final class ClusterNode: Sendable {
 
     /// Ends this node's part in the cluster; after everything that stores has stopped.
     func close() async {
+        store.close()
         keeping.cancel()
         _ = await keeping.result
         await active.release()

@@ -4,8 +4,8 @@ import HeraldModel
 enum DeliveryEffect {
     case deliver(any DeviceLink, Delivery)
     case dismiss(any DeviceLink, DismissalReason)
-    /// Reads the stored notifications of slots of one device.
-    case read([RegisteredSlot], fence: UInt64)
+    /// Reads the stored notifications of slots of one device; the answer has the number of the read.
+    case read([RegisteredSlot], number: UInt64)
     /// An effect on one envelope; the notification itself is too large to be copied with every step.
     case envelope(Envelope, EnvelopeEffect)
 }

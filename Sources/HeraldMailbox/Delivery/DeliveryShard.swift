@@ -14,6 +14,8 @@ struct DeliveryShard {
     private(set) var holds = DueQueue()
     /// Deliveries whose connection was gone before the store confirmed them, and that are to be removed from it then.
     private(set) var detached: [ObjectIdentifier: DeliveryState] = [:]
+    /// The number of the last read; no two have the same.
+    private(set) var lastRead: UInt64 = 0
     /// Decided and not performed yet.
     private(set) var effects: [DeliveryEffect] = []
 
@@ -116,9 +118,7 @@ struct DeliveryShard {
         case .replaces(let old):
             effects.append(.dismiss(old.link, .takenOver))
             endDeliveries(of: old)
-        case .comesTooLate:
-            effects.append(.dismiss(link, .takenOver))
-            return
+        case .comesTooLate: return effects.append(.dismiss(link, .takenOver))
         }
         connections[device] = DeviceConnection(device, link: link, fence: fence, isSavingPower: isSavingPower)
     }
@@ -154,14 +154,14 @@ struct DeliveryShard {
     /// Opens the gates of apps; the mailbox is read first.
     mutating func open(_ apps: [AppSubscription], on device: DeviceNumber, fence: UInt64) {
         guard let connection = connection(device, fence) else { return }
-        var opened: [Slot] = []
+        var opened: [AppNumber] = []
         for app in apps {
             let slot = Slot(device: device, app: app.number)
             let isNew = connection.gates[app.number] == nil
             connection.openGate(app, unconfirmedWrites: isNew ? slots.takeUnconfirmedWrites(slot) : 0)
-            if isNew { opened.append(slot) }
+            if isNew { opened.append(app.number) }
         }
-        if !opened.isEmpty { read(opened, fence: fence) }
+        read(opened, on: connection)
     }
 
     /// Closes an app's gate; what was sent may still be acknowledged.
@@ -190,7 +190,7 @@ struct DeliveryShard {
     mutating func setSavingPower(_ saving: Bool, device: DeviceNumber, fence: UInt64) {
         guard let connection = connection(device, fence) else { return }
         connection.isSavingPower = saving
-        if !saving { catchUp(connection, connection.blockedApps(includingPower: true)) }
+        if !saving { read(connection.blockedApps(includingPower: true), on: connection) }
     }
 
     /// Dismisses every connection, or one device's.
@@ -235,7 +235,9 @@ struct DeliveryShard {
     private mutating func deliverStored(_ put: StoredPut, on connection: DeviceConnection) {
         let slot = put.envelope.notification.slot
         guard connection.noteStored(put.sequence, app: slot.app), let gate = connection.gates[slot.app] else { return }
-        if case .catchingUp = gate.state { return connection.moveGate(slot.app, to: .catchingUp(newest: put)) }
+        if case .catchingUp(let read, _) = gate.state {
+            return connection.moveGate(slot.app, to: .catchingUp(read: read, newest: put))
+        }
         // The newest of the slot in the store's own order: nothing older waits behind it.
         deliverStored(StoredNotification(put), on: connection, gate, at: put.envelope.notification.received)
     }
@@ -269,11 +271,11 @@ struct DeliveryShard {
     // MARK: - Catching up
 
     /// The stored notifications of slots have been read; the gate of a slot without one opens.
-    mutating func haveRead(_ slots: [Slot], found: [StoredNotification], fence: UInt64, now: WallTime) {
+    mutating func haveRead(_ slots: [Slot], found: [StoredNotification], number: UInt64, now: WallTime) {
         let bySlot = Dictionary(found.lazy.map { ($0.notification.slot, $0) }) { $1 }
         for slot in slots {
-            guard let connection = connection(slot.device, fence), let gate = connection.gates[slot.app],
-                case .catchingUp(let newest) = gate.state
+            guard let connection = connections[slot.device], let gate = connection.gates[slot.app],
+                case .catchingUp(number, let newest) = gate.state
             else { continue }
             let generation = self.slots.registration(slot)?.generation
             var stored = bySlot[slot].flatMap { $0.generation == generation ? $0 : nil }
@@ -310,10 +312,10 @@ struct DeliveryShard {
     }
 
     /// The stored notifications of slots could not be read: they are read again at the next release.
-    mutating func couldNotRead(_ slots: [Slot], fence: UInt64) {
+    mutating func couldNotRead(_ slots: [Slot], number: UInt64) {
         for slot in slots {
-            guard let connection = connection(slot.device, fence),
-                case .catchingUp? = connection.gates[slot.app]?.state
+            guard let connection = connections[slot.device],
+                case .catchingUp(number, _)? = connection.gates[slot.app]?.state
             else { continue }
             block(slot, on: connection, for: Hold(reason: .room, until: WallTime(milliseconds: 0)))
         }
@@ -329,49 +331,36 @@ struct DeliveryShard {
     mutating func release(at now: WallTime, limit: Int) {
         for (device, slots) in Dictionary(grouping: holds.take(dueAt: now, limit: limit), by: \.device) {
             guard let connection = connections[device] else { continue }
-            catchUp(connection, slots.map(\.app).filter { connection.gates[$0]?.isBlocked ?? false })
+            read(slots.map(\.app).filter { connection.gates[$0]?.isBlocked ?? false }, on: connection)
         }
     }
 
     /// Reads what waits for the clock, after a jump.
     mutating func releaseWithheld() {
-        for connection in connections.values { catchUp(connection, connection.appsHeldByClock) }
+        for connection in connections.values { read(connection.appsHeldByClock, on: connection) }
     }
 
     /// Reads what waits for room, once there is enough of it that a read is worthwhile.
     private mutating func catchUpIfRoom(_ connection: DeviceConnection) {
         guard connection.isBlocked, connection.inFlight.count <= holdRules.inFlightLimit / 2 else { return }
-        catchUp(connection, connection.blockedApps(includingPower: !connection.isSavingPower))
+        read(connection.blockedApps(includingPower: !connection.isSavingPower), on: connection)
     }
 
-    private mutating func catchUp(_ connection: DeviceConnection, _ apps: [AppNumber]) {
+    private mutating func read(_ apps: [AppNumber], on connection: DeviceConnection) {
         guard !apps.isEmpty else { return }
-        for app in apps { connection.moveGate(app, to: .catchingUp(newest: nil)) }
-        read(apps.map { Slot(device: connection.device, app: $0) }, fence: connection.fence)
-    }
-
-    private mutating func read(_ slots: [Slot], fence: UInt64) {
-        let registered = slots.map { RegisteredSlot($0, generation: self.slots.registration($0)?.generation ?? 0) }
-        effects.append(.read(registered, fence: fence))
-    }
-
-    // MARK: - Registrations
-
-    /// Ends a registration: nothing is sent any more, and what was in flight is not stored.
-    mutating func endRegistration(_ slot: Slot, at moment: WallTime) {
-        slots.endRegistration(slot, at: moment)
-        guard let connection = connections[slot.device] else { return }
-        slots.addUnconfirmedWrites(connection.closeGate(slot.app), slot)
-        for delivery in connection.inFlight.inOrder(of: slot.app) {
-            if delivery.state.isBeingStored { slots.addUnconfirmedWrites(1, slot) }
-            apply(.registrationEnded, to: delivery, on: connection)
+        lastRead += 1
+        let registered = apps.map { app in
+            connection.moveGate(app, to: .catchingUp(read: lastRead, newest: nil))
+            let slot = Slot(device: connection.device, app: app)
+            return RegisteredSlot(slot, generation: slots.registration(slot)?.generation ?? 0)
         }
+        effects.append(.read(registered, number: lastRead))
     }
 
     // MARK: - Effects
 
     /// Applies an event to a delivery in flight.
-    private mutating func apply(_ event: DeliveryEvent, to one: InFlightDelivery, on connection: DeviceConnection) {
+    mutating func apply(_ event: DeliveryEvent, to one: InFlightDelivery, on connection: DeviceConnection) {
         if let effect = connection.inFlight.apply(event, to: one) { add(effect, to: one.envelope) }
     }
 
