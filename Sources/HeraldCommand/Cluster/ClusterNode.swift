@@ -141,7 +141,7 @@ final class ClusterNode: Sendable {
             let store = ClusterStore(
                 log: log,
                 cluster: cluster,
-                node: name,
+                own: ClaimRecord(node: name, incarnation: .random(in: 0 ... .max)),
                 journal: journal,
                 clock: clock,
                 scheduler: EventLoopScheduler(link.connection.eventLoop),
@@ -259,6 +259,7 @@ final class ClusterNode: Sendable {
     /// Sets the gauges.
     func measure() {
         connected.record(link.problem == nil ? 1 : 0)
+        store.rings.measure()
         faults.record(findings.withLock { $0.count })
     }
 
