@@ -65,7 +65,11 @@ extension ClusterStore: ChannelStore {
 }
 
 extension ClusterStore: RegistryStore {
-    package func loadRegistry() async throws -> RegistrySnapshot { registry.snapshot() }
+    package var shared: (any SharedState)? { self }
+
+    package func loadRegistry() async throws -> RegistrySnapshot { registry.snapshot(reports: true) }
+
+    package func follow(_ sink: any RegistrySink) { registry.reports.begin(sink) }
 
     package func number(of device: DeviceID) async throws -> DeviceNumber { try await registry.number(of: device) }
 
@@ -74,7 +78,12 @@ extension ClusterStore: RegistryStore {
     }
 
     package func appUsages(_ app: AppNumber?) async throws -> [AppUsage] {
-        registry.appUsages(app, channels: channels.counts())
+        if app != nil {
+            // Whoever forgets an app must know every device that has it.
+            try await catchUp(.allRegistrations)
+            try await catchUp(.channels)
+        }
+        return registry.appUsages(app, channels: channels.counts())
     }
 
     package func forgetApp(_ app: AppNumber, at moment: WallTime) async throws -> [Slot] {
@@ -142,10 +151,18 @@ extension ClusterStore: RegistryStore {
     }
 
     package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {
-        await registry.feedback(for: app, limit: limit)
+        // A token on the list is deleted by its provider.
+        try await catchUp(.allRegistrations)
+        return await registry.feedback(for: app, limit: limit)
     }
 
     package func clearFeedback(_ records: [FeedbackRecord]) async throws {
         try await registry.clearFeedback(records)
+    }
+}
+
+extension ClusterStore: SharedState {
+    package func catchUp(_ part: SharedPart, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        registry.catchUp(registry.streams(of: part), done)
     }
 }

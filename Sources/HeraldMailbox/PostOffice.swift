@@ -12,7 +12,7 @@ import Synchronization
 /// 4. Releases holds that are over, while there are holds.
 /// 5. Sweeps what expired, and trims the journal.
 package final class PostOffice: Sendable {
-    private final class Shard: Sendable {
+    final class Shard: Sendable {
         let state: Mutex<DeliveryShard>
 
         init(_ configuration: PostOfficeConfiguration) {
@@ -22,13 +22,13 @@ package final class PostOffice: Sendable {
 
     package typealias Store = MailboxStore & JournalStore & FeedbackStore
 
-    private let configuration: PostOfficeConfiguration
+    let configuration: PostOfficeConfiguration
     private let terms: Mutex<StorageTerms>
-    private let clock: any WallClock
+    let clock: any WallClock
     private let store: any Store
     private let directory: any ConnectionDirectory
     private let logger: Logger
-    private let shards: [Shard]
+    let shards: [Shard]
     private let mask: UInt64
     private let reads = Atomic<Int>(0)
     private let metrics = PostOfficeMetrics()
@@ -121,6 +121,8 @@ package final class PostOffice: Sendable {
     /// Attaches a connection of a device; the newer of two takes over.
     package func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64) {
         at(device) { $0.attach(device, link: link, isSavingPower: isSavingPower, fence: fence) }
+        // A claim that was seen before found no connection to end.
+        if !directory.holds(device, fence: fence) { letGo(device, fence: fence) }
     }
 
     /// Detaches a connection that is gone: what it has not acknowledged waits in the store.
@@ -168,38 +170,6 @@ package final class PostOffice: Sendable {
 
     /// The number of reads that are under way.
     package var readCount: Int { reads.load(ordering: .acquiring) }
-
-    // MARK: - For the registry
-
-    package func registration(_ slot: Slot) -> Registration? {
-        at(slot.device) { $0.slots.registration(slot) }
-    }
-
-    package func setRegistration(_ registration: Registration) {
-        at(registration.slot.device) { $0.slots.setRegistration(registration) }
-    }
-
-    /// Sets all registrations of the store; once, before anything is posted.
-    package func setRegistrations(_ registrations: [Registration]) {
-        let share = registrations.count / shards.count
-        for shard in shards { at(shard) { $0.slots.reserve(share + share / 8) } }
-        for registration in registrations { setRegistration(registration) }
-    }
-
-    /// Tells the number of an app: a newsstand app is owed a notification each day.
-    package func setNumber(_ number: AppNumber, of app: App) {
-        guard configuration.newsstandTopics.contains(app.topic) else { return }
-        for shard in shards { at(shard) { $0.holdRules.budget.addNewsstand(number) } }
-    }
-
-    package func endRegistration(_ slot: Slot, at moment: WallTime) {
-        at(slot.device) { $0.endRegistration(slot, at: moment) }
-    }
-
-    /// Forgets an ended registration.
-    package func forgetRegistration(_ slot: Slot) {
-        at(slot.device) { $0.slots.forgetRegistration(slot) }
-    }
 
     // MARK: - Running
 
@@ -279,12 +249,12 @@ package final class PostOffice: Sendable {
 
     // MARK: - Effects
 
-    private func at<Result: Sendable>(_ device: DeviceNumber, _ decide: (inout DeliveryShard) -> Result) -> Result {
+    func at<Result: Sendable>(_ device: DeviceNumber, _ decide: (inout DeliveryShard) -> Result) -> Result {
         // Fibonacci hashing: device numbers are consecutive.
         at(shards[Int((device.value &* 0x9E37_79B9_7F4A_7C15) >> 32 & mask)], decide)
     }
 
-    private func at<Result: Sendable>(_ shard: Shard, _ decide: (inout DeliveryShard) -> Result) -> Result {
+    func at<Result: Sendable>(_ shard: Shard, _ decide: (inout DeliveryShard) -> Result) -> Result {
         shard.state.withLock { shard in
             let wasHolding = !shard.holds.isEmpty
             let result = decide(&shard)
@@ -341,6 +311,10 @@ package final class PostOffice: Sendable {
             store.record(event(state, envelope, replacement: newer), settling: envelope.completion)
         case .settle(let outcome):
             envelope.completion?.settle(outcome)
+        case .passOn:
+            directory.passOn(envelope) { [self] isTaken in
+                if !isTaken { store.record(event(.discardedDeviceOffline, envelope), settling: nil) }
+            }
         }
     }
 
@@ -376,13 +350,10 @@ extension PostOffice: MailboxStoreReporter {
         var replaced = 0
         for put in puts {
             if put.isReplaced { replaced += 1 }
-            let slot = put.envelope.notification.slot
-            let isHere = at(slot.device) { shard in
-                shard.stored(put)
-                return shard.connections[slot.device] != nil
-            }
-            if !isHere { directory.notifyHolder(of: slot, sequence: put.sequence) }
+            at(put.envelope.notification.slot.device) { $0.stored(put) }
         }
+        // Also for devices that are connected here: another node may have claimed one since.
+        directory.notifyHolders(of: puts)
         metrics.stored.increment(by: puts.count)
         if replaced > 0 { metrics.replacedUnwritten.increment(by: replaced) }
     }

@@ -38,8 +38,10 @@ import Testing
             numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
             changes: changes,
             logger: .silent
-        )
-        try await registry.load(from: LogSnapshot(log: log, barriers: barriers))
+        ) { [log] stream, apply in
+            LogFollower(stream, log: log, barriers: barriers, scheduler: SimTime(), apply: apply)
+        }
+        try await registry.start()
         return registry
     }
 

@@ -148,8 +148,11 @@ import Testing
                 numbers: numbers,
                 changes: changes,
                 logger: .silent
-            )
-            try await registry.load(from: LogSnapshot(log: log, barriers: barriers))
+            ) { [log, connection] stream, apply in
+                let scheduler = EventLoopScheduler(connection.eventLoop)
+                return LogFollower(stream, log: log, barriers: barriers, scheduler: scheduler, apply: apply)
+            }
+            try await registry.start()
             return registry
         }
         let first = try await registry()

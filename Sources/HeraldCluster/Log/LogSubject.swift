@@ -57,6 +57,15 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
         LogSubject("hrld.app.\(app.environment.rawValue).\(SubjectText.of(Array(app.topic.name.utf8)))")
     }
 
+    /// The app of an app's subject; nil for every other subject.
+    package var app: App? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 4, parts[1] == "app", let environment = PushEnvironment(rawValue: String(parts[2])),
+            let topic = SubjectText.bytes(parts[3]).flatMap({ Topic(String(decoding: $0, as: UTF8.self)) })
+        else { return nil }
+        return App(topic: topic, environment: environment)
+    }
+
     /// A device's record.
     package static func device(_ device: DeviceKey, _ partition: Partition) -> LogSubject {
         LogSubject("hrld.dev.\(partition.index).\(SubjectText.of(device.bytes))")
@@ -69,6 +78,9 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
 
     /// A record of the cluster itself; `name` is one part, or two.
     package static func meta(_ name: String) -> LogSubject { LogSubject("hrld.meta.\(name)") }
+
+    /// A fact of the trust that all nodes share; `key` is its kind and its name, with a dot between.
+    package static func trust(_ key: String) -> LogSubject { LogSubject("hrld.trust.fact.\(key)") }
 
     /// A channel.
     package static func channel(_ channel: ChannelID) -> LogSubject {
@@ -136,6 +148,23 @@ enum SubjectText {
             value = position < 10 ? value << 6 | UInt64(digit) : value << 4 | UInt64(digit >> 2)
         }
         return DeviceNumber(value)
+    }
+
+    /// The bytes of a text; nil unless it has the one form that ``of(_:)`` gives them.
+    static func bytes(_ text: some StringProtocol) -> [UInt8]? {
+        var bits: UInt32 = 0
+        var count = 0
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            guard let digit = digits.firstIndex(of: byte) else { return nil }
+            bits = bits << 6 | UInt32(digit)
+            count += 6
+            if count >= 8 {
+                count -= 8
+                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+            }
+        }
+        return of(bytes) == text ? bytes : nil
     }
 
     private static func bytes(_ value: UInt64) -> [UInt8] {

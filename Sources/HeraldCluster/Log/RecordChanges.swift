@@ -94,7 +94,7 @@ package final class RecordChanges: Sendable {
         let done: @Sendable (Result<(Versioned<Record>, Value), any Error>) -> Void
 
         func message(_ record: Record?, expecting sequence: UInt64) -> LogMessage {
-            guard let record else { return .tombstone(subject, expecting: sequence) }
+            guard let record else { return .tombstone(subject, expecting: sequence, timeToLive: timeToLive) }
             return LogMessage(subject, payload: record.body, expectedSequence: sequence, timeToLive: timeToLive)
         }
     }

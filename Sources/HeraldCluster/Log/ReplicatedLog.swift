@@ -71,13 +71,17 @@ package struct LogMessage: Sendable {
         self.answerTime = answerTime
     }
 
-    /// Removes the message of a subject if it has that sequence: an empty message, which the log removes soon after.
-    package static func tombstone(_ subject: LogSubject, expecting sequence: UInt64) -> LogMessage {
+    /// Removes the message of a subject if it has that sequence: an empty message, which the log removes after a while.
+    package static func tombstone(
+        _ subject: LogSubject,
+        expecting sequence: UInt64,
+        timeToLive: Duration? = nil
+    ) -> LogMessage {
         LogMessage(
             subject,
             payload: ByteBuffer(),
             expectedSequence: sequence,
-            timeToLive: ClusterLimits.tombstoneTimeToLive
+            timeToLive: timeToLive ?? ClusterLimits.tombstoneTimeToLive
         )
     }
 

@@ -161,9 +161,9 @@ extension ClusterRegistry {
             return value
         } _: { [self] (result: Result<(Versioned<DeviceEntry>, Value?), any Error>) in
             if let changed = try? result.get().0, let entry = changed.record {
-                contents.withLock { $0.set(entry, sequence: changed.sequence) }
+                take { $0.set(entry, sequence: changed.sequence) }
             }
-            done(result)
+            reports.afterwards { done(result) }
         }
     }
 }

@@ -25,14 +25,13 @@ extension ClusterRegistry {
             // Another node may have made it.
             record = record ?? new
         } _: { [self] result in
-            done(
-                Result {
-                    let made = try result.get().0
-                    guard let device = made.record else { throw RecordChangeFailure.contended }
-                    contents.withLock { $0.set(device, sequence: made.sequence) }
-                    return device.number
-                }
-            )
+            let made = Result {
+                let made = try result.get().0
+                guard let device = made.record else { throw RecordChangeFailure.contended }
+                take { $0.set(device, sequence: made.sequence) }
+                return device.number
+            }
+            reports.afterwards { done(made) }
         }
     }
 
@@ -57,9 +56,9 @@ extension ClusterRegistry {
 
     /// The number of an app; a new one for a new app.
     package func number(of app: App, for origin: AppOrigin?, at moment: WallTime) async throws -> AppNumber {
-        if let number = contents.withLock({ $0.appNumbers[app] }) { return number }
+        if let number = contents.withLock({ $0.apps[app]?.record?.number }) { return number }
         return try await perform(.app(app)) { [self] done in
-            if let number = contents.withLock({ $0.appNumbers[app] }) { return done(.success(number)) }
+            if let number = contents.withLock({ $0.apps[app]?.record?.number }) { return done(.success(number)) }
             newAppNumber { [self] result in
                 switch result {
                 case .failure(let error): done(.failure(error))
@@ -74,7 +73,7 @@ extension ClusterRegistry {
     /// A number from the counter that no known app has: imported apps have numbers of their own.
     private func newAppNumber(_ done: @escaping Done<AppNumber>) {
         numbers.app { [self] result in
-            if case .success(let number) = result, contents.withLock({ $0.apps[number] != nil }) {
+            if case .success(let number) = result, contents.withLock({ $0.appNames[number] != nil }) {
                 newAppNumber(done)
             } else {
                 done(result)
@@ -83,17 +82,17 @@ extension ClusterRegistry {
     }
 
     private func create(_ new: AppRecord, _ done: @escaping Done<AppNumber>) {
-        changes.change(.app(new.app), in: .apps, from: Versioned<AppRecord>()) { record in
+        let known = contents.withLock { $0.apps[new.app] } ?? Versioned()
+        changes.change(.app(new.app), in: .apps, from: known) { record in
             record = record ?? new
         } _: { [self] result in
-            done(
-                Result {
-                    let made = try result.get().0
-                    guard let record = made.record else { throw RecordChangeFailure.contended }
-                    contents.withLock { $0.set(made, new.app) }
-                    return record.number
-                }
-            )
+            let number = Result {
+                let made = try result.get().0
+                guard let record = made.record else { throw RecordChangeFailure.contended }
+                take { $0.set(made, new.app) }
+                return record.number
+            }
+            reports.afterwards { done(number) }
         }
     }
 
@@ -107,8 +106,8 @@ extension ClusterRegistry {
                 guard app == nil || app == number else { continue }
                 if registration.isLive { live[number, default: 0] += 1 } else { ended[number, default: 0] += 1 }
             }
-            let records = app.map { [contents.apps[$0]?.record] } ?? contents.apps.values.map(\.record)
-            let usages = records.compactMap { $0 }.map { record in
+            let records = contents.apps.values.compactMap(\.record).filter { app == nil || app == $0.number }
+            let usages = records.map { record in
                 AppUsage(
                     record: record,
                     devices: live[record.number] ?? 0,
@@ -132,15 +131,20 @@ extension ClusterRegistry {
         for registration in ended {
             try await change(registrationsOf: registration.slot.device) { $0.forget([app]) }
         }
-        guard let name = contents.withLock({ $0.apps[app]?.record?.app }) else { return ended }
+        guard let name = contents.withLock({ $0.appNames[app] }) else { return ended }
         return try await perform(.app(name)) { [self] done in
-            guard let known = contents.withLock({ $0.apps[app] }) else { return done(.success(ended)) }
-            changes.change(.app(name), in: .apps, from: known) { record in
+            let known = contents.withLock { $0.apps[name] } ?? Versioned()
+            changes.change(
+                .app(name),
+                in: .apps,
+                from: known,
+                timeToLive: ClusterLimits.removedRecordTimeToLive
+            ) { record in
                 // Under another number it is another app.
                 if record?.number == app { record = nil }
             } _: { [self] result in
-                if let left = try? result.get().0 { contents.withLock { $0.set(left, name) } }
-                done(result.map { _ in ended })
+                if let left = try? result.get().0 { take { $0.set(left, name) } }
+                reports.afterwards { done(result.map { _ in ended }) }
             }
         }
     }

@@ -92,9 +92,11 @@ extension ClusterRegistry {
                 record = record == nil && registrations.isEmpty ? nil : registrations
                 return value
             } _: { [self] result in
-                if let changed = try? result.get().0 { contents.withLock { $0.set(changed, of: device) } }
-                finish()
-                done(result.map(\.1))
+                if let changed = try? result.get().0 { take { $0.set(changed, of: device) } }
+                reports.afterwards {
+                    finish()
+                    done(result.map(\.1))
+                }
             }
         }
     }

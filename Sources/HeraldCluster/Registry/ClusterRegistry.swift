@@ -5,8 +5,9 @@ import Synchronization
 
 /// The registry of a cluster: devices, apps, registrations and sessions, as records of the log.
 ///
-/// All but the sessions are in memory too. A change of a record is a compare-and-set on what this node knows of it; what
-/// another node changed meanwhile is read, and the change is made on that.
+/// All but the sessions are in memory too, as of the sequence of each record: the node follows the log. A change of a record
+/// is a compare-and-set on what this node knows of it; what another node changed meanwhile is read, and the change is made on
+/// that.
 package final class ClusterRegistry: Sendable {
     /// A device, without its session.
     struct KnownDevice: Sendable {
@@ -21,8 +22,9 @@ package final class ClusterRegistry: Sendable {
     struct Contents: Sendable {
         var numbers: [DeviceID: DeviceNumber] = [:]
         var devices: [DeviceNumber: KnownDevice] = [:]
-        var appNumbers: [App: AppNumber] = [:]
-        var apps: [AppNumber: Versioned<AppRecord>] = [:]
+        var appNames: [AppNumber: App] = [:]
+        /// Forgotten apps too, with the sequence of their removal.
+        var apps: [App: Versioned<AppRecord>] = [:]
         var registrations: [DeviceNumber: Versioned<DeviceRegistrations>] = [:]
         /// The feedback list by app.
         var feedback: [AppNumber: [Slot: FeedbackRecord]] = [:]
@@ -42,90 +44,96 @@ package final class ClusterRegistry: Sendable {
     let logger: Logger
     let operations = KeyedOperations<Key>()
     let contents = Mutex(Contents())
+    let reports = OrderedReports()
+    let followers = Mutex<[LogStream: LogFollower]>([:])
+    /// The reason why a record cannot be read.
+    let failure = Mutex<RecordError?>(nil)
+    private let makeFollower: MakeFollower
 
-    package init(partitions: Partitions, numbers: ClusterNumbers, changes: RecordChanges, logger: Logger) {
+    /// Makes a follower of a stream.
+    package typealias MakeFollower =
+        @Sendable (LogStream, _ apply: @escaping @Sendable ([LogEntry]) -> Void) -> LogFollower
+
+    /// - Parameters:
+    ///   - partitions: The partitions of the cluster.
+    ///   - numbers: Hands out numbers.
+    ///   - changes: Writes and reads records.
+    ///   - logger: Gets damaged records.
+    ///   - makeFollower: Makes the followers of the registry's streams.
+    package init(
+        partitions: Partitions,
+        numbers: ClusterNumbers,
+        changes: RecordChanges,
+        logger: Logger,
+        _ makeFollower: @escaping MakeFollower
+    ) {
         self.partitions = partitions
         self.numbers = numbers
         self.changes = changes
         self.logger = logger
+        self.makeFollower = makeFollower
     }
 
-    // MARK: - Loading
+    // MARK: - Following
 
-    /// Loads everything; once, before any other call.
+    /// Loads everything and follows what comes, before any other call; after a failure it may be called again.
     /// - Throws: ``LogFailure`` if the log cannot be read, ``RecordError`` for a record of another version.
-    package func load(from snapshot: LogSnapshot) async throws {
-        try await withThrowingTaskGroup { group in
-            for partition in partitions.all {
-                group.addTask { try await self.loadDevices(partition, snapshot) }
-                group.addTask { try await self.loadRegistrations(partition, snapshot) }
+    package func start() async throws {
+        let followers = followers.withLock { followers in
+            if followers.isEmpty {
+                let perPartition = partitions.all.flatMap { [LogStream.devices($0), .registrations($0)] }
+                for stream in [.apps] + perPartition {
+                    followers[stream] = makeFollower(stream) { [self] in apply($0, of: stream) }
+                }
             }
-            group.addTask { try await self.loadApps(snapshot) }
+            return followers
+        }
+        try await withThrowingTaskGroup { group in
+            for follower in followers.values { group.addTask { try await follower.start() } }
             try await group.waitForAll()
         }
+        try check()
     }
 
-    private func loadDevices(_ partition: Partition, _ snapshot: LogSnapshot) async throws {
-        try await snapshot.records(of: .devices(partition), as: DeviceEntry.self, logger) { device, sequence in
-            self.contents.withLock { $0.set(device, sequence: sequence) }
+    /// - Throws: ``RecordError`` if there is a record of another version.
+    package func check() throws {
+        if let error = failure.withLock({ $0 }) { throw error }
+    }
+
+    /// Ends the following.
+    package func close() {
+        let followers = followers.withLock { followers in
+            defer { followers = [:] }
+            return followers
+        }
+        for follower in followers.values { follower.cancel() }
+    }
+
+    /// Takes over everything that was stored in streams before this call.
+    func catchUp(_ streams: [LogStream], _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        let followers = followers.withLock { followers in streams.compactMap { followers[$0] } }
+        LogFollower.catchUp(followers) { done($0.mapError { $0 as any Error }) }
+    }
+
+    /// The streams of a part of the shared state that are of the registry.
+    func streams(of part: SharedPart) -> [LogStream] {
+        switch part {
+        case .apps: [.apps]
+        case .registrations(let device): [.apps, .registrations(partitions.partition(of: device))]
+        case .allRegistrations: [.apps] + partitions.all.map { .registrations($0) }
+        case .channels: []
         }
     }
 
-    private func loadRegistrations(_ partition: Partition, _ snapshot: LogSnapshot) async throws {
-        let stream = LogStream.registrations(partition)
-        try await snapshot.records(of: stream, as: DeviceRegistrations.self, logger) { registrations, sequence in
-            let versioned = Versioned(registrations, sequence: sequence)
-            self.contents.withLock { $0.set(versioned, of: registrations.device) }
-        }
-    }
-
-    private func loadApps(_ snapshot: LogSnapshot) async throws {
-        try await snapshot.records(of: .apps, as: AppRecord.self, logger) { record, sequence in
-            self.contents.withLock { $0.set(Versioned(record, sequence: sequence), record.app) }
-        }
-    }
-
-    /// All devices, apps and registrations.
-    package func snapshot() -> RegistrySnapshot {
+    /// All devices, apps and registrations; with `reports`, changes from now on are reported.
+    package func snapshot(reports: Bool = false) -> RegistrySnapshot {
         contents.withLock { contents in
-            RegistrySnapshot(
+            if reports { self.reports.collect() }
+            return RegistrySnapshot(
                 devices: contents.numbers.map { ($0, $1) },
                 apps: contents.apps.values.compactMap(\.record),
                 registrations: contents.registrations.values.flatMap { $0.record?.registrations ?? [] }
             )
-        }
-    }
-}
-
-extension ClusterRegistry.Contents {
-    /// Sets what the log has of a device.
-    mutating func set(_ device: DeviceEntry, sequence: UInt64) {
-        numbers[device.id] = device.number
-        devices[device.number] = ClusterRegistry.KnownDevice(
-            id: device.id,
-            isSavingPower: device.record.isSavingPower,
-            fence: device.fence,
-            sequence: sequence
-        )
-    }
-
-    /// Sets what the log has of an app; without a record, the app is forgotten.
-    mutating func set(_ record: Versioned<AppRecord>, _ app: App) {
-        if let former = appNumbers.removeValue(forKey: app) { apps[former] = nil }
-        guard let number = record.record?.number else { return }
-        appNumbers[app] = number
-        apps[number] = record
-    }
-
-    /// Sets what the log has of a device's registrations.
-    mutating func set(_ registrations: Versioned<DeviceRegistrations>, of device: DeviceNumber) {
-        for former in self.registrations[device]?.record?.feedback ?? [] {
-            feedback[former.slot.app]?[former.slot] = nil
-            if feedback[former.slot.app]?.isEmpty == true { feedback[former.slot.app] = nil }
-        }
-        self.registrations[device] = registrations
-        for record in registrations.record?.feedback ?? [] {
-            feedback[record.slot.app, default: [:]][record.slot] = record
         }
     }
 }

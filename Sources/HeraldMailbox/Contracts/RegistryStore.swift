@@ -5,9 +5,18 @@ package import HeraldModel
 /// Every change is durable when the call returns. All registrations are in memory too; sessions only while their device is
 /// connected.
 package protocol RegistryStore: FeedbackStore {
+    /// The state that other nodes change too; nil for a store of one node.
+    ///
+    /// With one, all changes come through the sink of ``follow(_:)``, own ones too: in the order in which the store has them,
+    /// and before the call that makes a change returns.
+    var shared: (any SharedState)? { get }
+
     /// Loads all registrations.
     /// - Throws: If the store cannot be read.
     func loadRegistry() async throws -> RegistrySnapshot
+
+    /// Reports to `sink` every change after ``loadRegistry()``; only a store with shared state does so.
+    func follow(_ sink: any RegistrySink)
 
     /// The number of a device; a new one for a new device.
     func number(of device: DeviceID) async throws -> DeviceNumber
@@ -99,6 +108,10 @@ package struct NewerConnection: Error, Hashable, CustomStringConvertible {
 }
 
 extension RegistryStore {
+    package var shared: (any SharedState)? { nil }
+
+    package func follow(_ sink: any RegistrySink) {}
+
     /// In one process nobody else changes the record.
     package func beginSession(
         _ session: SessionRecord?,

@@ -50,11 +50,7 @@ struct AppNames {
 
     mutating func load(_ apps: [AppRecord], registered: Set<AppNumber>, now: WallTime) {
         self.registered = registered
-        for record in apps {
-            made(record.number, of: record.app)
-            if case .team(let team) = record.origin { teams[record.app] = team }
-            if let origin = record.origin { budgets.load(origin, created: record.created, now: now) }
-        }
+        for record in apps { made(record, now: now) }
     }
 
     /// Pins an app for a caller, unless a new name is refused.
@@ -75,11 +71,27 @@ struct AppNames {
         return number.map { .known($0) } ?? .new
     }
 
-    /// Notes the number that the store made.
-    mutating func made(_ number: AppNumber, of app: App) {
-        numbers[app] = number
-        names[number] = app
-        if case .team(let team)?? = unmade.removeValue(forKey: app) { teams[app] = team }
+    /// Notes an app that the store has made, for a caller here or at another node.
+    mutating func made(_ record: AppRecord, now: WallTime) {
+        guard numbers[record.app] != record.number else { return }
+        // Spent when it was pinned; the record says who brought the name.
+        if let spent = unmade.removeValue(forKey: record.app), let spent { budgets.refund(spent) }
+        numbers[record.app] = record.number
+        names[record.number] = record.app
+        if case .team(let team) = record.origin { teams[record.app] = team }
+        if let origin = record.origin { budgets.load(origin, created: record.created, now: now) }
+    }
+
+    /// Notes that the store has forgotten an app.
+    mutating func forgotten(_ record: AppRecord) {
+        guard names.removeValue(forKey: record.number) != nil else { return }
+        registered.remove(record.number)
+        hasReportedFull = false
+        if let origin = record.origin { budgets.forget(origin) }
+        // The name may have another number by now.
+        guard numbers[record.app] == record.number else { return }
+        numbers[record.app] = nil
+        teams[record.app] = nil
     }
 
     /// Ends a caller's work; a name that was not made goes back to its budget.
@@ -95,13 +107,5 @@ struct AppNames {
         return number
     }
 
-    mutating func endForgetting(_ app: App, isForgotten: Bool, origin: AppOrigin?) {
-        forgetting.remove(app)
-        guard isForgotten, let number = numbers.removeValue(forKey: app) else { return }
-        names[number] = nil
-        teams[app] = nil
-        registered.remove(number)
-        hasReportedFull = false
-        if let origin { budgets.forget(origin) }
-    }
+    mutating func endForgetting(_ app: App) { forgetting.remove(app) }
 }

@@ -1,0 +1,101 @@
+package import HeraldModel
+import Synchronization
+
+/// Registrations of apps on devices.
+extension Registry {
+    /// Registers apps on a device, or confirms their registrations.
+    ///
+    /// Concurrently, so that the store can make them durable together. Changes of one device must not overlap.
+    /// - Returns: Each app's registration, ``RegistrationRefusal``, or the store's error.
+    package func register(_ apps: [App], on device: DeviceNumber) async -> [App: Result<Registration, any Error>] {
+        var results: [App: Result<Registration, any Error>] = [:]
+        var rest: [App] = []
+        var seen: Set<App> = []
+        if let shared = store.shared, apps.contains(where: { registration(of: $0, on: device)?.isLive ?? false }) {
+            // Another node may have ended it. If nobody can tell, the device asks again.
+            do { try await shared.catchUp(.registrations(of: device)) } catch {
+                return Dictionary(apps.map { ($0, .failure(error)) }) { first, _ in first }
+            }
+        }
+        for app in apps where seen.insert(app).inserted {
+            if let known = registration(of: app, on: device), known.isLive {
+                results[app] = .success(known)
+            } else {
+                rest.append(app)
+            }
+        }
+        while !rest.isEmpty {
+            let live = numbers.withLock { $0.counts[device]?.live ?? 0 }
+            let room = configuration.appsPerDevice - Int(live)
+            guard room > 0 else { break }
+            let made = await mapConcurrently(rest.prefix(room)) { try await self.registerOne($0, on: device) }
+            results.merge(made) { $1 }
+            // Failed registrations leave their room to the next apps.
+            rest.removeFirst(min(room, rest.count))
+        }
+        for app in rest { results[app] = .failure(RegistrationRefusal.tooManyAppsOnDevice) }
+        return results
+    }
+
+    private func registerOne(_ app: App, on device: DeviceNumber) async throws -> Registration {
+        try await withNumber(of: app, for: .device(device)) { number in
+            let slot = Slot(device: device, app: number)
+            let registration = try await store.register(slot, at: clock.now())
+            changed(.registration(registration))
+            return registration
+        }
+    }
+
+    private func registration(of app: App, on device: DeviceNumber) -> Registration? {
+        number(of: app).flatMap { postOffice.registration(Slot(device: device, app: $0)) }
+    }
+
+    // MARK: - Removal
+
+    /// Removes apps from devices: their tokens are no longer valid.
+    ///
+    /// - Returns: For each slot whether it had a live registration; or the store's error, and the registration stays.
+    package func unregister(_ slots: Set<Slot>) async -> [Slot: Result<Bool, any Error>] {
+        let results = await mapConcurrently(slots) { try await self.unregisterOne($0) }
+        // After all of them: a registration that the store forgets must have ended here.
+        for device in Set(slots.map(\.device)) {
+            let ended = numbers.withLock { $0.counts[device]?.ended ?? 0 }
+            if ended > configuration.endedAppsPerDevice { await forgetEnded(device) }
+        }
+        return results
+    }
+
+    private func unregisterOne(_ slot: Slot) async throws -> Bool {
+        guard var registration = try await liveRegistration(slot) else { return false }
+        let now = clock.now()
+        try await store.unregister(slot, at: now)
+        (registration.isLive, registration.ended) = (false, now)
+        changed(.registration(registration))
+        return true
+    }
+
+    /// The registration of a slot if it is live, also if another node has just made it.
+    private func liveRegistration(_ slot: Slot) async throws -> Registration? {
+        if let known = postOffice.registration(slot), known.isLive { return known }
+        guard let shared = store.shared else { return nil }
+        try await shared.catchUp(.registrations(of: slot.device))
+        return postOffice.registration(slot).flatMap { $0.isLive ? $0 : nil }
+    }
+
+    /// Forgets the oldest ended registrations of a device; a failure is made up for when the next one ends.
+    private func forgetEnded(_ device: DeviceNumber) async {
+        guard let forgotten = try? await store.forgetEnded(device, keeping: configuration.endedAppsPerDevice) else {
+            return
+        }
+        for slot in forgotten { changed(.registrationForgotten(slot)) }
+    }
+
+    /// Stores whether the user wants an app's notifications; if not, the stored one is discarded.
+    /// - Throws: If the store fails; nothing changes then.
+    package func setEnabled(_ enabled: Bool, for slot: Slot) async throws {
+        guard var registration = postOffice.registration(slot) else { return }
+        try await store.setEnabled(enabled, for: slot)
+        registration.isEnabled = enabled
+        changed(.registration(registration))
+    }
+}

@@ -1,0 +1,130 @@
+import HeraldCluster
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import Logging
+import Synchronization
+import Testing
+
+/// The registries of two nodes on one log.
+@Suite struct FollowedRegistryTests {
+    private let log = MemoryLog()
+    private let clock = ManualClock()
+    private let a: RegistryNode
+    private let b: RegistryNode
+    private let chat: App
+    private let phone: DeviceID
+
+    init() async throws {
+        a = try await RegistryNode("a", log, clock)
+        b = try await RegistryNode("b", log, clock)
+        chat = App(topic: try #require(Topic("com.example.chat")), environment: .production)
+        phone = try #require(DeviceID("phone"))
+    }
+
+    private func register(at node: RegistryNode) async throws -> Registration {
+        let device = try await node.registry.arrive(phone).number
+        return try #require(await node.registry.register([chat], on: device)[chat]).get()
+    }
+
+    private func unregister(_ slot: Slot, at node: RegistryNode) async throws -> Bool {
+        try #require(await node.registry.unregister([slot])[slot]).get()
+    }
+
+    @Test func `a device, an app and a registration of one node are known at the other`() async throws {
+        let made = try await register(at: a)
+        #expect(b.postOffice.registration(made.slot) == made)
+        #expect(b.registry.number(of: chat) == made.slot.app && b.registry.app(made.slot.app) == chat)
+        #expect(b.registry.number(of: phone) == made.slot.device && b.registry.device(made.slot.device) == phone)
+        #expect(b.registry.isRegistered(chat))
+        #expect(try await register(at: b) == made)
+    }
+
+    @Test func `an app that is removed at one node is sent nothing at the other, where its device is connected`()
+        async throws
+    {
+        let made = try await register(at: a)
+        let link = WitnessLink()
+        b.postOffice.attach(made.slot.device, link: link, isSavingPower: false, fence: 1)
+        b.postOffice.open([AppSubscription(made.slot.app, qualityOfService: 1)], on: made.slot.device, fence: 1)
+        b.time.pass(.milliseconds(1))
+        #expect(b.post(to: made) == .pending)
+        b.time.pass(.milliseconds(1))
+        #expect(link.count == 1)
+        #expect(try await unregister(made.slot, at: a))
+        #expect(b.post(to: made) == .refused(.unregistered, since: clock.now()))
+        #expect(link.count == 1)
+    }
+
+    @Test func `a node that is behind removes what another node has registered`() async throws {
+        log.holdBack(true)
+        let device = try await a.registry.arrive(phone).number
+        let made = try #require(await a.registry.register([chat], on: device)[chat]).get()
+        #expect(b.postOffice.registration(made.slot) == nil)
+        async let removed = unregister(made.slot, at: b)
+        log.holdBack(false)
+        #expect(try await removed)
+        #expect(a.postOffice.registration(made.slot)?.isLive == false)
+    }
+
+    @Test func `a node hears of its own changes late, and they undo nothing`() async throws {
+        log.holdBack(true)
+        let first = try await register(at: a)
+        #expect(a.postOffice.registration(first.slot) == first)
+        #expect(try await unregister(first.slot, at: a))
+        let ended = a.postOffice.registration(first.slot)
+        #expect(ended?.isLive == false)
+        log.holdBack(false)
+        #expect(a.postOffice.registration(first.slot) == ended)
+        #expect(b.postOffice.registration(first.slot) == ended)
+    }
+
+    @Test func `nodes that change one registration agree on it`() async throws {
+        let slot = try await register(at: a).slot
+        for round in 0..<10 {
+            log.holdBack(round % 2 == 0)
+            async let removed = a.registry.unregister([slot])
+            async let disabled: Void = b.registry.setEnabled(round % 3 == 0, for: slot)
+            log.holdBack(false)
+            _ = try await (removed, disabled)
+            _ = try await register(at: round % 2 == 0 ? b : a)
+            log.holdBack(false)
+            let known = try #require(a.postOffice.registration(slot))
+            #expect(known == b.postOffice.registration(slot))
+            #expect(known.generation == UInt32(round + 1) && known.isLive)
+        }
+    }
+
+    @Test func `an app that is forgotten at one node gets another number at the other`() async throws {
+        let first = try await register(at: a).slot
+        #expect(try await unregister(first, at: a))
+        #expect(try await b.registry.forget(chat)?.isUnused == true)
+        #expect(a.registry.number(of: chat) == nil && a.postOffice.registration(first) == nil)
+        let second = try await register(at: a).slot
+        #expect(second.app != first.app)
+        #expect(b.registry.number(of: chat) == second.app && b.registry.app(first.app) == nil)
+    }
+
+    @Test func `an app that another node has registered meanwhile is not forgotten`() async throws {
+        let first = try await register(at: a).slot
+        #expect(try await unregister(first, at: a))
+        log.holdBack(true)
+        let made = try #require(await a.registry.register([chat], on: first.device)[chat]).get()
+        async let usage = b.registry.forget(chat)
+        log.holdBack(false)
+        #expect(try await usage?.devices == 1)
+        #expect(b.postOffice.registration(first) == made)
+    }
+
+    @Test func `a dead token is listed again after another node has cleared the list`() async throws {
+        let made = try await register(at: a)
+        #expect(try await unregister(made.slot, at: a))
+        for _ in 1...2 {
+            #expect(b.post(to: made) == .refused(.unregistered, since: clock.now()))
+            let listed = try await a.registry.feedback(for: made.slot.app, limit: 10)
+            #expect(listed.map(\.slot) == [made.slot])
+            try await a.registry.clearFeedback(listed)
+            #expect(try await b.registry.feedback(for: made.slot.app, limit: 10).isEmpty)
+        }
+    }
+}

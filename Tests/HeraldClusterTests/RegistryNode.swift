@@ -1,0 +1,79 @@
+import HeraldCluster
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import Logging
+import Synchronization
+import Testing
+
+/// The stores, post office and registry of a node on a log that it shares with others.
+struct RegistryNode {
+    let store: ClusterStore
+    let postOffice: PostOffice
+    let registry: Registry
+    /// Runs the reports of the mailbox.
+    let time = SimTime()
+    private let clock: ManualClock
+
+    init(_ name: String, _ log: any ReplicatedLog, _ clock: ManualClock) async throws {
+        let node = try #require(NodeName(name))
+        let changes = RecordChanges(log: log, barriers: LogBarriers(log: log, node: node))
+        let partitions = try #require(Partitions(count: 2))
+        store = ClusterStore(
+            log: log,
+            cluster: try await ClusterIdentity.open(partitions, at: clock.now(), changes),
+            own: ClaimRecord(node: node, incarnation: .random(in: 0 ... .max)),
+            journal: MemoryStore(clock: clock),
+            clock: clock,
+            scheduler: time,
+            logger: .silent
+        )
+        try await store.load()
+        var configuration = PostOfficeConfiguration()
+        configuration.storesFirst = true
+        postOffice = PostOffice(
+            configuration: configuration,
+            clock: clock,
+            store: store,
+            directory: store.directory,
+            logger: .silent
+        )
+        store.report(to: postOffice)
+        registry = Registry(
+            store: store,
+            postOffice: postOffice,
+            directory: store.directory,
+            clock: clock,
+            logger: .silent
+        )
+        self.clock = clock
+        try await registry.load()
+    }
+
+    /// Posts a notification with the token of a registration.
+    func post(to registration: Registration, _ completion: Completion? = nil) -> PostDecision {
+        let id = NotificationID.random()
+        let notification = Notification(
+            id: id,
+            uniqueID: id,
+            slot: registration.slot,
+            received: clock.now(),
+            storedUntil: clock.now() + .seconds(3600),
+            priority: .immediate,
+            pushType: .alert,
+            collapseID: nil,
+            payload: [123, 125]
+        )
+        return postOffice.post(Envelope(notification, generation: registration.generation, completion: completion))
+    }
+}
+
+/// A device's connection that counts what it is sent.
+final class WitnessLink: DeviceLink {
+    private let delivered = Mutex(0)
+
+    var count: Int { delivered.withLock { $0 } }
+
+    func deliver(_ delivery: Delivery) { delivered.withLock { $0 += 1 } }
+    func dismiss(_ reason: DismissalReason) {}
+}
