@@ -27,11 +27,11 @@ import Testing
 
     @Test mutating func `a read contains what an earlier one has found`() {
         partition.saw(5)
-        #expect(partition.beginRead([DeviceNumber(1)]) == 5)
+        #expect(partition.beginRead([removal(9).slot.slot], of: [DeviceNumber(1)]) == 5)
         let subject = LogSubject.slot(removal(9).slot.slot, generation: 1, Partition(0))
         let entries = [LogEntry(subject: subject, sequence: 9, payload: ByteBuffer())]
         #expect(partition.endRead([DeviceNumber(1)], entries).count == 1)
-        #expect(partition.beginRead([DeviceNumber(1)]) == 9)
+        #expect(partition.beginRead([removal(9).slot.slot], of: [DeviceNumber(1)]) == 9)
     }
 
     @Test mutating func `the removals of a closed partition wait until it opens`() {
