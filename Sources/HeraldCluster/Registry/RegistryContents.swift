@@ -11,7 +11,7 @@ struct KnownDevice: Sendable {
     var sequence: UInt64
 }
 
-/// What a node knows of the registry, as of the sequence of each record.
+/// The registry as a node knows it, as of the sequence of each record.
 struct RegistryContents: Sendable {
     var numbers: [DeviceID: DeviceNumber] = [:]
     var devices: [DeviceNumber: KnownDevice] = [:]
