@@ -24,7 +24,7 @@ package final class PostOffice: Sendable {
 
     let configuration: PostOfficeConfiguration
     private let terms: Mutex<StorageTerms>
-    private let clock: any WallClock
+    let clock: any WallClock
     private let store: any Store
     private let directory: any ConnectionDirectory
     private let logger: Logger
@@ -136,6 +136,8 @@ package final class PostOffice: Sendable {
     /// Attaches a connection of a device; the newer of two takes over.
     package func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64) {
         at(device) { $0.attach(device, link: link, isSavingPower: isSavingPower, fence: fence) }
+        // A claim that was seen before found no connection to end.
+        if !directory.holds(device, fence: fence) { letGo(device, fence: fence) }
     }
 
     /// Detaches a connection that is gone: what it has not acknowledged waits in the store.
@@ -302,7 +304,7 @@ package final class PostOffice: Sendable {
             delivery.envelope.count(in: memory)
             link.deliver(delivery)
         case .dismiss(let link, let reason): link.dismiss(reason)
-        case .read(let slots, let fence): read(slots, fence: fence)
+        case .read(let slots, let number): read(slots, number: number)
         case .envelope(let envelope, let effect): perform(effect, on: envelope)
         }
     }
@@ -324,6 +326,10 @@ package final class PostOffice: Sendable {
             store.record(event(state, envelope, replacement: newer), settling: envelope.completion)
         case .settle(let outcome):
             envelope.settle(outcome)
+        case .passOn:
+            directory.passOn(envelope) { [self] isTaken in
+                if !isTaken { store.record(event(.discardedDeviceOffline, envelope), settling: nil) }
+            }
         }
     }
 
@@ -334,7 +340,7 @@ package final class PostOffice: Sendable {
     }
 
     /// Starts a read; each connection has at most one under way for each hold reason.
-    private func read(_ slots: [RegisteredSlot], fence: UInt64) {
+    private func read(_ slots: [RegisteredSlot], number: UInt64) {
         guard let device = slots.first?.slot.device else { return }
         reads.wrappingAdd(1, ordering: .relaxed)
         store.read(slots) { [self] result in
@@ -343,11 +349,11 @@ package final class PostOffice: Sendable {
                 let (now, certainTime) = (clock.now(), clock.certainTime())
                 at(device) { shard in
                     shard.holdRules.certainTime = certainTime
-                    shard.haveRead(slots.map(\.slot), found: found, fence: fence, now: now)
+                    shard.haveRead(slots.map(\.slot), found: found, number: number, now: now)
                 }
             case .failure(let error):
                 logger.error("could not read stored notifications of a device", metadata: ["error": "\(error)"])
-                at(device) { $0.couldNotRead(slots.map(\.slot), fence: fence) }
+                at(device) { $0.couldNotRead(slots.map(\.slot), number: number) }
             }
             reads.wrappingSubtract(1, ordering: .releasing)
         }
@@ -359,13 +365,10 @@ extension PostOffice: MailboxStoreReporter {
         var replaced = 0
         for put in puts {
             if put.isReplaced { replaced += 1 }
-            let slot = put.envelope.notification.slot
-            let isHere = at(slot.device) { shard in
-                shard.stored(put)
-                return shard.connections[slot.device] != nil
-            }
-            if !isHere { directory.notifyHolder(of: slot, sequence: put.sequence) }
+            at(put.envelope.notification.slot.device) { $0.stored(put) }
         }
+        // Also for devices that are connected here: another node may have claimed one since.
+        directory.notifyHolders(of: puts)
         metrics.stored.increment(by: puts.count)
         if replaced > 0 { metrics.replacedUnwritten.increment(by: replaced) }
     }

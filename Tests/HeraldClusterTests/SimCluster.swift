@@ -34,13 +34,19 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
     let world: SimWorld
     private(set) var devices: [SimDevice] = []
     private(set) var posts: [SimPost] = []
+    /// The times that all faults end in a history.
+    private static let calms = 4
+
     private let names: [NodeName]
+    private let schedule: SimSchedule
     private var random: SeededGenerator
     private var moment = 0
 
     init(seed: UInt64, mutation: Mutation? = nil, isTraced: Bool = false) throws {
         world = SimWorld(seed: seed, mutation: mutation, isTraced: isTraced)
-        random = SeededGenerator(state: seed &* 31 &+ 7)
+        var random = SeededGenerator(state: seed &* 31 &+ 7)
+        schedule = SimSchedule(&random)
+        self.random = random
         names = try ["a", "b", "c"].prefix(2 + random.below(2)).map { name in
             guard let name = NodeName(name) else { throw LogFailure.unavailable }
             return name
@@ -71,12 +77,17 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
             device.register(record, at: world.nodes[0]) {}
         }
         world.time.pass(.milliseconds(300))
-        for _ in 0..<steps {
-            try step()
-            world.time.pass(pause())
+        for _ in 0..<Self.calms {
+            for _ in 0..<steps / Self.calms {
+                try step()
+                world.time.pass(pause())
+            }
+            settle()
+            let violations = SimOracle(self).violations()
+            if !violations.isEmpty { return violations }
+            world.chance.setCalm(false)
         }
-        try settle()
-        return SimOracle(self).violations()
+        return []
     }
 
     private func pause() -> Duration {
@@ -90,19 +101,19 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
     private func step() throws {
         let device = devices[random.below(devices.count)]
         let node = world.nodes[random.below(world.nodes.count)]
-        switch random.below(100) {
-        case 0..<46: post(to: device, at: node)
-        case 46..<62: device.connect(to: node)
-        case 62..<66: device.disconnect(isNoticed: random.below(3) > 0)
-        case 66..<70: device.setSavingPower(random.below(2) == 0)
-        case 70..<74: device.setStalled(random.below(2) == 0)
-        case 74..<78: reinstall(device, at: node)
-        case 78..<82: if world.cutOff.remove(node.index) == nil { world.cutOff.insert(node.index) }
-        case 82..<85: node.pausedUntil = world.time.nanoseconds + Int64(random.below(3_000)) * 1_000_000
-        case 85..<86: try restart(node)
-        case 86..<88: world.isDeaf.toggle()
-        case 88..<92: toggleLeader()
-        default: node.enter { node.postOffice.release() }
+        switch schedule.step(&random) {
+        case .post: post(to: device, at: node)
+        case .connect: device.connect(to: node)
+        case .disconnect: device.disconnect(isNoticed: random.below(3) > 0)
+        case .savePower: device.setSavingPower(random.below(2) == 0)
+        case .stall: device.setStalled(random.below(2) == 0)
+        case .reinstall: reinstall(device, at: node)
+        case .cutOff: if world.cutOff.remove(node.index) == nil { world.cutOff.insert(node.index) }
+        case .pause: node.pausedUntil = world.time.nanoseconds + Int64(random.below(3_000)) * 1_000_000
+        case .restart: try restart(node)
+        case .deafen: world.isDeaf.toggle()
+        case .depose: toggleLeader()
+        case .release: node.enter { node.postOffice.release() }
         }
     }
 
@@ -206,8 +217,8 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
     }
 
     /// Ends all faults, and lets everything finish.
-    private func settle() throws {
-        world.chance.calm()
+    private func settle() {
+        world.chance.setCalm(true)
         world.cutOff = []
         world.isDeaf = false
         world.log.setStaleLeader(nil, of: .registrations(world.partition))

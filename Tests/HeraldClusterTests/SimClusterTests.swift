@@ -1,42 +1,72 @@
 import Foundation
+import Synchronization
 import Testing
 
 /// Random histories of a whole cluster: real post offices and mailboxes on a log that lags, delays, loses and refuses.
 ///
 /// `HERALD_SIM_ROUNDS=FIRST:COUNT` plays other histories; a number repeats its history.
 @Suite struct SimClusterTests {
+    private struct Finding: Sendable {
+        let seed: UInt64
+        let violations: [String]
+    }
+
+    /// Hands out the numbers of histories.
+    private final class Seeds: Sendable {
+        private let rest: Mutex<Range<UInt64>>
+
+        init(_ seeds: Range<UInt64>) { rest = Mutex(seeds) }
+
+        func next() -> UInt64? { rest.withLock { $0.popFirst() } }
+
+        /// Hands out no more.
+        func stop() { rest.withLock { $0 = 0..<0 } }
+    }
+
     /// The histories of `make test`, or those that the environment names.
     private static let rounds: Range<UInt64> = {
         let words = ProcessInfo.processInfo.environment["HERALD_SIM_ROUNDS"]?.split(separator: ":").compactMap {
             UInt64($0)
         }
-        guard let words, words.count == 2 else { return 1..<501 }
+        guard let words, words.count == 2 else { return histories }
         return words[0]..<words[0] + words[1]
     }()
-    /// The histories in which a mistake must be found; two of the mistakes are too rare for that.
-    private static let histories: UInt64 = 1000
-
+    private static let histories: Range<UInt64> = 1..<2_001
     private static let steps = 200
 
-    @Test func `no history loses, displaces, refuses wrongly or answers twice`() throws {
-        for seed in Self.rounds {
-            let violations = try SimCluster(seed: seed).play(steps: Self.steps)
-            #expect(violations.isEmpty, "seed \(seed): \(violations.prefix(3))")
-            if !violations.isEmpty {
-                let again = try SimCluster(seed: seed, isTraced: true)
-                _ = try again.play(steps: Self.steps)
-                print(again.history)
-                break
+    /// The first history with a violation; plays on all cores.
+    private static func first(of seeds: Range<UInt64>, _ mutation: Mutation? = nil) async throws -> Finding? {
+        let seeds = Seeds(seeds)
+        return try await withThrowingTaskGroup(of: Finding?.self) { group in
+            for _ in 0..<ProcessInfo.processInfo.activeProcessorCount {
+                group.addTask {
+                    while let seed = seeds.next() {
+                        let violations = try SimCluster(seed: seed, mutation: mutation).play(steps: steps)
+                        if !violations.isEmpty {
+                            seeds.stop()
+                            return Finding(seed: seed, violations: violations)
+                        }
+                        // Other tests wait for this thread.
+                        await Task.yield()
+                    }
+                    return nil
+                }
             }
+            return try await group.compactMap { $0 }.min { $0.seed < $1.seed }
         }
     }
 
-    @Test(arguments: Mutation.allCases.filter { $0 != .ringsUpToTheClaim && $0 != .boundIsTheClaim })
-    func `the check finds each mistake`(mutation: Mutation) throws {
-        for seed in 1...Self.histories {
-            let violations = try SimCluster(seed: seed, mutation: mutation).play(steps: Self.steps)
-            if let first = violations.first { return print("\(mutation.rawValue): history \(seed): \(first)") }
-        }
-        Issue.record("nobody noticed \(mutation.rawValue)")
+    @Test func `no history loses, displaces, refuses wrongly or answers twice`() async throws {
+        guard let finding = try await Self.first(of: Self.rounds) else { return }
+        Issue.record("seed \(finding.seed): \(finding.violations.prefix(3))")
+        let again = try SimCluster(seed: finding.seed, isTraced: true)
+        _ = try again.play(steps: Self.steps)
+        print(again.history)
+    }
+
+    @Test(arguments: Mutation.allCases) func `the check finds each mistake`(mutation: Mutation) async throws {
+        let finding = try await Self.first(of: Self.histories, mutation)
+        let found = try #require(finding, "nobody noticed \(mutation.rawValue)")
+        print("\(mutation.rawValue): history \(found.seed): \(found.violations[0])")
     }
 }

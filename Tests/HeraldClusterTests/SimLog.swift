@@ -25,15 +25,34 @@ final class SimLog: ReplicatedLog {
         func replica() -> Int
     }
 
-    /// A sink that hears how far the log has been reported to it.
-    protocol Sink: LogSink {
-        func reached(_ sequence: UInt64, in stream: LogStream)
-    }
-
     /// A message in a stream.
     struct Record: Sendable {
         let sequence: UInt64
         let payload: ByteBuffer
+    }
+
+    /// One of the three copies of a stream.
+    struct Replica: Sendable {
+        private(set) var applied: UInt64 = 0
+        /// The entries that it applies later, and when.
+        private var coming: [(moment: NIODeadline, sequence: UInt64)] = []
+
+        mutating func apply(_ sequence: UInt64, at moment: NIODeadline) { coming.append((moment, sequence)) }
+
+        /// Applies what it has by now.
+        mutating func pass(to now: NIODeadline) {
+            guard !coming.isEmpty else { return }
+            coming.removeAll { moment, sequence in
+                guard moment <= now else { return false }
+                applied = max(applied, sequence)
+                return true
+            }
+        }
+
+        mutating func catchUp(with sequence: UInt64) {
+            applied = sequence
+            coming = []
+        }
     }
 
     struct Stream: Sendable {
@@ -42,13 +61,38 @@ final class SimLog: ReplicatedLog {
         var entries: [LogEntry] = []
         /// Every record that a subject ever had, oldest first.
         var records: [LogSubject: [Record]] = [:]
-        var applied: [UInt64] = [0, 0, 0]
+        fileprivate var replicas = [Replica(), Replica(), Replica()]
         /// The replica that has been cut off from the others, and still believes that it leads.
         var staleLeader: Int?
 
-        /// The newest record of a subject for a replica.
-        func newest(_ subject: LogSubject, at sequence: UInt64) -> Record? {
-            records[subject]?.last { $0.sequence <= sequence }
+        /// Appends a message, which each replica applies in its time.
+        fileprivate mutating func append(_ message: LogMessage, _ applied: () -> NIODeadline) -> AppendOutcome {
+            let newest = records[message.subject]?.last?.sequence ?? 0
+            if let expected = message.expectedSequence, expected != newest { return .moved(newest) }
+            entries.append(LogEntry(subject: message.subject, sequence: sequence + 1, payload: message.payload))
+            records[message.subject, default: []].append(Record(sequence: sequence, payload: message.payload))
+            for replica in replicas.indices { replicas[replica].apply(sequence, at: applied()) }
+            return .stored(sequence)
+        }
+
+        /// The newest entry of a subject for a replica.
+        fileprivate func newest(_ subject: LogSubject, at sequence: UInt64) -> LogEntry? {
+            records[subject]?.last { $0.sequence <= sequence }.map { record in
+                LogEntry(subject: subject, sequence: record.sequence, payload: record.payload)
+            }
+        }
+
+        /// The last sequence that a replica has applied.
+        fileprivate mutating func applied(by replica: Int, at now: NIODeadline) -> UInt64 {
+            if staleLeader != replica { replicas[replica].pass(to: now) }
+            return replicas[replica].applied
+        }
+
+        /// Cuts a replica off that leads, or lets it catch up.
+        fileprivate mutating func setStaleLeader(_ replica: Int?, at now: NIODeadline) {
+            if let old = staleLeader, old != replica { replicas[old].catchUp(with: sequence) }
+            if let replica { _ = applied(by: replica, at: now) }
+            staleLeader = replica
         }
     }
 
@@ -58,6 +102,15 @@ final class SimLog: ReplicatedLog {
         let sink: any LogSink
         var next: UInt64
         let filter: SubjectFilter
+        /// The subjects that have been compared with the filter.
+        var known: [LogSubject: Bool] = [:]
+
+        mutating func matches(_ subject: LogSubject) -> Bool {
+            if let isMatch = known[subject] { return isMatch }
+            let isMatch = filter.matches(subject)
+            known[subject] = isMatch
+            return isMatch
+        }
     }
 
     private struct Contents: Sendable {
@@ -112,28 +165,14 @@ final class SimLog: ReplicatedLog {
     }
 
     private func apply(_ message: LogMessage, to stream: LogStream) -> AppendOutcome {
-        let outcome: AppendOutcome = contents.withLock { contents in
-            let newest = contents.streams[stream]?.records[message.subject]?.last?.sequence ?? 0
-            if let expected = message.expectedSequence, expected != newest { return .moved(newest) }
-            let sequence = (contents.streams[stream]?.sequence ?? 0) + 1
-            let entry = LogEntry(subject: message.subject, sequence: sequence, payload: message.payload)
-            let record = Record(sequence: sequence, payload: message.payload)
-            contents.streams[stream, default: Stream()].entries.append(entry)
-            contents.streams[stream]?.records[message.subject, default: []].append(record)
-            return .stored(sequence)
+        let now = scheduler.now
+        let (outcome, followers): (AppendOutcome, [Int]) = contents.withLock { contents in
+            let outcome = contents.streams[stream, default: Stream()].append(message) { now + TimeAmount(chance.lag()) }
+            return (outcome, contents.followers.compactMap { $0.stream == stream ? $0.number : nil })
         }
         guard case .stored(let sequence) = outcome else { return outcome }
-        for replica in 0..<3 {
-            scheduler.run(after: chance.lag()) { [self] in
-                contents.withLock { contents in
-                    guard contents.streams[stream]?.staleLeader != replica else { return }
-                    let applied = contents.streams[stream]?.applied[replica] ?? 0
-                    contents.streams[stream]?.applied[replica] = max(applied, sequence)
-                }
-            }
-        }
-        for follower in contents.withLock({ $0.followers.filter { $0.stream == stream } }) {
-            scheduler.run(after: chance.lag()) { [self] in report(to: follower.number, upTo: sequence) }
+        for follower in followers {
+            scheduler.run(after: chance.lag()) { [self] in report(to: follower, upTo: sequence) }
         }
         return outcome
     }
@@ -167,15 +206,13 @@ final class SimLog: ReplicatedLog {
 
     /// The answer of one replica; nil if it is behind.
     private func look(_ subjects: [LogSubject], in stream: LogStream, atLeast bound: UInt64) -> [LogEntry]? {
-        let its = self.stream(stream)
-        let replica = chance.replica()
-        let applied = its.applied[replica]
-        guard applied >= bound else { return nil }
-        return subjects.compactMap { subject in
-            its.newest(subject, at: applied).map { record in
-                LogEntry(subject: subject, sequence: record.sequence, payload: record.payload)
-            }
-        }.sorted { $0.sequence < $1.sequence }
+        let (replica, now) = (chance.replica(), scheduler.now)
+        return contents.withLock { contents in
+            let applied = contents.streams[stream, default: Stream()].applied(by: replica, at: now)
+            guard applied >= bound else { return nil }
+            return subjects.compactMap { contents.streams[stream]?.newest($0, at: applied) }
+                .sorted { $0.sequence < $1.sequence }
+        }
     }
 
     // MARK: - Following
@@ -215,30 +252,23 @@ final class SimLog: ReplicatedLog {
 
     /// Reports to a follower what it does not have yet, in the order of the log.
     private func report(to number: Int, upTo sequence: UInt64) {
-        let (entries, sink, stream): ([LogEntry], (any LogSink)?, LogStream?) = contents.withLock { contents in
-            guard let index = contents.followers.firstIndex(where: { $0.number == number }) else {
-                return ([], nil, nil)
-            }
+        let (entries, sink): ([LogEntry], (any LogSink)?) = contents.withLock { contents in
+            guard let index = contents.followers.firstIndex(where: { $0.number == number }) else { return ([], nil) }
             let follower = contents.followers[index]
             let all = contents.streams[follower.stream]?.entries ?? []
             let new = follower.next <= sequence ? all[Int(follower.next - 1)..<Int(sequence)] : []
             contents.followers[index].next = max(follower.next, sequence + 1)
-            return (new.filter { follower.filter.matches($0.subject) }, follower.sink, follower.stream)
+            return (new.filter { contents.followers[index].matches($0.subject) }, follower.sink)
         }
         if !entries.isEmpty { sink?.received(entries) }
-        if let stream { (sink as? any Sink)?.reached(sequence, in: stream) }
     }
 
     // MARK: - Leaders
 
     /// Cuts a replica off that leads, or lets it catch up.
     func setStaleLeader(_ replica: Int?, of stream: LogStream) {
-        contents.withLock { contents in
-            var its = contents.streams[stream] ?? Stream()
-            if let old = its.staleLeader, old != replica { its.applied[old] = its.sequence }
-            its.staleLeader = replica
-            contents.streams[stream] = its
-        }
+        let now = scheduler.now
+        contents.withLock { $0.streams[stream, default: Stream()].setStaleLeader(replica, at: now) }
     }
 
     /// Reads from a server that believes that it leads: that is what a mutation takes for fresh.
@@ -249,12 +279,8 @@ final class SimLog: ReplicatedLog {
     ) {
         scheduler.run(after: chance.delay()) { [self] in
             let its = self.stream(stream)
-            let applied = its.staleLeader.map { its.applied[$0] } ?? its.sequence
-            let entries = subjects.compactMap { subject in
-                its.newest(subject, at: applied).map { record in
-                    LogEntry(subject: subject, sequence: record.sequence, payload: record.payload)
-                }
-            }
+            let applied = its.staleLeader.map { its.replicas[$0].applied } ?? its.sequence
+            let entries = subjects.compactMap { its.newest($0, at: applied) }
             scheduler.run(after: chance.delay()) { done(.success(entries)) }
         }
     }

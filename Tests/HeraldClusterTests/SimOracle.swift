@@ -54,8 +54,7 @@ struct SimOracle {
                 continue
             }
             guard index + 1 < records.count else {
-                // A node that dies rings no more: the next connection brings the notification.
-                if !mayHaveExpired, post.node.isAlive, !cluster.world.givenUp.contains(records[index].sequence) {
+                if !mayHaveExpired, !mayBeUnheard(records[index].sequence, of: post.node) {
                     found.append("\(number) waits although its device is connected")
                 }
                 continue
@@ -68,12 +67,21 @@ struct SimOracle {
                 found.append("\(number) was removed and never shown")
             }
         }
-        if let last = shown.last.map({ Int($0) }), let answered = posts[last].answered, posts[last].answer != .closed {
-            for other in shown.map({ Int($0) }) where posts[other].begun > answered && posts[other].storedUntil != nil {
-                found.append("the device ends on \(last), which is older than \(other)")
+        var newest: (number: Int, begun: Int)?
+        for number in shown.map({ Int($0) }) {
+            let post = posts[number]
+            if let newest, let answered = post.answered, post.answer != .closed, answered < newest.begun {
+                found.append("\(number) was shown after \(newest.number), which is newer")
             }
+            if post.storedUntil != nil, post.begun > newest?.begun ?? 0 { newest = (number, post.begun) }
         }
         return found
+    }
+
+    /// Whether the holder of a device may not have heard of a notification: the next connection brings it.
+    private func mayBeUnheard(_ sequence: UInt64, of node: SimNode) -> Bool {
+        // A node that dies rings no more.
+        cluster.world.givenUp.contains(sequence) || !node.isAlive && !cluster.world.rung.contains(sequence)
     }
 
     /// Whether a notification may take the place of another: it was not answered before that one was begun.

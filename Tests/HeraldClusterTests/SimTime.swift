@@ -106,7 +106,7 @@ final class SimChance: SimLog.Chance {
     /// Whether something goes wrong that does so once in `count` times.
     func fails(oneIn count: Int) -> Bool { state.withLock { !$0.isCalm && $0.random.oneIn(count) } }
 
-    func calm() { state.withLock { $0.isCalm = true } }
+    func setCalm(_ isCalm: Bool) { state.withLock { $0.isCalm = isCalm } }
 
     private func milliseconds(_ limit: Int) -> Duration { .milliseconds(below(limit)) }
 

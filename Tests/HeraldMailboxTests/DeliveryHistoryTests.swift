@@ -172,8 +172,8 @@ private struct History {
 
     private mutating func finishRead() {
         guard !reads.isEmpty else { return }
-        let (slots, fence) = reads.removeFirst()
-        shard.haveRead(slots, found: slots.compactMap { held[$0] }, fence: fence, now: now)
+        let (slots, number) = reads.removeFirst()
+        shard.haveRead(slots, found: slots.compactMap { held[$0] }, number: number, now: now)
     }
 
     private mutating func connect() {
@@ -208,7 +208,7 @@ private struct History {
                 }
                 if replaced.contains(id) { violations.append("\(id) was sent after a newer one had replaced it") }
                 deliveries.append(delivery)
-            case .read(let slots, let fence): reads.append((slots.map(\.slot), fence))
+            case .read(let slots, let number): reads.append((slots.map(\.slot), number))
             case .dismiss: break
             case .envelope(let envelope, let effect): perform(effect, on: envelope)
             }
@@ -227,7 +227,7 @@ private struct History {
         case .recordThenAccept(_, replacement: _?):
             replaced.insert(notification.id.low)
             settle(notification, .accepted)
-        case .record, .recordThenAccept(_, nil): break
+        case .record, .recordThenAccept(_, nil), .passOn: break
         }
     }
 

@@ -17,7 +17,7 @@ private struct Scene {
         guard connected else { return }
         shard.attach(slot.device, link: link, isSavingPower: saving, fence: 1)
         shard.open(slot, fence: 1, qualityOfService: qualityOfService)
-        shard.haveRead([slot], found: [], fence: 1, now: now)
+        shard.haveRead([slot], found: [], number: shard.lastRead, now: now)
         shard.clearEffects()
     }
 
@@ -25,7 +25,7 @@ private struct Scene {
     mutating func connect(fence: UInt64) {
         shard.attach(slot.device, link: link, isSavingPower: false, fence: fence)
         shard.open(slot, fence: fence, qualityOfService: 1)
-        shard.haveRead([slot], found: [], fence: fence, now: now)
+        shard.haveRead([slot], found: [], number: shard.lastRead, now: now)
         shard.clearEffects()
     }
 
@@ -74,6 +74,7 @@ private struct Scene {
         case .recordThenAccept(_, let newer?): ["replace \(id) by \(newer.low)"]
         case .recordThenAccept(let state, nil): ["settle \(id) after \(state)"]
         case .settle(let outcome): ["settle \(id) \(outcome)"]
+        case .passOn: ["pass on \(id)"]
         }
     }
 
@@ -209,7 +210,7 @@ private final class RecordingLink: DeviceLink {
         scene.shard.attach(scene.slot.device, link: scene.link, isSavingPower: false, fence: 1)
         scene.shard.open(scene.slot, fence: 1, qualityOfService: 1)
         #expect(scene.effects() == ["read 1"])
-        scene.shard.haveRead([scene.slot], found: [waiting], fence: 1, now: scene.now)
+        scene.shard.haveRead([scene.slot], found: [waiting], number: scene.shard.lastRead, now: scene.now)
         let delivery = try #require(scene.deliveries().first)
         scene.shard.finished(scene.slot, fence: 1, delivery: delivery.number, result: .acknowledged)
         #expect(scene.effects() == ["remove 5 deliveredFromStorage"])
@@ -224,7 +225,7 @@ private final class RecordingLink: DeviceLink {
         _ = scene.shard.post(newer)
         _ = scene.effects()
         scene.shard.stored(StoredPut(envelope: newer, sequence: 6, tag: nil))
-        scene.shard.haveRead([scene.slot], found: [older], fence: 1, now: scene.now)
+        scene.shard.haveRead([scene.slot], found: [older], number: scene.shard.lastRead, now: scene.now)
         #expect(scene.effects() == ["settle 2 accepted", "deliver 2"])
     }
 
@@ -234,7 +235,7 @@ private final class RecordingLink: DeviceLink {
         scene.shard.attach(scene.slot.device, link: scene.link, isSavingPower: false, fence: 1)
         scene.shard.open(scene.slot, fence: 1, qualityOfService: 1)
         let read = StoredNotification(notification: envelope.notification, generation: 1, sequence: 5)
-        scene.shard.haveRead([scene.slot], found: [read], fence: 1, now: scene.now)
+        scene.shard.haveRead([scene.slot], found: [read], number: scene.shard.lastRead, now: scene.now)
         _ = scene.effects()
         // The store's report of the same put, late.
         scene.shard.stored(
@@ -249,7 +250,12 @@ private final class RecordingLink: DeviceLink {
         scene.shard.attach(scene.slot.device, link: scene.link, isSavingPower: false, fence: 1)
         scene.shard.open(scene.slot, fence: 1, qualityOfService: 1)
         _ = scene.effects()
-        scene.shard.haveRead([scene.slot], found: [waiting], fence: 1, now: scene.now + .seconds(3600))
+        scene.shard.haveRead(
+            [scene.slot],
+            found: [waiting],
+            number: scene.shard.lastRead,
+            now: scene.now + .seconds(3600)
+        )
         #expect(scene.effects() == ["remove 5 discardedExpiredFromStorage"])
     }
 
@@ -262,7 +268,7 @@ private final class RecordingLink: DeviceLink {
         let later = scene.now + .seconds(86_400)
         func read(at now: WallTime, certain: WallTime) {
             scene.shard.holdRules.certainTime = certain
-            scene.shard.haveRead([scene.slot], found: [waiting], fence: 1, now: now)
+            scene.shard.haveRead([scene.slot], found: [waiting], number: scene.shard.lastRead, now: now)
         }
         read(at: later, certain: scene.now)
         #expect(scene.effects() == [])
@@ -282,7 +288,7 @@ private final class RecordingLink: DeviceLink {
         scene.shard.open(scene.slot, fence: 1, qualityOfService: 1)
         let later = scene.now + .seconds(86_400)
         scene.shard.holdRules.certainTime = scene.now
-        scene.shard.haveRead([scene.slot], found: [waiting], fence: 1, now: later)
+        scene.shard.haveRead([scene.slot], found: [waiting], number: scene.shard.lastRead, now: later)
         _ = scene.effects()
         let newer = scene.envelope()
         #expect(scene.shard.post(newer) == .pending)
@@ -335,7 +341,7 @@ private final class RecordingLink: DeviceLink {
         // There is room again, and nothing is found to wait, before the store reports the commit of both.
         scene.shard.finished(scene.slot, fence: 1, delivery: delivery.number, result: .acknowledged)
         #expect(scene.effects() == ["remove 1 delivered", "read 1"])
-        scene.shard.haveRead([scene.slot], found: [], fence: 1, now: scene.now)
+        scene.shard.haveRead([scene.slot], found: [], number: scene.shard.lastRead, now: scene.now)
         scene.shard.stored(StoredPut(envelope: puts[0].0, sequence: 2, tag: puts[0].1, isReplaced: true))
         scene.shard.stored(StoredPut(envelope: puts[1].0, sequence: 3, tag: puts[1].1))
         #expect(scene.effects() == ["settle 2 accepted", "settle 3 accepted", "deliver 3"])

@@ -20,7 +20,7 @@ import Testing
         shard.slots.setRegistration(Registration(slot: slot, generation: 2, isLive: true, registered: now))
         shard.attach(slot.device, link: Link(), isSavingPower: false, fence: 1)
         shard.open([AppSubscription(slot.app, qualityOfService: 1)], on: slot.device, fence: 1)
-        shard.haveRead([slot], found: [], fence: 1, now: now)
+        shard.haveRead([slot], found: [], number: shard.lastRead, now: now)
         shard.clearEffects()
     }
 
@@ -74,11 +74,26 @@ import Testing
         shard.close(slot, fence: 1)
         shard.open([AppSubscription(slot.app, qualityOfService: 1)], on: slot.device, fence: 1)
         let old = StoredNotification(notification: envelope(1).notification, generation: 1, sequence: 5)
-        shard.haveRead([slot], found: [old], fence: 1, now: now)
+        shard.haveRead([slot], found: [old], number: shard.lastRead, now: now)
         shard.stored(StoredPut(envelope: envelope(2, generation: 1), sequence: 6, tag: nil))
         #expect(delivered.isEmpty)
         shard.stored(StoredPut(envelope: envelope(3), sequence: 7, tag: nil))
         #expect(delivered == [3])
+    }
+
+    @Test mutating func `an app that is opened anew waits for its own read`() {
+        shard.close(slot, fence: 1)
+        shard.open([AppSubscription(slot.app, qualityOfService: 1)], on: slot.device, fence: 1)
+        let first = shard.lastRead
+        shard.close(slot, fence: 1)
+        shard.open([AppSubscription(slot.app, qualityOfService: 1)], on: slot.device, fence: 1)
+        let second = shard.lastRead
+        let waiting = StoredNotification(notification: envelope(1).notification, generation: 2, sequence: 5)
+        // The first read began before it was stored, and the second one after.
+        shard.haveRead([slot], found: [], number: first, now: now)
+        shard.couldNotRead([slot], number: first)
+        shard.haveRead([slot], found: [waiting], number: second, now: now)
+        #expect(delivered == [1])
     }
 
     @Test mutating func `a late report about an older notification opens no gate that a newer one keeps blocked`() {

@@ -83,6 +83,9 @@ PYAPNS_CLIENT = textwrap.dedent(
 )
 
 
+NAMES = ("api.push.apple.com", "api.sandbox.push.apple.com", "api.development.push.apple.com")
+
+
 @pytest.fixture(scope="module")
 def apple(tmp_path_factory):
     """A service under Apple's names: in a network of its own, where these names lead to the loopback.
@@ -90,9 +93,8 @@ def apple(tmp_path_factory):
     Processes enter that network with `apple.inside`.
     """
     folder = tmp_path_factory.mktemp("apple")
-    names = ["api.push.apple.com", "api.sandbox.push.apple.com", "api.development.push.apple.com"]
     hosts = folder / "hosts"
-    hosts.write_text("127.0.0.1 localhost\n" + "".join(f"127.0.0.1 {name}\n" for name in names))
+    hosts.write_text("127.0.0.1 localhost\n" + "".join(f"127.0.0.1 {name}\n" for name in NAMES))
     data = folder / "data"
     herald("init", "--data", data, "--as-apple")
     own = ["unshare", "--mount", "--net", *(["--map-root-user"] if os.geteuid() else [])]

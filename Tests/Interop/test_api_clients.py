@@ -16,7 +16,7 @@ PAYLOAD = json.dumps(HELLO)
 
 
 @pytest.fixture(scope="module")
-def device(shared):
+def listening(shared):
     with listening_device(shared) as device:
         yield device
 
@@ -39,33 +39,33 @@ def curl(service, token, *options, payload=PAYLOAD):
 
 
 class TestCurl:
-    def test_a_certificate_sends_a_notification(self, shared, parties, device):
-        code, version, status, head, body = curl(shared, device.token, "--http2", "--cert", parties.certificate)
+    def test_a_certificate_sends_a_notification(self, shared, parties, listening):
+        code, version, status, head, body = curl(shared, listening.token, "--http2", "--cert", parties.certificate)
         assert (code, version, status, body) == (0, "2", "200", "")
         assert UPPER_UUID.fullmatch(re.search(r"^apns-id: (.*)$", head, re.M)[1])
-        assert device.next().payload.decode() == PAYLOAD
+        assert listening.next().payload.decode() == PAYLOAD
 
-    def test_a_provider_token_sends_a_notification(self, shared, parties, device):
+    def test_a_provider_token_sends_a_notification(self, shared, parties, listening):
         id = new_id()
         code, version, status, head, body = curl(
-            shared, device.token, "--http2", "--header", f"authorization: bearer {provider_token(parties.key, der=True)}",
+            shared, listening.token, "--http2", "--header", f"authorization: bearer {provider_token(parties.key, der=True)}",
             "--header", f"apns-id: {id}",
         )
         assert (code, version, status, body) == (0, "2", "200", "")
         assert f"\napns-id: {id}\n" in head + "\n"
-        assert device.next().id == id
+        assert listening.next().id == id
 
     def test_a_refusal_is_shown(self, shared, parties):
         code, version, status, head, body = curl(shared, "00", "--http2", "--cert", parties.certificate)
         assert (code, version, status, body) == (0, "2", "400", '{"reason":"BadDeviceToken"}')
         assert "\ncontent-type: application/json" in head
 
-    def test_two_requests_share_a_connection(self, shared, parties, device):
+    def test_two_requests_share_a_connection(self, shared, parties, listening):
         result = subprocess.run(
             [
                 "curl", "--silent", "--http2", "--cacert", str(shared.ca), "--cert", str(parties.certificate),
                 "--data", PAYLOAD, "--write-out", "%{http_code} %{num_connects}\n",
-                *[f"https://127.0.0.1:{shared.listeners['api']}/3/device/{device.token}"] * 2,
+                *[f"https://127.0.0.1:{shared.listeners['api']}/3/device/{listening.token}"] * 2,
             ],
             capture_output=True, text=True, timeout=2 * PATIENCE,
         )
@@ -96,7 +96,7 @@ class TestCurl:
         result = subprocess.run(
             [
                 "curl", "--silent", "--http2", "--cacert", str(shared.ca), "--data", PAYLOAD,
-                "--connect-to", f"::127.0.0.1:{shared.listeners['api']}", "https://api.push.apple.com/3/device/00",
+                "--connect-to", f"::127.0.0.1:{shared.listeners['api']}", "https://push.example.org/3/device/00",
             ],
             capture_output=True, timeout=PATIENCE,
         )
@@ -137,20 +137,20 @@ class TestHandshakes:
 
 
 class TestNghttp2:
-    def test_nghttp_sends_a_notification(self, shared, parties, device, tmp_path):
+    def test_nghttp_sends_a_notification(self, shared, parties, listening, tmp_path):
         body = tmp_path / "payload.json"
         body.write_text(PAYLOAD)
         result = subprocess.run(
             [
                 "nghttp", "--verbose", "--no-verify-peer", "--timeout=60", f"--cert={parties.certificate}",
                 f"--key={parties.certificate}", f"--data={body}", f"--header=apns-topic: {TOPIC}",
-                f"https://127.0.0.1:{shared.listeners['api']}/3/device/{device.token}",
+                f"https://127.0.0.1:{shared.listeners['api']}/3/device/{listening.token}",
             ],
             capture_output=True, text=True, timeout=2 * PATIENCE,
         )
         assert result.returncode == 0, result.stderr
         assert ":status: 200" in result.stdout
-        assert device.next().payload.decode() == PAYLOAD
+        assert listening.next().payload.decode() == PAYLOAD
 
     def test_h2load_gets_a_success_for_every_request(self, shared, parties, tmp_path):
         body = tmp_path / "payload.json"

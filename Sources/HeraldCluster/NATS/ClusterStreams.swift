@@ -73,6 +73,8 @@ package struct ClusterStreams: Sendable {
                     return try await jetStream.streamInfo(configuration.name).configuration
                 // Servers that have just started do not know each other yet.
                 case JetStreamRefusal.noSuitablePeers where attempt < ClusterLimits.streamAttempts: break
+                // No answer: the caller may try again.
+                case nil: throw error
                 default: throw StreamProblem.notMade(configuration.name, replicas: replicas, error.description)
                 }
             }

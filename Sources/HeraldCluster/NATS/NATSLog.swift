@@ -153,5 +153,5 @@ extension LogRefusal {
 
 extension JetStreamRefusal {
     /// The status of a server that cannot answer now.
-    fileprivate static let unavailable = 503
+    package static let unavailable = 503
 }

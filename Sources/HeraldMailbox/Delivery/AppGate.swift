@@ -4,12 +4,14 @@ struct AppGate {
         /// Nothing older waits: a notification is delivered at once.
         case direct
         /// The mailbox is being read. New notifications are stored, and the newest that was stored is remembered.
-        case catchingUp(newest: StoredPut?)
+        ///
+        /// Only the answer to the read of this number counts: an earlier one is of a gate that was closed since.
+        case catchingUp(read: UInt64, newest: StoredPut?)
         /// An older notification waits in the store until the reason is gone. New ones are stored first.
         case blocked(HoldReason)
     }
 
-    var state = State.catchingUp(newest: nil)
+    var state = State.catchingUp(read: 0, newest: nil)
     var qualityOfService: UInt8 = 0
     /// Writes that the store has not confirmed, of notifications that were not delivered on this connection.
     ///

@@ -14,6 +14,8 @@ struct DeliveryShard {
     private(set) var holds = DueQueue()
     /// Deliveries whose connection was gone before the store confirmed them, and that are to be removed from it then.
     private(set) var detached: [ObjectIdentifier: DeliveryState] = [:]
+    /// The number of the last read; no two have the same.
+    private(set) var lastRead: UInt64 = 0
     /// Decided and not performed yet.
     private(set) var effects: [DeliveryEffect] = []
 
@@ -45,25 +47,6 @@ struct DeliveryShard {
             return .pending
         }
         return envelope.notification.storedUntil == nil ? postOnce(envelope) : postStorable(envelope, index)
-    }
-
-    /// Delivers a notification that is never stored, or discards it.
-    private mutating func postOnce(_ envelope: Envelope) -> PostDecision {
-        let slot = envelope.notification.slot
-        let now = envelope.notification.received
-        guard let connection = connections[slot.device], let gate = connection.gates[slot.app] else {
-            envelope.note(.discardedDeviceOffline)
-            add(.record(.discardedDeviceOffline), to: envelope)
-            return .accepted
-        }
-        if let hold = holdRules.hold(envelope.notification, on: connection, at: now) {
-            let state = JournalState(notStored: hold.reason)
-            envelope.note(state, next: hold.until)
-            add(.record(state), to: envelope)
-        } else {
-            deliver(envelope, on: connection, gate, state: .singleAttempt, at: now)
-        }
-        return .accepted
     }
 
     private mutating func postStorable(_ envelope: Envelope, _ index: SlotTable.Index) -> PostDecision {
@@ -116,9 +99,7 @@ struct DeliveryShard {
         case .replaces(let old):
             effects.append(.dismiss(old.link, .takenOver))
             endDeliveries(of: old)
-        case .comesTooLate:
-            effects.append(.dismiss(link, .takenOver))
-            return
+        case .comesTooLate: return effects.append(.dismiss(link, .takenOver))
         }
         connections[device] = DeviceConnection(device, link: link, fence: fence, isSavingPower: isSavingPower)
     }
@@ -146,7 +127,7 @@ struct DeliveryShard {
     }
 
     /// The connection of a device; nil if it is gone, or a newer one took over.
-    private func connection(_ device: DeviceNumber, _ fence: UInt64) -> DeviceConnection? {
+    func connection(_ device: DeviceNumber, _ fence: UInt64) -> DeviceConnection? {
         guard let connection = connections[device], connection.fence == fence else { return nil }
         return connection
     }
@@ -154,14 +135,14 @@ struct DeliveryShard {
     /// Opens the gates of apps; the mailbox is read first.
     mutating func open(_ apps: [AppSubscription], on device: DeviceNumber, fence: UInt64) {
         guard let connection = connection(device, fence) else { return }
-        var opened: [Slot] = []
+        var opened: [AppNumber] = []
         for app in apps {
             let slot = Slot(device: device, app: app.number)
             let isNew = connection.gates[app.number] == nil
             connection.openGate(app, unconfirmedWrites: isNew ? slots.takeUnconfirmedWrites(slot) : 0)
-            if isNew { opened.append(slot) }
+            if isNew { opened.append(app.number) }
         }
-        if !opened.isEmpty { read(opened, fence: fence) }
+        read(opened, on: connection)
     }
 
     /// Closes an app's gate; what was sent may still be acknowledged.
@@ -190,7 +171,7 @@ struct DeliveryShard {
     mutating func setSavingPower(_ saving: Bool, device: DeviceNumber, fence: UInt64) {
         guard let connection = connection(device, fence) else { return }
         connection.isSavingPower = saving
-        if !saving { catchUp(connection, connection.blockedApps(includingPower: true)) }
+        if !saving { read(connection.blockedApps(includingPower: true), on: connection) }
     }
 
     /// Dismisses every connection, or one device's.
@@ -226,18 +207,20 @@ struct DeliveryShard {
             apply(event, to: delivery, on: connection)
         } else if number == nil, !put.isReplaced {
             // A notification replaced in the same commit is not sent: its successor is reported next.
-            deliverStored(put, on: connection)
+            deliverStored(put, on: connection, at: put.envelope.notification.received)
         }
         catchUpIfRoom(connection)
     }
 
     /// Delivers a notification that was stored before it was sent.
-    private mutating func deliverStored(_ put: StoredPut, on connection: DeviceConnection) {
+    mutating func deliverStored(_ put: StoredPut, on connection: DeviceConnection, at now: WallTime) {
         let slot = put.envelope.notification.slot
         guard connection.noteStored(put.sequence, app: slot.app), let gate = connection.gates[slot.app] else { return }
-        if case .catchingUp = gate.state { return connection.moveGate(slot.app, to: .catchingUp(newest: put)) }
+        if case .catchingUp(let read, _) = gate.state {
+            return connection.moveGate(slot.app, to: .catchingUp(read: read, newest: put))
+        }
         // The newest of the slot in the store's own order: nothing older waits behind it.
-        deliverStored(StoredNotification(put), on: connection, gate, at: put.envelope.notification.received)
+        deliverStored(StoredNotification(put), on: connection, gate, at: now)
     }
 
     /// A write failed, and nothing of it is kept, or its outcome is unknown; what the device did all the same counts.
@@ -269,11 +252,11 @@ struct DeliveryShard {
     // MARK: - Catching up
 
     /// The stored notifications of slots have been read; the gate of a slot without one opens.
-    mutating func haveRead(_ slots: [Slot], found: [StoredNotification], fence: UInt64, now: WallTime) {
+    mutating func haveRead(_ slots: [Slot], found: [StoredNotification], number: UInt64, now: WallTime) {
         let bySlot = Dictionary(found.lazy.map { ($0.notification.slot, $0) }) { $1 }
         for slot in slots {
-            guard let connection = connection(slot.device, fence), let gate = connection.gates[slot.app],
-                case .catchingUp(let newest) = gate.state
+            guard let connection = connections[slot.device], let gate = connection.gates[slot.app],
+                case .catchingUp(number, let newest) = gate.state
             else { continue }
             let generation = self.slots.registration(slot)?.generation
             var stored = bySlot[slot].flatMap { $0.generation == generation ? $0 : nil }
@@ -310,10 +293,10 @@ struct DeliveryShard {
     }
 
     /// The stored notifications of slots could not be read: they are read again at the next release.
-    mutating func couldNotRead(_ slots: [Slot], fence: UInt64) {
+    mutating func couldNotRead(_ slots: [Slot], number: UInt64) {
         for slot in slots {
-            guard let connection = connection(slot.device, fence),
-                case .catchingUp? = connection.gates[slot.app]?.state
+            guard let connection = connections[slot.device],
+                case .catchingUp(number, _)? = connection.gates[slot.app]?.state
             else { continue }
             block(slot, on: connection, for: Hold(reason: .room, until: WallTime(milliseconds: 0)))
         }
@@ -329,30 +312,30 @@ struct DeliveryShard {
     mutating func release(at now: WallTime, limit: Int) {
         for (device, slots) in Dictionary(grouping: holds.take(dueAt: now, limit: limit), by: \.device) {
             guard let connection = connections[device] else { continue }
-            catchUp(connection, slots.map(\.app).filter { connection.gates[$0]?.isBlocked ?? false })
+            read(slots.map(\.app).filter { connection.gates[$0]?.isBlocked ?? false }, on: connection)
         }
     }
 
     /// Reads what waits for the clock, after a jump.
     mutating func releaseWithheld() {
-        for connection in connections.values { catchUp(connection, connection.appsHeldByClock) }
+        for connection in connections.values { read(connection.appsHeldByClock, on: connection) }
     }
 
     /// Reads what waits for room, once there is enough of it that a read is worthwhile.
-    private mutating func catchUpIfRoom(_ connection: DeviceConnection) {
+    mutating func catchUpIfRoom(_ connection: DeviceConnection) {
         guard connection.isBlocked, connection.inFlight.count <= holdRules.inFlightLimit / 2 else { return }
-        catchUp(connection, connection.blockedApps(includingPower: !connection.isSavingPower))
+        read(connection.blockedApps(includingPower: !connection.isSavingPower), on: connection)
     }
 
-    private mutating func catchUp(_ connection: DeviceConnection, _ apps: [AppNumber]) {
+    private mutating func read(_ apps: [AppNumber], on connection: DeviceConnection) {
         guard !apps.isEmpty else { return }
-        for app in apps { connection.moveGate(app, to: .catchingUp(newest: nil)) }
-        read(apps.map { Slot(device: connection.device, app: $0) }, fence: connection.fence)
-    }
-
-    private mutating func read(_ slots: [Slot], fence: UInt64) {
-        let registered = slots.map { RegisteredSlot($0, generation: self.slots.registration($0)?.generation ?? 0) }
-        effects.append(.read(registered, fence: fence))
+        lastRead += 1
+        let registered = apps.map { app in
+            connection.moveGate(app, to: .catchingUp(read: lastRead, newest: nil))
+            let slot = Slot(device: connection.device, app: app)
+            return RegisteredSlot(slot, generation: slots.registration(slot)?.generation ?? 0)
+        }
+        effects.append(.read(registered, number: lastRead))
     }
 
     // MARK: - Effects
@@ -362,13 +345,13 @@ struct DeliveryShard {
         if let effect = connection.inFlight.apply(event, to: one) { add(effect, to: one.envelope) }
     }
 
-    private mutating func add(_ effect: EnvelopeEffect, to envelope: Envelope) {
+    mutating func add(_ effect: EnvelopeEffect, to envelope: Envelope) {
         if let status = effect.status { envelope.note(status) }
         effects.append(.envelope(envelope, effect))
     }
 
     @discardableResult
-    private mutating func deliver(
+    mutating func deliver(
         _ envelope: Envelope,
         on connection: DeviceConnection,
         _ gate: AppGate,
