@@ -268,7 +268,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
             service.logger.debug("notification refused", metadata: ["reason": "\(refusal.why)"])
             decision = .refused(refusal.refusalReason, since: nil)
         case .unknown(let refusal, let part):
-            decision = confirm(request, number, refusal.refusalReason, part, handler)
+            decision = confirm(request, number, refusal.refusalReason, on: part, for: handler)
         case .notification(let notification, let generation, let use):
             decision = post(use) { service.sink.post(Envelope(notification, generation: generation, completion: $0)) }
         case .unreadable(let notification, let generation, let use):
@@ -289,8 +289,8 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         _ request: BinaryNotification,
         _ number: UInt64,
         _ refusalReason: RefusalReason,
-        _ part: SharedPart,
-        _ handler: any CompletionHandler
+        on part: SharedPart,
+        for handler: any CompletionHandler
     ) -> PostDecision {
         guard let confirmations = service.confirmations else { return .refused(refusalReason, since: nil) }
         guard unknown[number] == nil else {
