@@ -104,7 +104,7 @@ package final class ClusterStore: Sendable {
 
     /// The age of what this node knows of each stream that it follows.
     package var lags: [(stream: LogStream, lag: Duration)] {
-        (registry.followers.withLock { Array($0.values) } + rings.followers).map { ($0.stream, $0.lag) }
+        (registry.activeFollowers + rings.followers).map { ($0.stream, $0.lag) }
     }
 
     /// - Throws: ``RecordError`` if another node has written a record of another version.

@@ -88,6 +88,9 @@ package final class ClusterRegistry: Sendable {
         for follower in followers.values { follower.cancel() }
     }
 
+    /// The followers of the registry's streams.
+    var activeFollowers: [LogFollower] { followers.withLock { Array($0.values) } }
+
     /// Takes over everything that was stored in streams before this call.
     func catchUp(_ streams: [LogStream], _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
         let followers = followers.withLock { followers in streams.compactMap { followers[$0] } }
