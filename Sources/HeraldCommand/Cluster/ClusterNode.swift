@@ -14,7 +14,10 @@ final class ClusterNode: Sendable {
     let name: NodeName
     let store: ClusterStore
     private let link: EngineLink
-    private let active: ActiveNode
+    /// The nodes of the cluster.
+    let nodes: NodeList
+    private let membership: NodeMembership
+    private let messages: NATSNodeMessages
     /// Renews this node's record, from the moment that it has one.
     private let keeping: Task<Void, any Error>
     private let trust: @Sendable () throws -> ClusterTrust
@@ -40,7 +43,9 @@ final class ClusterNode: Sendable {
         name: NodeName,
         store: ClusterStore,
         link: EngineLink,
-        active: ActiveNode,
+        nodes: NodeList,
+        membership: NodeMembership,
+        messages: NATSNodeMessages,
         keeping: Task<Void, any Error>,
         trust: @escaping @Sendable () throws -> ClusterTrust,
         changes: RecordChanges,
@@ -53,7 +58,9 @@ final class ClusterNode: Sendable {
         self.name = name
         self.store = store
         self.link = link
-        self.active = active
+        self.nodes = nodes
+        self.membership = membership
+        self.messages = messages
         self.keeping = keeping
         self.trust = trust
         self.changes = changes
@@ -64,7 +71,7 @@ final class ClusterNode: Sendable {
         self.logger = logger
     }
 
-    /// Connects to the servers, checks them, and becomes the node that serves.
+    /// Connects to the servers, checks them, and joins the other nodes.
     /// - Parameters:
     ///   - configuration: The settings of the cluster.
     ///   - folder: The data folder of the node.
@@ -119,47 +126,64 @@ final class ClusterNode: Sendable {
                 return cluster
             }
             try refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
-            let active = ActiveNode(
-                log: log,
-                barriers: barriers,
-                own: ActiveNodeRecord(node: name, folder: file.folder)
+            let started = clock.now()
+            let own = NodeRecord(
+                node: name,
+                folder: file.folder,
+                incarnation: NodeRecord.makeIncarnation(at: started),
+                version: Version.number,
+                started: started,
+                newestTokenKey: try trust().newestTokenKey
             )
+            let membership = NodeMembership(log: log, barriers: barriers, own: own) {
+                (try? trust().newestTokenKey) ?? own.newestTokenKey
+            }
             // From here on a loss is noticed, also by a node that ends at once.
             _ = await checks.look(streams, &file.seen)
             try file.write(folder)
             let isWaiting = Atomic(false)
-            try await active.take { other in
+            try await membership.take { other in
                 guard !isWaiting.exchange(true, ordering: .relaxed) else { return }
-                let seconds = ActiveNodeMachine.silence.components.seconds
+                let seconds = NodeNameMachine.silence.components.seconds
                 step(
-                    other.map { "the node \($0.text) has not signed off: waiting \(seconds) s for a sign of life" }
-                        ?? "waiting until the NATS servers serve reads and writes"
+                    other.map {
+                        "the name \($0.node.text) is another folder's (\($0.folderName)), which has not signed off: "
+                            + "waiting \(seconds) s for a sign of life"
+                    } ?? "waiting until the NATS servers serve reads and writes"
                 )
             }
-            let keeping = Task { try await active.keep() }
+            let keeping = Task { try await membership.keep() }
             step("reading the cluster's records")
+            let scheduler = EventLoopScheduler(link.connection.eventLoop)
+            let messages = try NATSNodeMessages(link.connection, node: name)
+            let nodes = NodeList(own: own.claims, log: log, barriers: barriers, scheduler: scheduler)
             let store = ClusterStore(
                 log: log,
                 cluster: cluster,
-                own: ClaimRecord(node: name, incarnation: .random(in: 0 ... .max)),
+                own: own.claims,
+                messages: messages.exchange,
+                nodes: nodes,
                 journal: journal,
                 clock: clock,
-                scheduler: EventLoopScheduler(link.connection.eventLoop),
+                scheduler: scheduler,
                 logger: logger
             )
             do {
+                try await nodes.start()
                 try await store.load()
-                try active.check()
+                try membership.check()
             } catch {
                 keeping.cancel()
-                await active.release()
+                await membership.leave()
                 throw error
             }
             return ClusterNode(
                 name: name,
                 store: store,
                 link: link,
-                active: active,
+                nodes: nodes,
+                membership: membership,
+                messages: messages,
                 keeping: keeping,
                 trust: trust,
                 changes: changes,
@@ -186,7 +210,7 @@ final class ClusterNode: Sendable {
         while true {
             do {
                 return try await work()
-            } catch where isTemporary(error) {
+            } catch  where isTemporary(error) {
                 guard .now < end else {
                     throw CommandError(
                         .unreachable,
@@ -253,8 +277,8 @@ final class ClusterNode: Sendable {
     /// Faults that endanger what is stored, while the node serves.
     var warnings: [String] { findings.withLock { $0.map(\.line) } }
 
-    /// - Throws: If another node has taken over.
-    func check() throws { try active.check() }
+    /// - Throws: If another process has taken this node's name.
+    func check() throws { try membership.check() }
 
     /// Sets the gauges.
     func measure() {
@@ -264,17 +288,15 @@ final class ClusterNode: Sendable {
     }
 
     /// Watches servers and streams.
-    /// - Parameters:
-    ///   - connected: The number of connected devices, each of which has a record in the mailbox's streams.
-    ///   - dismiss: Dismisses all devices.
+    /// - Parameter dismiss: Dismisses all devices.
     /// - Throws: ``CommandError/Code/refused`` when they have lost what they had acknowledged.
-    private func watch(_ connected: @Sendable () -> Int, _ dismiss: @Sendable () -> Void) async throws {
+    private func watch(_ dismiss: @Sendable () -> Void) async throws {
         var looksWithLoss = 0
         var noted: ClusterTrust?
         while !Task.isCancelled {
             do { try await Task.sleep(for: Self.look) } catch { return }
-            if active.timeSinceRenewal > ActiveNodeMachine.silence {
-                // Another node may serve by now: devices are to look for it.
+            if membership.takeLongestGap() > NodeNameMachine.silence {
+                // The other nodes may have stopped to ring: devices are to look for them.
                 dismiss()
             }
             guard link.problem == nil else { continue }
@@ -283,7 +305,7 @@ final class ClusterNode: Sendable {
             let (states, ofStreams) = await checks.look(streams, &seen)
             let found = await checks.servers(of: states.values) + ofStreams
             leaderless.withLock { $0 = StreamCheck.leaderless(states.values).count }
-            store.mailbox.setCount(max(0, Self.records(in: states) - connected()))
+            store.mailbox.setCount(max(0, records(in: states) - store.rings.claimCount))
             let isNew = findings.withLock { findings in
                 defer { findings = found }
                 return findings != found
@@ -299,10 +321,12 @@ final class ClusterNode: Sendable {
         }
     }
 
-    /// The notifications and claims in the mailbox's streams, which have a barrier each.
-    private static func records(in states: [LogStream: StreamInfo]) -> Int {
-        states.reduce(0) { sum, state in
-            if case .mailbox = state.key { sum + max(0, Int(clamping: state.value.state.messages) - 1) } else { sum }
+    /// The notifications and claims in the mailbox's streams, which have a barrier of each node.
+    private func records(in states: [LogStream: StreamInfo]) -> Int {
+        let barriers = nodes.all.count
+        return states.reduce(0) { sum, state in
+            guard case .mailbox = state.key else { return sum }
+            return sum + max(0, Int(clamping: state.value.state.messages) - barriers)
         }
     }
 
@@ -333,24 +357,21 @@ final class ClusterNode: Sendable {
 
     /// Ends this node's part in the cluster; after everything that stores has stopped.
     func close() async {
+        messages.close()
         store.close()
+        nodes.close()
         keeping.cancel()
         _ = await keeping.result
-        await active.release()
+        await membership.leave()
         await link.connection.close()
     }
 }
 
 extension ClusterNode {
     /// Keeps the place in the cluster until the service stops, and leaves it.
-    /// - Parameters:
-    ///   - connected: The number of connected devices.
-    ///   - dismiss: Dismisses all devices.
-    /// - Throws: When another node has taken over, or the servers have lost something.
-    func run(
-        connected: @escaping @Sendable () -> Int,
-        dismiss: @escaping @Sendable () -> Void
-    ) async throws {
+    /// - Parameter dismiss: Dismisses all devices.
+    /// - Throws: When another process has taken this node's name, or the servers have lost something.
+    func run(dismiss: @escaping @Sendable () -> Void) async throws {
         do {
             try await cancelWhenGracefulShutdown {
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -362,7 +383,7 @@ extension ClusterNode {
                             self.keeping.cancel()
                         }
                     }
-                    group.addTask { try await self.watch(connected, dismiss) }
+                    group.addTask { try await self.watch(dismiss) }
                     defer { group.cancelAll() }
                     try await group.next()
                 }

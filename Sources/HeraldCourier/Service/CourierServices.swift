@@ -41,6 +41,8 @@ package struct CourierServices: Sendable {
 /// from any thread.
 package protocol DeviceRegistry: AnyObject, Sendable {
     func number(of device: DeviceID) -> DeviceNumber?
+    /// Whether a device is connected to another node of the cluster.
+    func isHeldElsewhere(_ id: DeviceID) -> Bool
     /// Admits a device whose certificate has been checked.
     func arrive(_ id: DeviceID) async throws -> Registry.Arrival
     /// Admits a device that has a number.

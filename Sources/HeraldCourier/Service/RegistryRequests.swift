@@ -173,14 +173,18 @@ final class RegistryRequests: Sendable {
         let registry = services.registry
         guard registry.number(of: client.id) != nil else {
             return wait(client) { client in
-                guard self.takeovers.permits(client.link.identity) else { return .tooManyTakeovers }
+                guard self.permits(client) else { return .tooManyTakeovers }
                 return self.admitted(try await registry.arrive(client.id), client)
             }
         }
         begin(client) { client, done in
-            guard self.takeovers.permits(client.link.identity) else { return done(.success(.tooManyTakeovers)) }
+            guard self.permits(client) else { return done(.success(.tooManyTakeovers)) }
             registry.arriveAgain(client.id) { done($0.map { self.admitted($0, client) }) }
         }
+    }
+
+    private func permits(_ client: Client) -> Bool {
+        takeovers.permits(client.link.identity, isHeldElsewhere: services.registry.isHeldElsewhere(client.id))
     }
 
     private func admitted(_ arrival: Registry.Arrival, _ client: Client) -> RegistryAnswer {
