@@ -18,10 +18,11 @@ final class ClusterNode: Sendable {
     let nodes: NodeList
     private let membership: NodeMembership
     private let messages: NATSNodeMessages
+    private let tokenKey: TokenKey
     /// Renews this node's record, from the moment that it has one.
     private let keeping: Task<Void, any Error>
-    private let trust: @Sendable () throws -> ClusterTrust
-    private let changes: RecordChanges
+    /// The trust folder, which has everything that the cluster shares.
+    let trust: TrustSync
     private let checks: EngineChecks
     private let streams: [LogStream]
     private let folder: DataFolder
@@ -32,12 +33,14 @@ final class ClusterNode: Sendable {
     private let connected = Gauge(label: "herald_cluster_connected")
     private let faults = Gauge(label: "herald_cluster_faults")
 
-    /// The time between two looks at the servers and streams.
-    private static let look = Duration.seconds(5)
-    /// The time in which servers that have just started must serve reads.
-    private static let firstRead = Duration.seconds(60)
-    /// The looks in a row that must show a loss: a paused leader knows after ten seconds that it is none.
-    private static let lossLooks = 6
+    /// The newest token key that this process opens.
+    private final class TokenKey: Sendable {
+        let newest: Atomic<UInt32>
+
+        init(_ newest: UInt32) {
+            self.newest = Atomic(newest)
+        }
+    }
 
     private init(
         name: NodeName,
@@ -46,9 +49,9 @@ final class ClusterNode: Sendable {
         nodes: NodeList,
         membership: NodeMembership,
         messages: NATSNodeMessages,
+        tokenKey: TokenKey,
         keeping: Task<Void, any Error>,
-        trust: @escaping @Sendable () throws -> ClusterTrust,
-        changes: RecordChanges,
+        trust: TrustSync,
         checks: EngineChecks,
         streams: [LogStream],
         folder: DataFolder,
@@ -61,9 +64,9 @@ final class ClusterNode: Sendable {
         self.nodes = nodes
         self.membership = membership
         self.messages = messages
+        self.tokenKey = tokenKey
         self.keeping = keeping
         self.trust = trust
-        self.changes = changes
         self.checks = checks
         self.streams = streams
         self.folder = folder
@@ -76,7 +79,7 @@ final class ClusterNode: Sendable {
     ///   - configuration: The settings of the cluster.
     ///   - folder: The data folder of the node.
     ///   - journal: The node's own journal.
-    ///   - trust: The node's present authorities and token keys.
+    ///   - hostnames: The names for the server certificate.
     ///   - clock: The clock of the service.
     ///   - manager: Gets each step.
     ///   - logger: Gets each step, and warnings.
@@ -86,7 +89,7 @@ final class ClusterNode: Sendable {
         _ configuration: ClusterConfiguration,
         folder: DataFolder,
         journal: SQLiteStore,
-        trust: @escaping @Sendable () throws -> ClusterTrust,
+        hostnames: [String],
         clock: any WallClock,
         manager: ServiceManager,
         logger: Logger
@@ -106,37 +109,50 @@ final class ClusterNode: Sendable {
             try await link.waitUntilConnected()
             let checks = EngineChecks(configuration: configuration, jetStream: link.jetStream, clock: clock)
             step("checking the NATS servers")
-            try refuse(await checks.servers(), logger)
+            try ClusterStart.refuse(await checks.servers(), logger)
             let streams = LogStream.all(of: partitions)
-            let before = await lasting(streams, &file.seen, checks, onStep: step)
+            let before = await ClusterStart.lasting(streams, &file.seen, checks, onStep: step)
             if configuration.acceptsLoss {
                 for loss in before { logger.warning("starting all the same", metadata: ["loss": "\(loss.text)"]) }
                 file.seen = SeenStreams()
             } else {
-                try refuse(before, logger)
+                try ClusterStart.refuse(before, logger)
             }
             let log = NATSLog(link.jetStream)
             let barriers = LogBarriers(log: log, node: name)
             let changes = RecordChanges(log: log, barriers: barriers)
             let streamSet = ClusterStreams(link.jetStream, replicas: configuration.replicas)
+            let scheduler = EventLoopScheduler(link.connection.eventLoop)
             step("checking the streams of the cluster")
-            let cluster = try await onceReadable(onStep: step) {
-                let cluster = try await streamSet.open(partitions, at: clock.now(), changes)
-                try await trust().join(changes, replaces: configuration.acceptsLoss)
-                return cluster
+            let cluster = try await ClusterStart.onceReadable(onStep: step) {
+                try await streamSet.open(partitions, at: clock.now(), changes)
             }
-            try refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
+            try ClusterStart.refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
+            let entry = TrustEntry(
+                configuration: configuration,
+                folder: folder,
+                hostnames: hostnames,
+                clock: clock,
+                step: step,
+                logger: logger
+            )
+            let trust = try await ClusterStart.onceReadable(onStep: step) {
+                try await entry.enter(
+                    TrustEntry.Connection(log: log, barriers: barriers, changes: changes, scheduler: scheduler)
+                )
+            }
             let started = clock.now()
+            let tokenKey = TokenKey(try trust.folder.tokenKeys().keys.last?.id ?? 0)
             let own = NodeRecord(
                 node: name,
                 folder: file.folder,
                 incarnation: NodeRecord.makeIncarnation(at: started),
                 version: Version.number,
                 started: started,
-                newestTokenKey: try trust().newestTokenKey
+                newestTokenKey: tokenKey.newest.load(ordering: .relaxed)
             )
             let membership = NodeMembership(log: log, barriers: barriers, own: own) {
-                (try? trust().newestTokenKey) ?? own.newestTokenKey
+                tokenKey.newest.load(ordering: .relaxed)
             }
             // From here on a loss is noticed, also by a node that ends at once.
             _ = await checks.look(streams, &file.seen)
@@ -154,7 +170,6 @@ final class ClusterNode: Sendable {
             }
             let keeping = Task { try await membership.keep() }
             step("reading the cluster's records")
-            let scheduler = EventLoopScheduler(link.connection.eventLoop)
             let messages = try NATSNodeMessages(link.connection, node: name)
             let nodes = NodeList(own: own.claims, log: log, barriers: barriers, scheduler: scheduler)
             let store = ClusterStore(
@@ -171,6 +186,8 @@ final class ClusterNode: Sendable {
             do {
                 try await nodes.start()
                 try await store.load()
+                // Another node may have changed it while this one waited.
+                try await trust.catchUp()
                 try membership.check()
             } catch {
                 keeping.cancel()
@@ -184,9 +201,9 @@ final class ClusterNode: Sendable {
                 nodes: nodes,
                 membership: membership,
                 messages: messages,
+                tokenKey: tokenKey,
                 keeping: keeping,
                 trust: trust,
-                changes: changes,
                 checks: checks,
                 streams: streams,
                 folder: folder,
@@ -196,70 +213,6 @@ final class ClusterNode: Sendable {
         } catch {
             await link.connection.close()
             throw error
-        }
-    }
-
-    /// Repeats work until the servers answer: for a while after their own start, they serve no reads.
-    /// - Throws: The error of the work, or ``CommandError/Code/unreachable`` after ``firstRead``.
-    private static func onceReadable<Value: Sendable>(
-        onStep step: (String) -> Void,
-        _ work: @Sendable () async throws -> Value
-    ) async throws -> Value {
-        let end = ContinuousClock.now + firstRead
-        var isFirst = true
-        while true {
-            do {
-                return try await work()
-            } catch  where isTemporary(error) {
-                guard .now < end else {
-                    throw CommandError(
-                        .unreachable,
-                        "the NATS servers do not serve their streams: start those that are down (herald cluster status)"
-                    )
-                }
-                if isFirst {
-                    step("the NATS servers serve no reads yet: waiting up to \(firstRead.components.seconds) s")
-                }
-                isFirst = false
-                try await Task.sleep(for: .seconds(1))
-            }
-        }
-    }
-
-    private static func isTemporary(_ error: any Error) -> Bool {
-        switch error {
-        case LogFailure.unavailable, LogFailure.behind, JetStreamError.failed: true
-        case JetStreamError.refused(let refusal): refusal.status == JetStreamRefusal.unavailable
-        default: false
-        }
-    }
-
-    /// The losses that the streams show again and again: a server that was the leader, and was paused, shows old states for
-    /// some seconds.
-    private static func lasting(
-        _ streams: [LogStream],
-        _ seen: inout SeenStreams,
-        _ checks: EngineChecks,
-        onStep step: (String) -> Void
-    ) async -> [ClusterFinding] {
-        for number in 1..<lossLooks {
-            let losses = await checks.look(streams, &seen).findings.filter { $0.severity == .refusal }
-            if losses.isEmpty { return [] }
-            if number == 1 {
-                let seconds = look.components.seconds * Int64(lossLooks - 1)
-                step("the NATS servers show less than they had: waiting \(seconds) s for one that has more")
-            }
-            try? await Task.sleep(for: look)
-        }
-        return await checks.look(streams, &seen).findings.filter { $0.severity == .refusal }
-    }
-
-    /// Logs warnings.
-    /// - Throws: ``CommandError/Code/refused`` with the first refusal.
-    private static func refuse(_ findings: [ClusterFinding], _ logger: Logger) throws {
-        for finding in findings where finding.severity == .warning { logger.warning("\(finding.line)") }
-        if let refusal = findings.first(where: { $0.severity == .refusal }) {
-            throw CommandError(.configuration, refusal.line)
         }
     }
 
@@ -275,7 +228,19 @@ final class ClusterNode: Sendable {
     }
 
     /// Faults that endanger what is stored, while the node serves.
-    var warnings: [String] { findings.withLock { $0.map(\.line) } }
+    var warnings: [String] {
+        let trust = trust.problem.map { "trust is not in common with the other nodes now: \($0)" }
+        return findings.withLock { $0.map(\.line) } + [trust].compactMap(\.self)
+    }
+
+    /// The newest token key that each other live node opens, by its record.
+    var liveTokenKeys: [NodeName: UInt32] {
+        let live = nodes.all.filter { $0.state == .serving && $0.record.node != name }
+        return Dictionary(live.map { ($0.record.node, $0.record.newestTokenKey) }) { first, _ in first }
+    }
+
+    /// Tells the other nodes, with the next renewal of the record, that this one opens a token key.
+    func opens(tokenKey: UInt32) { self.tokenKey.newest.store(tokenKey, ordering: .relaxed) }
 
     /// - Throws: If another process has taken this node's name.
     func check() throws { try membership.check() }
@@ -292,9 +257,8 @@ final class ClusterNode: Sendable {
     /// - Throws: ``CommandError/Code/refused`` when they have lost what they had acknowledged.
     private func watch(_ dismiss: @Sendable () -> Void) async throws {
         var looksWithLoss = 0
-        var noted: ClusterTrust?
         while !Task.isCancelled {
-            do { try await Task.sleep(for: Self.look) } catch { return }
+            do { try await Task.sleep(for: ClusterStart.look) } catch { return }
             if membership.takeLongestGap() > NodeNameMachine.silence {
                 // The other nodes may have stopped to ring: devices are to look for them.
                 dismiss()
@@ -315,9 +279,8 @@ final class ClusterNode: Sendable {
             // Servers that are down are no loss, and come back.
             let loss = ofStreams.first { $0.severity == .refusal }
             looksWithLoss = loss == nil ? 0 : looksWithLoss + 1
-            if let loss, looksWithLoss >= Self.lossLooks { throw CommandError(.refused, loss.line) }
+            if let loss, looksWithLoss >= ClusterStart.lossLooks { throw CommandError(.refused, loss.line) }
             if seen != before { save(seen) }
-            noted = await noteTrust(after: noted)
         }
     }
 
@@ -327,18 +290,6 @@ final class ClusterNode: Sendable {
         return states.reduce(0) { sum, state in
             guard case .mailbox = state.key else { return sum }
             return sum + max(0, Int(clamping: state.value.state.messages) - barriers)
-        }
-    }
-
-    /// Tells the cluster of a new token key.
-    private func noteTrust(after noted: ClusterTrust?) async -> ClusterTrust? {
-        guard let present = try? trust(), present != noted else { return noted }
-        do {
-            try await present.join(changes, replaces: false)
-            return present
-        } catch {
-            logger.warning("could not note the token keys in the cluster", metadata: ["error": "\(error)"])
-            return noted
         }
     }
 
@@ -360,6 +311,7 @@ final class ClusterNode: Sendable {
         messages.close()
         store.close()
         nodes.close()
+        trust.close()
         keeping.cancel()
         _ = await keeping.result
         await membership.leave()
