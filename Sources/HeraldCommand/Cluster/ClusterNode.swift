@@ -18,7 +18,6 @@ final class ClusterNode: Sendable {
     let nodes: NodeList
     private let membership: NodeMembership
     private let messages: NATSNodeMessages
-    private let tokenKey: TokenKey
     /// Renews this node's record, from the moment that it has one.
     private let keeping: Task<Void, any Error>
     /// The trust folder, which has everything that the cluster shares.
@@ -32,15 +31,7 @@ final class ClusterNode: Sendable {
     private let logger: Logger
     private let connected = Gauge(label: "herald_cluster_connected")
     private let faults = Gauge(label: "herald_cluster_faults")
-
-    /// The newest token key that this process opens.
-    private final class TokenKey: Sendable {
-        let newest: Atomic<UInt32>
-
-        init(_ newest: UInt32) {
-            self.newest = Atomic(newest)
-        }
-    }
+    private let followed: FollowedStreams
 
     private init(
         name: NodeName,
@@ -49,7 +40,6 @@ final class ClusterNode: Sendable {
         nodes: NodeList,
         membership: NodeMembership,
         messages: NATSNodeMessages,
-        tokenKey: TokenKey,
         keeping: Task<Void, any Error>,
         trust: TrustSync,
         checks: EngineChecks,
@@ -64,11 +54,11 @@ final class ClusterNode: Sendable {
         self.nodes = nodes
         self.membership = membership
         self.messages = messages
-        self.tokenKey = tokenKey
         self.keeping = keeping
         self.trust = trust
         self.checks = checks
         self.streams = streams
+        followed = FollowedStreams(streams)
         self.folder = folder
         self.file = Mutex(file)
         self.logger = logger
@@ -142,17 +132,16 @@ final class ClusterNode: Sendable {
                 )
             }
             let started = clock.now()
-            let tokenKey = TokenKey(try trust.folder.tokenKeys().keys.last?.id ?? 0)
             let own = NodeRecord(
                 node: name,
                 folder: file.folder,
                 incarnation: NodeRecord.makeIncarnation(at: started),
                 version: Version.number,
                 started: started,
-                newestTokenKey: tokenKey.newest.load(ordering: .relaxed)
+                newestTokenKey: try trust.newestTokenKey()
             )
             let membership = NodeMembership(log: log, barriers: barriers, own: own) {
-                tokenKey.newest.load(ordering: .relaxed)
+                (try? trust.newestTokenKey()) ?? own.newestTokenKey
             }
             // From here on a loss is noticed, also by a node that ends at once.
             _ = await checks.look(streams, &file.seen)
@@ -201,7 +190,6 @@ final class ClusterNode: Sendable {
                 nodes: nodes,
                 membership: membership,
                 messages: messages,
-                tokenKey: tokenKey,
                 keeping: keeping,
                 trust: trust,
                 checks: checks,
@@ -223,7 +211,7 @@ final class ClusterNode: Sendable {
         if let problem = link.problem { return ["no NATS server can be used (\(problem)): providers get 503"] }
         let leaderless = leaderless.withLock { $0 }
         return leaderless == 0
-            ? []
+            ? FollowedStreams.problem(store.lags).map { [$0] } ?? []
             : ["\(leaderless) streams have no leader, since a majority of the NATS servers is gone: providers get 503"]
     }
 
@@ -239,9 +227,6 @@ final class ClusterNode: Sendable {
         return Dictionary(live.map { ($0.record.node, $0.record.newestTokenKey) }) { first, _ in first }
     }
 
-    /// Tells the other nodes, with the next renewal of the record, that this one opens a token key.
-    func opens(tokenKey: UInt32) { self.tokenKey.newest.store(tokenKey, ordering: .relaxed) }
-
     /// - Throws: If another process has taken this node's name.
     func check() throws { try membership.check() }
 
@@ -249,6 +234,7 @@ final class ClusterNode: Sendable {
     func measure() {
         connected.record(link.problem == nil ? 1 : 0)
         store.rings.measure()
+        followed.measure(store.lags)
         faults.record(findings.withLock { $0.count })
     }
 
@@ -259,6 +245,8 @@ final class ClusterNode: Sendable {
         var looksWithLoss = 0
         while !Task.isCancelled {
             do { try await Task.sleep(for: ClusterStart.look) } catch { return }
+            try store.check()
+            try FollowedStreams.check(store.lags)
             if membership.takeLongestGap() > NodeNameMachine.silence {
                 // The other nodes may have stopped to ring: devices are to look for them.
                 dismiss()

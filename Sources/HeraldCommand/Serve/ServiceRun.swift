@@ -129,7 +129,6 @@ struct ServiceRun {
                     seal: assembly.trust.seal,
                     courier: assembly.courier,
                     liveTokenKeys: { cluster.liveTokenKeys },
-                    opens: { cluster.opens(tokenKey: $0) },
                     logger: assembly.logger
                 )
             )

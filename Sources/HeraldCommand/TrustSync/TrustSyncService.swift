@@ -12,8 +12,6 @@ struct TrustSyncService: Service {
     let courier: Courier
     /// The newest token key that each live node opens.
     let liveTokenKeys: @Sendable () -> [NodeName: UInt32]
-    /// Hears of the newest token key that this node opens.
-    let opens: @Sendable (_ tokenKey: UInt32) -> Void
     let logger: Logger
 
     func run() async throws {
@@ -31,7 +29,6 @@ struct TrustSyncService: Service {
 
     /// Seals under the newest key that every live node opens.
     private func useTokenKey() {
-        opens(seal.newestOpenKey)
         sync.opens(seal.newestOpenKey)
         let former = seal.newestKey
         seal.sealUpTo(TokenKeyUse(newest: seal.newestOpenKey, live: liveTokenKeys()).usable)
