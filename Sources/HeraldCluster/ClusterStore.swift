@@ -12,7 +12,6 @@ package final class ClusterStore: Sendable {
     let clock: any WallClock
     private let partitions: Partitions
     private let barriers: LogBarriers
-    private let snapshot: LogSnapshot
 
     /// - Parameters:
     ///   - configuration: The limits of the mailbox.
@@ -37,7 +36,6 @@ package final class ClusterStore: Sendable {
         let changes = RecordChanges(log: log, barriers: barriers)
         self.barriers = barriers
         partitions = cluster.partitions
-        snapshot = LogSnapshot(log: log, barriers: barriers)
         mailbox = ClusterMailbox(
             configuration: configuration,
             log: log,
@@ -55,15 +53,26 @@ package final class ClusterStore: Sendable {
             record: ClaimRecord(node: node, incarnation: .random(in: 0 ... .max)),
             mailbox: mailbox
         )
+        let makeFollower: ClusterRegistry.MakeFollower = { stream, apply in
+            LogFollower(stream, log: log, barriers: barriers, scheduler: scheduler, apply: apply)
+        }
         registry = ClusterRegistry(
             partitions: cluster.partitions,
             numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
             changes: changes,
-            logger: logger
-        ) { stream, apply in
-            LogFollower(stream, log: log, barriers: barriers, scheduler: scheduler, apply: apply)
-        }
-        channels = ClusterChannels(changes: changes, journal: journal, clock: clock, logger: logger)
+            logger: logger,
+            makeFollower
+        )
+        channels = ClusterChannels(
+            node: node,
+            log: log,
+            changes: changes,
+            journal: journal,
+            clock: clock,
+            scheduler: scheduler,
+            logger: logger,
+            makeFollower
+        )
         self.journal = journal
         self.clock = clock
     }
@@ -73,14 +82,20 @@ package final class ClusterStore: Sendable {
     package func load() async throws {
         try await mailbox.start()
         try await registry.start()
-        try await channels.load(from: snapshot)
+        try await channels.start()
     }
 
     /// Ends the following of the log.
-    package func close() { registry.close() }
+    package func close() {
+        registry.close()
+        channels.close()
+    }
 
     /// - Throws: ``RecordError`` if another node has written a record of another version.
-    package func check() throws { try registry.check() }
+    package func check() throws {
+        try registry.check()
+        try channels.check()
+    }
 
     /// Removes the notification of a registration, with a line in the journal.
     ///

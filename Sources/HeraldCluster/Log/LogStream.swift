@@ -48,7 +48,8 @@ package enum LogStream: Hashable, Sendable {
         case .meta: [LogSubject("\(prefix)*"), LogSubject("\(prefix)*.*")]
         case .apps: [LogSubject("\(prefix)*.*")]
         case .mailbox: [LogSubject("\(prefix)*.c"), LogSubject("\(prefix)*.n.*.*")]
-        case .devices, .registrations, .channels, .broadcasts: [LogSubject("\(prefix)*")]
+        case .broadcasts: [LogSubject("\(prefix)stored.*"), LogSubject("\(prefix)transient.*")]
+        case .devices, .registrations, .channels: [LogSubject("\(prefix)*")]
         }
     }
 
