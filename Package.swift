@@ -283,8 +283,9 @@ let package = Package(
         tests(
             "HeraldCommandTests",
             [
-                "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox", "HeraldModel",
-                "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport", "HeraldTrust",
+                "HeraldCluster", "HeraldCommand", "HeraldConsole", "HeraldDevice", "HeraldGateway", "HeraldMailbox",
+                "HeraldModel", "HeraldPhone", "HeraldProvider", "HeraldRelay", "HeraldStores", "HeraldTestSupport",
+                "HeraldTrust",
                 "HeraldWeb", argumentParser, httpClient, logging, nioCore,
             ]
         ),

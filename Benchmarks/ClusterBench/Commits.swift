@@ -52,7 +52,7 @@ final class StoreCommits: Commits, MailboxStoreReporter {
         store = ClusterStore(
             log: log,
             cluster: cluster,
-            node: node,
+            own: ClaimRecord(node: node, incarnation: 1),
             journal: NoJournal(),
             clock: clock,
             scheduler: EventLoopScheduler(jetStream.connection.eventLoop),

@@ -104,6 +104,9 @@ final class ActivationRoutes: Sendable {
                 throw ActivationRefusal.unauthorized("this invitation code is no longer valid: \(error.message)")
             case .noSigningKey:
                 throw ActivationRefusal(.serviceUnavailable, "this service makes no certificates for devices")
+            case .unavailable:
+                logger.warning("a device was not activated", metadata: ["error": "\(error)"])
+                throw ActivationRefusal(.serviceUnavailable, "the service cannot check the code now: try again")
             default: throw error
             }
         }

@@ -93,4 +93,30 @@ package enum ClusterLimits {
     ///
     /// A NATS server takes at most 1 MiB at once, unless it is configured otherwise.
     package static let nodeMessageBytes = 512 << 10
+
+    /// The bytes of rings in one message, without the last ring: rings that are due at once travel together.
+    package static let ringMessageBytes = 32 << 10
+
+    /// The pause in which answers to rings are gathered; nobody waits for them.
+    package static let ringAnswerPause = Duration.milliseconds(10)
+
+    /// The time between two looks at the rings of a partition that are not over, each with a barrier.
+    package static let ringTick = Duration.milliseconds(100)
+
+    /// The pauses after the ring, and after each of its repetitions to all nodes; past the last one it is given up.
+    ///
+    /// A node whose NATS server stands still finds another one within 6 s.
+    package static let ringPauses: [Duration] = [.milliseconds(200), .seconds(1), .seconds(5), .seconds(1)]
+
+    /// The most rings of a partition that are not over; one more is sent once.
+    ///
+    /// They are over within ``ringTick``, unless a node is out of reach: this is the work of a second or more, and some
+    /// megabytes.
+    package static let ringsWaiting = 8192
+
+    /// The time in which another node must take a notification that is never stored.
+    package static let passOnTime = Duration.seconds(2)
+
+    /// The age of this node's view of a partition past which its claims count as not known.
+    package static let staleClaims = Duration.seconds(5)
 }

@@ -6,6 +6,7 @@ package import Logging
 package final class ClusterStore: Sendable {
     package let mailbox: ClusterMailbox
     package let directory: ClusterDirectory
+    package let rings: NodeRings
     let registry: ClusterRegistry
     let channels: ClusterChannels
     let journal: any JournalStore
@@ -17,7 +18,9 @@ package final class ClusterStore: Sendable {
     ///   - configuration: The limits of the mailbox.
     ///   - log: The log, whose streams exist.
     ///   - cluster: The cluster's record, which ``ClusterStreams/open(_:at:_:)`` returns.
-    ///   - node: The name of this node.
+    ///   - own: The claims of this process.
+    ///   - messages: The messages between the nodes; nil for a node that hears no other.
+    ///   - nodes: The nodes that live.
     ///   - journal: The journal of this node.
     ///   - clock: The clock of the service.
     ///   - scheduler: Runs retries and reports.
@@ -26,13 +29,15 @@ package final class ClusterStore: Sendable {
         configuration: ClusterMailboxConfiguration = ClusterMailboxConfiguration(),
         log: any ReplicatedLog,
         cluster: ClusterRecord,
-        node: NodeName,
+        own: ClaimRecord,
+        messages: (any NodeMessages)? = nil,
+        nodes: any LiveNodes = NodeAlone(),
         journal: any JournalStore,
         clock: any WallClock,
         scheduler: any ClusterScheduler,
         logger: Logger
     ) {
-        let barriers = LogBarriers(log: log, node: node)
+        let barriers = LogBarriers(log: log, node: own.node)
         let changes = RecordChanges(log: log, barriers: barriers)
         self.barriers = barriers
         partitions = cluster.partitions
@@ -41,30 +46,44 @@ package final class ClusterStore: Sendable {
             log: log,
             barriers: barriers,
             partitions: cluster.partitions,
-            node: node,
+            node: own.node,
             journal: journal,
             clock: clock,
             scheduler: scheduler,
             logger: logger
         )
-        directory = ClusterDirectory(
-            log: log,
-            partitions: cluster.partitions,
-            record: ClaimRecord(node: node, incarnation: .random(in: 0 ... .max)),
-            mailbox: mailbox
-        )
         let makeFollower: ClusterRegistry.MakeFollower = { stream, apply in
             LogFollower(stream, log: log, barriers: barriers, scheduler: scheduler, apply: apply)
         }
-        registry = ClusterRegistry(
+        let registry = ClusterRegistry(
             partitions: cluster.partitions,
             numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
             changes: changes,
             logger: logger,
             makeFollower
         )
+        self.registry = registry
+        rings = NodeRings(
+            own: own,
+            partitions: cluster.partitions,
+            log: log,
+            barriers: barriers,
+            messages: messages ?? NodeExchange(node: own.node, scheduler: scheduler) { _, _, _ in },
+            mailbox: mailbox,
+            nodes: nodes,
+            scheduler: scheduler
+        ) { device, done in
+            registry.catchUp(registry.streams(of: .registrations(of: device)), done)
+        }
+        directory = ClusterDirectory(
+            log: log,
+            partitions: cluster.partitions,
+            record: own,
+            mailbox: mailbox,
+            rings: rings
+        )
         channels = ClusterChannels(
-            node: node,
+            node: own.node,
             log: log,
             changes: changes,
             journal: journal,
@@ -81,12 +100,14 @@ package final class ClusterStore: Sendable {
     /// - Throws: ``LogFailure`` if the log cannot be read or written, ``RecordError`` for a record of another version.
     package func load() async throws {
         try await mailbox.start()
+        try await rings.start()
         try await registry.start()
         try await channels.start()
     }
 
     /// Ends the following of the log.
     package func close() {
+        rings.stop()
         registry.close()
         channels.close()
     }

@@ -24,7 +24,7 @@ package final class PostOffice: Sendable {
 
     let configuration: PostOfficeConfiguration
     private let terms: Mutex<StorageTerms>
-    private let clock: any WallClock
+    let clock: any WallClock
     private let store: any Store
     private let directory: any ConnectionDirectory
     private let logger: Logger
@@ -121,6 +121,8 @@ package final class PostOffice: Sendable {
     /// Attaches a connection of a device; the newer of two takes over.
     package func attach(_ device: DeviceNumber, link: any DeviceLink, isSavingPower: Bool, fence: UInt64) {
         at(device) { $0.attach(device, link: link, isSavingPower: isSavingPower, fence: fence) }
+        // A claim that was seen before found no connection to end.
+        if !directory.holds(device, fence: fence) { letGo(device, fence: fence) }
     }
 
     /// Detaches a connection that is gone: what it has not acknowledged waits in the store.
@@ -309,6 +311,10 @@ package final class PostOffice: Sendable {
             store.record(event(state, envelope, replacement: newer), settling: envelope.completion)
         case .settle(let outcome):
             envelope.completion?.settle(outcome)
+        case .passOn:
+            directory.passOn(envelope) { [self] isTaken in
+                if !isTaken { store.record(event(.discardedDeviceOffline, envelope), settling: nil) }
+            }
         }
     }
 
@@ -344,13 +350,10 @@ extension PostOffice: MailboxStoreReporter {
         var replaced = 0
         for put in puts {
             if put.isReplaced { replaced += 1 }
-            let slot = put.envelope.notification.slot
-            let isHere = at(slot.device) { shard in
-                shard.stored(put)
-                return shard.connections[slot.device] != nil
-            }
-            if !isHere { directory.notifyHolder(of: slot, sequence: put.sequence) }
+            at(put.envelope.notification.slot.device) { $0.stored(put) }
         }
+        // Also for devices that are connected here: another node may have claimed one since.
+        directory.notifyHolders(of: puts)
         metrics.stored.increment(by: puts.count)
         if replaced > 0 { metrics.replacedUnwritten.increment(by: replaced) }
     }

@@ -36,6 +36,8 @@ package struct TrustError: Error, Sendable {
         case tooMany
         /// A revocation list is invalid or older than the present one.
         case untrustedList
+        /// The cluster, which has to decide, does not answer.
+        case unavailable
         /// A library failed unexpectedly.
         case unexpected
     }

@@ -94,7 +94,7 @@ private final class ClusterFixture: StoreFixture {
             configuration: configuration,
             log: log,
             cluster: cluster,
-            node: try node,
+            own: ClaimRecord(node: try node, incarnation: .random(in: 0 ... .max)),
             journal: journal,
             clock: clock,
             scheduler: EventLoopScheduler(MultiThreadedEventLoopGroup.singleton.next()),
@@ -106,7 +106,10 @@ private final class ClusterFixture: StoreFixture {
 
     func restart() async throws {
         let store = try await ClusterFixture.open(log, cluster, clock: clock, journal: journal)
-        current.withLock { $0 = store }
+        current.withLock { current in
+            current.close()
+            current = store
+        }
     }
 
     func setFailsWrites(_ fails: Bool) {
@@ -114,7 +117,10 @@ private final class ClusterFixture: StoreFixture {
         journal.setFailsWrites(fails)
     }
 
-    func close() async { await end() }
+    func close() async {
+        current.withLock { $0.close() }
+        await end()
+    }
 }
 
 /// A log that takes nothing for a while, and can be read.

@@ -22,7 +22,7 @@ struct RegistryNode {
         store = ClusterStore(
             log: log,
             cluster: try await ClusterIdentity.open(partitions, at: clock.now(), changes),
-            node: node,
+            own: ClaimRecord(node: node, incarnation: .random(in: 0 ... .max)),
             journal: MemoryStore(clock: clock),
             clock: clock,
             scheduler: time,

@@ -49,7 +49,6 @@ final class SimDevice: @unchecked Sendable {
 
     private func attach(_ node: SimNode, fence: UInt64, attempt mine: Int) {
         guard mine == attempt, node.isAlive else { return node.directory.release(number, fence: fence) }
-        guard node.held.claimed(number, fence: fence, newest: node.newestClaim(of: number)) else { return }
         let link = SimLink(self, node, fence: fence)
         self.link = link
         world.note("device \(number.value) is at \(node.name.text) by \(fence), saving \(isSavingPower)")
@@ -66,7 +65,6 @@ final class SimDevice: @unchecked Sendable {
         guard isNoticed else { return }
         let (node, fence) = (link.node, link.fence)
         node.enter { [self] in
-            node.held.released(number, fence: fence)
             node.postOffice.detach(number, fence: fence)
         }
     }

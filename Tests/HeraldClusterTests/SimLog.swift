@@ -25,11 +25,6 @@ final class SimLog: ReplicatedLog {
         func replica() -> Int
     }
 
-    /// A sink that hears how far the log has been reported to it.
-    protocol Sink: LogSink {
-        func reached(_ sequence: UInt64, in stream: LogStream)
-    }
-
     /// A message in a stream.
     struct Record: Sendable {
         let sequence: UInt64
@@ -257,19 +252,15 @@ final class SimLog: ReplicatedLog {
 
     /// Reports to a follower what it does not have yet, in the order of the log.
     private func report(to number: Int, upTo sequence: UInt64) {
-        let (entries, sink, stream): ([LogEntry], (any LogSink)?, LogStream?) = contents.withLock { contents in
-            guard let index = contents.followers.firstIndex(where: { $0.number == number }) else {
-                return ([], nil, nil)
-            }
+        let (entries, sink): ([LogEntry], (any LogSink)?) = contents.withLock { contents in
+            guard let index = contents.followers.firstIndex(where: { $0.number == number }) else { return ([], nil) }
             let follower = contents.followers[index]
             let all = contents.streams[follower.stream]?.entries ?? []
             let new = follower.next <= sequence ? all[Int(follower.next - 1)..<Int(sequence)] : []
             contents.followers[index].next = max(follower.next, sequence + 1)
-            let matching = new.filter { contents.followers[index].matches($0.subject) }
-            return (matching, follower.sink, follower.stream)
+            return (new.filter { contents.followers[index].matches($0.subject) }, follower.sink)
         }
         if !entries.isEmpty { sink?.received(entries) }
-        if let stream { (sink as? any Sink)?.reached(sequence, in: stream) }
     }
 
     // MARK: - Leaders

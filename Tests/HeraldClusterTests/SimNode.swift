@@ -42,6 +42,8 @@ final class SimWorld: @unchecked Sendable {
     var isDeaf = false
     /// The sequences whose rings were given up.
     var givenUp: Set<UInt64> = []
+    /// The processes that have begun so far.
+    private(set) var incarnations: UInt64 = 0
     /// The sequences whose holder has answered, or which nobody held.
     var rung: Set<UInt64> = []
     /// The events so far, in words; nil unless somebody wants to read them.
@@ -52,6 +54,11 @@ final class SimWorld: @unchecked Sendable {
         chance = SimChance(seed: seed)
         log = SimLog(scheduler: time, chance: chance)
         self.mutation = mutation
+    }
+
+    func nextIncarnation() -> UInt64 {
+        incarnations += 1
+        return incarnations
     }
 
     func note(_ words: @autoclosure () -> String) {
@@ -86,12 +93,10 @@ final class SimNode: @unchecked Sendable {
     let directory: ClusterDirectory
     let barriers: LogBarriers
     let log: NodeLog
+    let rings: NodeRings
+    let messages: SimMessages
+    let own: ClaimRecord
     private let reporter: NodeReporter
-    var held = HeldDevices()
-    /// The newest claim of each device, as far as this node has followed the log.
-    private var claims: [DeviceNumber: (sequence: UInt64, node: NodeName?)] = [:]
-    private var followedTo: UInt64 = 0
-    private var rings: [UInt64: (ring: Ring, put: StoredPut)] = [:]
     private var registrationSequences: [DeviceNumber: UInt64] = [:]
     private var followings: [any LogFollowing] = []
     private(set) var isAlive = true
@@ -120,8 +125,30 @@ final class SimNode: @unchecked Sendable {
             logger: Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
         )
         store.mailbox = mailbox
-        let record = ClaimRecord(node: name, incarnation: 1)
-        directory = ClusterDirectory(log: log, partitions: partitions, record: record, mailbox: mailbox)
+        own = ClaimRecord(node: name, incarnation: world.nextIncarnation())
+        messages = SimMessages(log, world, name: name, index: index)
+        let scheduler = NodeTime(log, world.time)
+        rings = NodeRings(
+            own: own,
+            partitions: partitions,
+            log: log,
+            barriers: barriers,
+            messages: messages,
+            mailbox: mailbox,
+            nodes: SimLiveNodes(world: world, name: name),
+            scheduler: scheduler
+        ) { [log] device, done in
+            log.node?.catchUp(device, done)
+        } onEnd: { sequence, isAnswered in
+            // Nobody forgives a ring that was not repeated.
+            if isAnswered {
+                world.rung.insert(sequence)
+            } else if world.mutation != .ringOnce {
+                world.givenUp.insert(sequence)
+            }
+        }
+        directory = ClusterDirectory(log: log, partitions: partitions, record: own, mailbox: mailbox, rings: rings)
+        reporter = NodeReporter()
         var configuration = PostOfficeConfiguration()
         configuration.storesFirst = true
         configuration.shardCount = 1
@@ -131,35 +158,37 @@ final class SimNode: @unchecked Sendable {
             configuration: configuration,
             clock: clock,
             store: store,
-            directory: directory,
+            directory: SimDirectory(directory, reporter),
             logger: Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
         )
-        reporter = NodeReporter()
         store.node = self
         log.node = self
         reporter.node = self
         mailbox.report(to: reporter)
+        directory.serve(self)
     }
 
     func start() {
-        let follower = NodeFollower(self)
         let registrations = LogStream.registrations(world.partition)
         followings = [
-            world.log.follow([.claims(world.partition)], in: .mailbox(world.partition), after: nil, follower),
-            world.log.follow([registrations.subjects], in: registrations, after: nil, follower),
+            log.follow([registrations.subjects], in: registrations, after: nil, RegistrationFollower(self))
         ]
         begin()
     }
 
     private func begin() {
         mailbox.start { [self] result in
-            if case .success = result { isReady = true } else { begin() }
+            guard case .success = result else { return begin() }
+            rings.start { [self] result in
+                if case .success = result { isReady = true } else { begin() }
+            }
         }
     }
 
     /// The process dies: nothing that was on its way comes back to it.
     func crash() {
         isAlive = false
+        rings.stop()
         for following in followings { following.cancel() }
     }
 
@@ -185,123 +214,27 @@ final class SimNode: @unchecked Sendable {
         }
     }
 
-    // MARK: - Rings
-
-    /// Something was stored by this node.
-    func stored(_ put: StoredPut) {
-        let device = put.envelope.notification.slot.device
-        guard !put.isReplaced else { return }
-        var ring = Ring(of: name)
-        let order = ring.begin(hint: claims[device]?.node)
-        rings[put.sequence] = (ring, put)
-        world.note("\(name.text) has stored \(put.sequence), hint \(claims[device]?.node?.text ?? "-")")
-        perform(order, put.sequence)
-        settleRings()
-        awaitAnswer(put.sequence)
-    }
-
-    private func awaitAnswer(_ sequence: UInt64) {
-        guard rings[sequence] != nil else { return }
-        world.time.run(after: .milliseconds(200)) { [self] in
-            enter { [self] in
-                guard rings[sequence] != nil else { return }
-                if world.mutation == .ringOnce {
-                    rings[sequence] = nil
-                    return
-                }
-                let order = rings[sequence]?.ring.timedOut() ?? nil
-                perform(order, sequence)
-                if rings[sequence]?.ring.isGivenUp ?? false {
-                    world.givenUp.insert(sequence)
-                    rings[sequence] = nil
-                }
-                awaitAnswer(sequence)
-            }
-        }
-    }
-
-    /// Tells the rings whose claims are known by now who held the device.
-    private func settleRings() {
-        for (sequence, (_, put)) in rings where sequence <= followedTo {
-            let claim = claims[put.envelope.notification.slot.device]
-            let holder = claim.flatMap { $0.sequence < sequence ? $0.node : nil }
-            perform(rings[sequence]?.ring.wasHeld(by: holder) ?? nil, sequence)
-            world.note("\(name.text) knows that \(holder?.text ?? "nobody") held the device at \(sequence)")
-            endIfAnswered(sequence)
-        }
-    }
-
-    private func endIfAnswered(_ sequence: UInt64) {
-        guard rings[sequence]?.ring.isAnswered ?? false else { return }
-        rings[sequence] = nil
-        world.rung.insert(sequence)
-    }
-
-    private func perform(_ order: Ring.Order?, _ sequence: UInt64) {
-        guard let put = rings[sequence]?.put else { return }
-        switch order {
-        case nil: break
-        case .send(let node):
-            guard let to = world.nodes.firstIndex(where: { $0.name == node }) else { return }
-            send(put, to: to, isRepetition: false)
-        case .sendToAll:
-            for to in world.nodes.indices where to != index { send(put, to: to, isRepetition: true) }
-        }
-    }
-
-    private func send(_ put: StoredPut, to: Int, isRepetition: Bool) {
-        let from = index
-        world.send(from: from, to: to, isRepetition: isRepetition) { node in
-            node.rung(put)
-            node.world.send(from: to, to: from, isRepetition: isRepetition) { [name = node.name] sender in
-                sender.rings[put.sequence]?.ring.answered(by: name)
-                sender.endIfAnswered(put.sequence)
-            }
-        }
-    }
-
-    /// Another node has stored something.
-    private func rung(_ put: StoredPut) {
-        let slot = put.envelope.notification.slot
-        if world.mutation != .boundIsTheClaim { mailbox.saw(put.sequence, of: slot.device) }
-        let isNews = held.isNews(put.sequence, of: slot) || world.mutation == .ringsUpToTheClaim
-        // A node whose registry is behind reads the slot when it has caught up.
-        let isKnown = postOffice.registration(slot)?.isLive(in: put.envelope.generation) ?? false
-        world.note("\(name.text) is rung for \(put.sequence): news \(isNews), known \(isKnown)")
-        guard isNews, isKnown, held.fence(of: slot.device) != nil else { return }
-        let envelope = Envelope(put.envelope.notification, generation: put.envelope.generation)
-        reporter.tell([StoredPut(envelope: envelope, sequence: put.sequence, tag: nil)])
-    }
-
     // MARK: - What the log says
 
     func followed(_ entries: [LogEntry]) {
         for entry in entries {
-            if let device = entry.subject.claimedDevice {
-                let record = try? ClaimRecord(entry.payload)
-                claims[device] = (entry.sequence, record?.node)
-                if record != nil, let fence = held.saw(claim: entry.sequence, of: device) {
-                    postOffice.dismiss(.takenOver, only: device)
-                    postOffice.detach(device, fence: fence)
-                }
-            } else if let record = SimRegistration(entry.payload) {
-                apply(record, entry.sequence)
-            }
+            if let record = SimRegistration(entry.payload) { apply(record, entry.sequence) }
         }
     }
 
-    func followed(to sequence: UInt64) {
-        followedTo = max(followedTo, sequence)
-        settleRings()
+    /// Reads the registrations of a device behind a barrier.
+    func catchUp(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        let subject = LogSubject.registrations(device, world.partition)
+        barriers.read([subject], in: .registrations(world.partition)) { [self] result in
+            if let entries = try? result.get() { followed(entries) }
+            done(result.map { _ in }.mapError { $0 as any Error })
+        }
     }
-
-    /// The newest claim or release of a device that the node has seen.
-    func newestClaim(of device: DeviceNumber) -> UInt64? { claims[device]?.sequence }
 
     /// The log's sequence of what the post office removes.
     func truth(_ sequence: UInt64) -> UInt64 { reporter.truth(sequence) }
 
-    func masked(_ found: [StoredNotification]) -> [StoredNotification] { reporter.masked(found) }
+    func masked(_ found: [StoredNotification]) -> [StoredNotification] { found.map(reporter.masked) }
 
     /// Takes over what the log says about a registration, unless something newer is known.
     func apply(_ record: SimRegistration, _ sequence: UInt64) {
@@ -363,4 +296,27 @@ final class SimNode: @unchecked Sendable {
         default: barriers.read([subject], in: stream, finish)
         }
     }
+}
+
+// MARK: - Connections
+
+extension SimNode: ConnectionHolder {
+    /// Other nodes have rung.
+    func heard(_ rings: ByteBuffer, from sender: NodeName) {
+        guard let rings = try? RingRecord(rings) else { return }
+        for ring in rings.notifications {
+            world.note("\(name.text) is rung by \(sender.text) for \(ring.sequence)")
+            let device = ring.notification.slot.device
+            guard world.mutation == .ringsUpToTheClaim, mailbox.fence(of: device) != nil else { continue }
+            _ = storedElsewhere(ring.stored)
+        }
+    }
+
+    func storedElsewhere(_ stored: StoredNotification) -> Bool {
+        postOffice.storedElsewhere(reporter.masked(stored))
+    }
+
+    func deliverOnce(_ envelope: Envelope) -> PassedDelivery { postOffice.deliverOnce(envelope) }
+
+    func letGo(_ device: DeviceNumber, fence: UInt64) { postOffice.letGo(device, fence: fence) }
 }

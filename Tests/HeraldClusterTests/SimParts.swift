@@ -85,7 +85,7 @@ final class NodeLog: ReplicatedLog {
         }
         var bound = bound
         if world.mutation == .boundIsTheClaim, let slot = subjects.lazy.compactMap(\.slot).first?.slot {
-            bound = min(bound, node?.held.fence(of: slot.device) ?? bound)
+            bound = min(bound, node?.mailbox.fence(of: slot.device) ?? bound)
         }
         guard world.mutation == .noGeneration else { return world.log.read(subjects, in: stream, atLeast: bound, back) }
         let partition = world.partition
@@ -111,8 +111,25 @@ final class NodeLog: ReplicatedLog {
         after sequence: UInt64?,
         _ sink: any LogSink
     ) -> any LogFollowing {
-        world.log.follow(filters, in: stream, after: sequence, sink)
+        world.log.follow(filters, in: stream, after: sequence, EnteringSink(self, sink))
     }
+}
+
+/// Hands what the log reports to a node, when it is not paused.
+private final class EnteringSink: LogSink {
+    private let log: NodeLog
+    private let sink: any LogSink
+
+    init(_ log: NodeLog, _ sink: any LogSink) {
+        self.log = log
+        self.sink = sink
+    }
+
+    func received(_ entries: [LogEntry]) {
+        log.node?.enter { [sink] in sink.received(entries) }
+    }
+
+    func caughtUp() {}
 }
 
 /// The virtual time of one node, which stops while it is paused, and ends when it dies.
@@ -141,24 +158,17 @@ struct SkewedClock: WallClock {
     func certainTime() -> WallTime { now() }
 }
 
-/// Follows claims and registrations for a node.
-final class NodeFollower: SimLog.Sink {
+/// Follows the registrations for a node.
+final class RegistrationFollower: LogSink {
     private let node: SimNode
 
     init(_ node: SimNode) {
         self.node = node
     }
 
-    func received(_ entries: [LogEntry]) {
-        node.enter { [node] in node.followed(entries) }
-    }
+    func received(_ entries: [LogEntry]) { node.followed(entries) }
 
     func caughtUp() {}
-
-    func reached(_ sequence: UInt64, in stream: LogStream) {
-        guard case .mailbox = stream else { return }
-        node.enter { [node] in node.followed(to: sequence) }
-    }
 }
 
 /// Passes reports on to the post office, and rings for what was stored.
@@ -180,18 +190,14 @@ final class NodeReporter: MailboxStoreReporter {
     /// The log's sequence of what the post office removes.
     func truth(_ sequence: UInt64) -> UInt64 { state.withLock { $0.truth[sequence] ?? sequence } }
 
-    func tell(_ puts: [StoredPut]) {
-        guard let node else { return }
-        guard node.world.mutation == .noSequenceGuard else { return node.postOffice.stored(puts) }
-        let masked = puts.map { put in
-            StoredPut(
-                envelope: put.envelope,
-                sequence: mask(put.sequence),
-                tag: put.tag,
-                isReplaced: put.isReplaced
-            )
-        }
-        node.postOffice.stored(masked)
+    /// A stored notification, as the post office is told.
+    func masked(_ stored: StoredNotification) -> StoredNotification {
+        guard node?.world.mutation == .noSequenceGuard else { return stored }
+        return StoredNotification(
+            notification: stored.notification,
+            generation: stored.generation,
+            sequence: mask(stored.sequence)
+        )
     }
 
     /// A sequence in the order of the reports instead of that of the log.
@@ -203,21 +209,19 @@ final class NodeReporter: MailboxStoreReporter {
         }
     }
 
-    /// The notifications of a read, as the post office is told.
-    func masked(_ found: [StoredNotification]) -> [StoredNotification] {
-        guard node?.world.mutation == .noSequenceGuard else { return found }
-        return found.map { stored in
-            StoredNotification(
-                notification: stored.notification,
-                generation: stored.generation,
-                sequence: mask(stored.sequence)
+    func stored(_ puts: [StoredPut]) {
+        guard let node else { return }
+        for put in puts { node.world.note("\(node.name.text) has stored \(put.sequence)") }
+        guard node.world.mutation == .noSequenceGuard else { return node.postOffice.stored(puts) }
+        let others = puts.map { put in
+            StoredPut(
+                envelope: put.envelope,
+                sequence: mask(put.sequence),
+                tag: put.tag,
+                isReplaced: put.isReplaced
             )
         }
-    }
-
-    func stored(_ puts: [StoredPut]) {
-        tell(puts)
-        for put in puts { node?.stored(put) }
+        node.postOffice.stored(others)
     }
 
     func failed(_ envelopes: [Envelope]) { node?.postOffice.failed(envelopes) }
@@ -269,7 +273,6 @@ final class SimStore: MailboxStore, JournalStore, FeedbackStore {
         _ done: @escaping @Sendable (Result<[StoredNotification], any Error>) -> Void
     ) {
         if let node, let mailbox {
-            for slot in slots { node.held.reads(slot.slot, bound: mailbox.bound(of: slot.slot.device)) }
             node.world.note("\(node.name.text) reads \(slots) from \(mailbox.bound(of: slots[0].slot.device))")
         }
         mailbox?.read(slots) { [self] result in

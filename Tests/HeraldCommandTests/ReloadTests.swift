@@ -13,7 +13,8 @@ import Testing
     private static let values: [String: [String]] = [
         "accept-non-json": [], "broadcast-apps": ["none"], "clock": ["adjustable"], "console-host": ["::1"],
         "cluster": ["nats://a"], "cluster-accept-loss": [], "cluster-ca": ["ca.pem"], "cluster-certificate": ["a.pem"],
-        "cluster-credentials": ["herald.nk"], "cluster-monitor": ["http://a:8222"], "cluster-partitions": ["8"],
+        "cluster-credentials": ["herald.nk"], "cluster-key": ["cluster.key"], "cluster-monitor": ["http://a:8222"],
+        "cluster-partitions": ["8"],
         "cluster-replicas": ["5"], "cluster-unverified": [], "node": ["a"],
         "data": ["x"], "demo": [], "device-topics": ["known"], "drill": ["drop --for 10m"], "environment": ["sandbox"],
         "host": ["::1"],

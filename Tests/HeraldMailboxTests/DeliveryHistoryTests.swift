@@ -227,7 +227,7 @@ private struct History {
         case .recordThenAccept(_, replacement: _?):
             replaced.insert(notification.id.low)
             settle(notification, .accepted)
-        case .record, .recordThenAccept(_, nil): break
+        case .record, .recordThenAccept(_, nil), .passOn: break
         }
     }
 

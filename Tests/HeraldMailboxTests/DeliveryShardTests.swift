@@ -74,6 +74,7 @@ private struct Scene {
         case .recordThenAccept(_, let newer?): ["replace \(id) by \(newer.low)"]
         case .recordThenAccept(let state, nil): ["settle \(id) after \(state)"]
         case .settle(let outcome): ["settle \(id) \(outcome)"]
+        case .passOn: ["pass on \(id)"]
         }
     }
 

@@ -145,7 +145,7 @@ extension EnvelopeEffect {
     fileprivate var isAnswer: Bool {
         switch self {
         case .acceptAndRecord, .recordThenAccept, .settle: true
-        case .store, .remove, .record: false
+        case .store, .remove, .record, .passOn: false
         }
     }
 }

@@ -29,6 +29,7 @@ package final class LogFollower: Sendable {
 
     package let stream: LogStream
     private let filters: [LogSubject]
+    private let first: UInt64?
     private let barrier: LogSubject
     private let log: any ReplicatedLog
     private let barriers: LogBarriers
@@ -40,6 +41,7 @@ package final class LogFollower: Sendable {
     ///   - stream: The stream to follow.
     ///   - filters: The subjects to follow; nil for all records of the stream. No two match the same subject, and none matches
     ///     a barrier.
+    ///   - sequence: The last message that the caller knows; nil for none.
     ///   - log: The log.
     ///   - barriers: The barriers of this node.
     ///   - scheduler: Runs the proofs of freshness.
@@ -48,6 +50,7 @@ package final class LogFollower: Sendable {
     package init(
         _ stream: LogStream,
         filters: [LogSubject]? = nil,
+        after sequence: UInt64? = nil,
         log: any ReplicatedLog,
         barriers: LogBarriers,
         scheduler: any ClusterScheduler,
@@ -55,6 +58,7 @@ package final class LogFollower: Sendable {
     ) {
         self.stream = stream
         self.filters = filters ?? stream.records
+        first = sequence
         barrier = barriers.subject(in: stream)
         self.log = log
         self.barriers = barriers
@@ -80,7 +84,7 @@ package final class LogFollower: Sendable {
             return !state.isStarted
         }
         if isFirst {
-            let following = log.follow(filters + [barrier], in: stream, after: nil, FollowerSink(self))
+            let following = log.follow(filters + [barrier], in: stream, after: first, FollowerSink(self))
             let isCancelled = state.withLock { state in
                 state.following = following
                 return state.isCancelled

@@ -14,6 +14,8 @@ package enum LogStream: Hashable, Sendable {
     case channels
     /// Broadcasts.
     case broadcasts
+    /// The trust that all nodes share, sealed.
+    case trust
 
     /// The name of the stream on the servers.
     package var name: String {
@@ -25,6 +27,7 @@ package enum LogStream: Hashable, Sendable {
         case .mailbox(let partition): "HERALD_BOX_\(partition.index)"
         case .channels: "HERALD_CHANNELS"
         case .broadcasts: "HERALD_CAST"
+        case .trust: "HERALD_TRUST"
         }
     }
 
@@ -38,6 +41,7 @@ package enum LogStream: Hashable, Sendable {
         case .mailbox(let partition): LogSubject("hrld.box.\(partition.index).>")
         case .channels: LogSubject("hrld.channel.>")
         case .broadcasts: LogSubject("hrld.cast.>")
+        case .trust: LogSubject("hrld.trust.>")
         }
     }
 
@@ -47,6 +51,7 @@ package enum LogStream: Hashable, Sendable {
         return switch self {
         case .meta: [LogSubject("\(prefix)*"), LogSubject("\(prefix)*.*")]
         case .apps: [LogSubject("\(prefix)*.*")]
+        case .trust: [LogSubject("\(prefix)fact.*.*")]
         case .mailbox: [LogSubject("\(prefix)*.c"), LogSubject("\(prefix)*.n.*.*")]
         case .broadcasts: [LogSubject("\(prefix)stored.*"), LogSubject("\(prefix)transient.*")]
         case .devices, .registrations, .channels: [LogSubject("\(prefix)*")]
@@ -55,7 +60,7 @@ package enum LogStream: Hashable, Sendable {
 
     /// All streams of a cluster.
     package static func all(of partitions: Partitions) -> [LogStream] {
-        [.meta, .apps, .channels, .broadcasts]
+        [.meta, .apps, .channels, .broadcasts, .trust]
             + partitions.all.flatMap { [.devices($0), .registrations($0), .mailbox($0)] }
     }
 }

@@ -79,6 +79,9 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
     /// A record of the cluster itself; `name` is one part, or two.
     package static func meta(_ name: String) -> LogSubject { LogSubject("hrld.meta.\(name)") }
 
+    /// A fact of the trust that all nodes share; `key` is its kind and its name, with a dot between.
+    package static func trust(_ key: String) -> LogSubject { LogSubject("hrld.trust.fact.\(key)") }
+
     /// A channel.
     package static func channel(_ channel: ChannelID) -> LogSubject {
         LogSubject("hrld.channel.\(SubjectText.of(channel))")

@@ -1,4 +1,4 @@
-import HeraldMailbox
+package import HeraldMailbox
 package import HeraldModel
 
 /// The connections of a cluster's devices: a claim is a message of the log, and its sequence is the fence.
@@ -11,34 +11,58 @@ package final class ClusterDirectory: ConnectionDirectory {
         package let outcome: AppendOutcome
     }
 
+    /// The error for a connection whose device has been claimed by another node since.
+    package struct Overtaken: Error, Hashable, CustomStringConvertible {
+        package var description: String { "the device has connected to another node since" }
+    }
+
     private let log: any ReplicatedLog
     private let partitions: Partitions
     private let record: ClaimRecord
     private let mailbox: ClusterMailbox
+    private let rings: NodeRings
 
-    package init(log: any ReplicatedLog, partitions: Partitions, record: ClaimRecord, mailbox: ClusterMailbox) {
+    package init(
+        log: any ReplicatedLog,
+        partitions: Partitions,
+        record: ClaimRecord,
+        mailbox: ClusterMailbox,
+        rings: NodeRings
+    ) {
         self.log = log
         self.partitions = partitions
         self.record = record
         self.mailbox = mailbox
+        self.rings = rings
     }
+
+    package func serve(_ holder: any ConnectionHolder) { rings.serve(holder) }
 
     package func claim(_ device: DeviceNumber, _ done: @escaping @Sendable (Result<UInt64, any Error>) -> Void) {
         let partition = partitions.partition(of: device)
         let message = LogMessage(.claim(device, partition), payload: record.body)
-        log.append(message, to: .mailbox(partition)) { [mailbox] outcome in
+        log.append(message, to: .mailbox(partition)) { [rings] outcome in
             guard case .stored(let fence) = outcome else { return done(.failure(ClaimFailure(outcome: outcome))) }
-            mailbox.saw(fence, of: device)
+            guard rings.claimed(device, fence: fence) else { return done(.failure(Overtaken())) }
             done(.success(fence))
         }
     }
 
     package func release(_ device: DeviceNumber, fence: UInt64) {
+        // A newer claim has taken the place of this one in the log.
+        guard mailbox.at(device, { $0.released(device, fence: fence) }) else { return }
         let partition = partitions.partition(of: device)
         // A lost release does no harm: the next claim replaces this one.
         log.append(.tombstone(.claim(device, partition), expecting: fence), to: .mailbox(partition)) { _ in }
     }
 
-    /// Does nothing: the device is connected to this node, or to none.
-    package func notifyHolder(of slot: Slot, sequence: UInt64) {}
+    package func holds(_ device: DeviceNumber, fence: UInt64) -> Bool { mailbox.fence(of: device) == fence }
+
+    package func isHeldElsewhere(_ device: DeviceNumber) -> Bool { rings.otherHolder(of: device) != nil }
+
+    package func notifyHolders(of puts: [StoredPut]) { rings.stored(puts) }
+
+    package func passOn(_ envelope: Envelope, _ done: @escaping @Sendable (_ isTaken: Bool) -> Void) {
+        rings.passOn(envelope, done)
+    }
 }

@@ -96,6 +96,14 @@ package final class ClusterMailbox: Sendable {
     /// The sequence up to which a read for a device contains everything, if it begins now.
     package func bound(of device: DeviceNumber) -> UInt64 { share(of: device).state.withLock { $0.bound } }
 
+    /// The fence of a device's newest connection here; nil if there is none.
+    package func fence(of device: DeviceNumber) -> UInt64? { at(device) { $0.held.fence(of: device) } }
+
+    /// The decisions about connections of a device.
+    func at<Value: Sendable>(_ device: DeviceNumber, _ decide: (inout MailboxPartition) -> Value) -> Value {
+        share(of: device).state.withLock { decide(&$0) }
+    }
+
     /// Notes a sequence of another record of the device's partition, such as a claim: later reads contain it.
     package func saw(_ sequence: UInt64, of device: DeviceNumber) {
         share(of: device).state.withLock { $0.saw(sequence) }
@@ -339,7 +347,7 @@ extension ClusterMailbox: MailboxStore {
     ) {
         let devices = Set(slots.map(\.slot.device))
         let subjects = slots.map { LogSubject.slot($0.slot, generation: $0.generation, share.partition) }
-        let bound = share.state.withLock { $0.beginRead(devices) }
+        let bound = share.state.withLock { $0.beginRead(slots.lazy.map(\.slot), of: devices) }
         log.read([share.barrier] + subjects, in: .mailbox(share.partition), atLeast: bound) { [self] result in
             let entries = share.state.withLock { $0.endRead(devices, (try? result.get()) ?? []) }
             switch result {

@@ -31,8 +31,12 @@ package struct HeldDevices: Sendable {
     }
 
     /// The connection with this fence is gone.
-    package mutating func released(_ device: DeviceNumber, fence: UInt64) {
-        if held[device]?.fence == fence { held[device] = nil }
+    /// - Returns: Whether it was the device's newest.
+    @discardableResult
+    package mutating func released(_ device: DeviceNumber, fence: UInt64) -> Bool {
+        guard held[device]?.fence == fence else { return false }
+        held[device] = nil
+        return true
     }
 
     /// A read of a slot begins, which contains everything up to `bound`.

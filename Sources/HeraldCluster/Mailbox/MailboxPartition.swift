@@ -30,6 +30,8 @@ struct MailboxPartition {
     private var unmade: [Removal] = []
     private var isRetryAwaited = false
     private var reads: [DeviceNumber: Reads] = [:]
+    /// The connections of this node.
+    private(set) var held = HeldDevices()
 
     mutating func saw(_ sequence: UInt64) { bound = max(bound, sequence) }
 
@@ -116,8 +118,9 @@ struct MailboxPartition {
 
     // MARK: - Reads
 
-    mutating func beginRead(_ devices: Set<DeviceNumber>) -> UInt64 {
+    mutating func beginRead(_ slots: some Sequence<Slot>, of devices: Set<DeviceNumber>) -> UInt64 {
         for device in devices { reads[device, default: Reads()].count += 1 }
+        for slot in slots { held.reads(slot, bound: bound) }
         return bound
     }
 
@@ -132,5 +135,26 @@ struct MailboxPartition {
             reads[device] = its.count == 0 ? nil : its
         }
         return entries.filter { !removed.contains($0.sequence) }
+    }
+
+    // MARK: - Connections
+
+    /// ``HeldDevices/claimed(_:fence:newest:)``, and later reads contain everything before the claim.
+    mutating func claimed(_ device: DeviceNumber, fence: UInt64, newest: UInt64?) -> Bool {
+        saw(fence)
+        return held.claimed(device, fence: fence, newest: newest)
+    }
+
+    mutating func released(_ device: DeviceNumber, fence: UInt64) -> Bool { held.released(device, fence: fence) }
+
+    mutating func saw(claim sequence: UInt64, of device: DeviceNumber) -> UInt64? {
+        held.saw(claim: sequence, of: device)
+    }
+
+    /// Another node has stored a notification for a device; later reads contain it.
+    /// - Returns: Whether no read of the slot that has begun had to contain it.
+    mutating func rung(_ sequence: UInt64, of slot: Slot) -> Bool {
+        saw(sequence)
+        return held.isNews(sequence, of: slot)
     }
 }

@@ -35,8 +35,10 @@ package typealias NodeMessageReceiver =
 
 /// The kind of a message between nodes, which names its receiver there.
 package enum NodeMessageKind: String, Hashable, Sendable {
-    /// A notification was stored for a device of the node.
+    /// Notifications were stored for devices of the node.
     case ring
+    /// Rings were heard.
+    case rung
     /// A notification that is never stored, for a device of the node.
     case once
 }

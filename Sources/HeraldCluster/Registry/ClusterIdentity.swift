@@ -56,7 +56,7 @@ extension ClusterRecord {
 
 extension RecordChanges {
     /// ``change(_:in:from:_:_:)`` as an async call.
-    func change<Record: LogRecord & Equatable, Value: Sendable>(
+    package func change<Record: LogRecord & Equatable, Value: Sendable>(
         _ subject: LogSubject,
         in stream: LogStream,
         from known: Versioned<Record>,

@@ -30,7 +30,7 @@ extension ClusterRegistry {
                 guard let registrations = record(of: entry, as: DeviceRegistrations.self) else { continue }
                 take { $0.set(Versioned(registrations, sequence: entry.sequence), of: registrations.device) }
             }
-        case .meta, .mailbox, .channels, .broadcasts: break
+        case .meta, .mailbox, .channels, .broadcasts, .trust: break
         }
         reports.report()
     }

@@ -1,6 +1,7 @@
 import Foundation
 import HeraldCluster
 import HeraldNATS
+import HeraldTrust
 
 /// The cluster that a service is a node of.
 struct ClusterConfiguration: Equatable, Sendable {
@@ -14,6 +15,8 @@ struct ClusterConfiguration: Equatable, Sendable {
     var authorities = ""
     /// The path of this node's certificate chain and private key, in one PEM file; empty: none.
     var certificate = ""
+    /// The path of a copy of the cluster key; empty: that of the data folder, or a new one for a new cluster.
+    var key = ""
     /// The monitoring addresses of the servers.
     var monitors: [URL] = []
     /// Whether the node starts although it cannot check that the servers sync every write.
@@ -49,7 +52,7 @@ struct ClusterConfiguration: Equatable, Sendable {
                         + "its devices' tokens: name the NATS servers with --cluster, or the settings with --config"
                 )
             }
-            guard monitors.isEmpty, credentials.isEmpty, certificate.isEmpty, authorities.isEmpty else {
+            guard [credentials, certificate, authorities, key].allSatisfy(\.isEmpty), monitors.isEmpty else {
                 throw CommandError(
                     .configuration,
                     "settings of a cluster are given, but not its NATS servers: name them with --cluster"
@@ -84,6 +87,20 @@ struct ClusterConfiguration: Equatable, Sendable {
             )
         }
         return configuration
+    }
+
+    /// The cluster key of the settings; nil if they name none.
+    /// - Throws: ``CommandError/Code/configuration``.
+    func clusterKey() throws -> ClusterKey? {
+        guard !key.isEmpty else { return nil }
+        guard let key = ClusterKey(file: try Self.bytes(of: key)) else {
+            throw CommandError(
+                .configuration,
+                "\(key), which the setting cluster-key names, is no cluster key: copy trust/cluster.key from the data folder of "
+                    + "another node"
+            )
+        }
+        return key
     }
 
     private func credential() throws -> NATSCredential {

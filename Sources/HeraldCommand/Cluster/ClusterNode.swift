@@ -17,8 +17,8 @@ final class ClusterNode: Sendable {
     private let active: ActiveNode
     /// Renews this node's record, from the moment that it has one.
     private let keeping: Task<Void, any Error>
-    private let trust: @Sendable () throws -> ClusterTrust
-    private let changes: RecordChanges
+    /// The trust folder, which has everything that the cluster shares.
+    let trust: TrustSync
     private let checks: EngineChecks
     private let streams: [LogStream]
     private let folder: DataFolder
@@ -42,8 +42,7 @@ final class ClusterNode: Sendable {
         link: EngineLink,
         active: ActiveNode,
         keeping: Task<Void, any Error>,
-        trust: @escaping @Sendable () throws -> ClusterTrust,
-        changes: RecordChanges,
+        trust: TrustSync,
         checks: EngineChecks,
         streams: [LogStream],
         folder: DataFolder,
@@ -56,7 +55,6 @@ final class ClusterNode: Sendable {
         self.active = active
         self.keeping = keeping
         self.trust = trust
-        self.changes = changes
         self.checks = checks
         self.streams = streams
         self.folder = folder
@@ -69,7 +67,7 @@ final class ClusterNode: Sendable {
     ///   - configuration: The settings of the cluster.
     ///   - folder: The data folder of the node.
     ///   - journal: The node's own journal.
-    ///   - trust: The node's present authorities and token keys.
+    ///   - hostnames: The names for the server certificate.
     ///   - clock: The clock of the service.
     ///   - manager: Gets each step.
     ///   - logger: Gets each step, and warnings.
@@ -79,7 +77,7 @@ final class ClusterNode: Sendable {
         _ configuration: ClusterConfiguration,
         folder: DataFolder,
         journal: SQLiteStore,
-        trust: @escaping @Sendable () throws -> ClusterTrust,
+        hostnames: [String],
         clock: any WallClock,
         manager: ServiceManager,
         logger: Logger
@@ -112,13 +110,25 @@ final class ClusterNode: Sendable {
             let barriers = LogBarriers(log: log, node: name)
             let changes = RecordChanges(log: log, barriers: barriers)
             let streamSet = ClusterStreams(link.jetStream, replicas: configuration.replicas)
+            let scheduler = EventLoopScheduler(link.connection.eventLoop)
             step("checking the streams of the cluster")
             let cluster = try await onceReadable(onStep: step) {
-                let cluster = try await streamSet.open(partitions, at: clock.now(), changes)
-                try await trust().join(changes, replaces: configuration.acceptsLoss)
-                return cluster
+                try await streamSet.open(partitions, at: clock.now(), changes)
             }
             try refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
+            let entry = TrustEntry(
+                configuration: configuration,
+                folder: folder,
+                hostnames: hostnames,
+                clock: clock,
+                step: step,
+                logger: logger
+            )
+            let trust = try await onceReadable(onStep: step) {
+                try await entry.enter(
+                    TrustEntry.Connection(log: log, barriers: barriers, changes: changes, scheduler: scheduler)
+                )
+            }
             let active = ActiveNode(
                 log: log,
                 barriers: barriers,
@@ -141,14 +151,16 @@ final class ClusterNode: Sendable {
             let store = ClusterStore(
                 log: log,
                 cluster: cluster,
-                node: name,
+                own: ClaimRecord(node: name, incarnation: .random(in: 0 ... .max)),
                 journal: journal,
                 clock: clock,
-                scheduler: EventLoopScheduler(link.connection.eventLoop),
+                scheduler: scheduler,
                 logger: logger
             )
             do {
                 try await store.load()
+                // Another node may have changed it while this one waited.
+                try await trust.catchUp()
                 try active.check()
             } catch {
                 keeping.cancel()
@@ -162,7 +174,6 @@ final class ClusterNode: Sendable {
                 active: active,
                 keeping: keeping,
                 trust: trust,
-                changes: changes,
                 checks: checks,
                 streams: streams,
                 folder: folder,
@@ -186,7 +197,7 @@ final class ClusterNode: Sendable {
         while true {
             do {
                 return try await work()
-            } catch where isTemporary(error) {
+            } catch  where isTemporary(error) {
                 guard .now < end else {
                     throw CommandError(
                         .unreachable,
@@ -251,7 +262,13 @@ final class ClusterNode: Sendable {
     }
 
     /// Faults that endanger what is stored, while the node serves.
-    var warnings: [String] { findings.withLock { $0.map(\.line) } }
+    var warnings: [String] {
+        let trust = trust.problem.map { "trust is not in common with the other nodes now: \($0)" }
+        return findings.withLock { $0.map(\.line) } + [trust].compactMap(\.self)
+    }
+
+    /// The newest token key that each live node opens, by its record.
+    var liveTokenKeys: [NodeName: UInt32] { [:] }
 
     /// - Throws: If another node has taken over.
     func check() throws { try active.check() }
@@ -259,6 +276,7 @@ final class ClusterNode: Sendable {
     /// Sets the gauges.
     func measure() {
         connected.record(link.problem == nil ? 1 : 0)
+        store.rings.measure()
         faults.record(findings.withLock { $0.count })
     }
 
@@ -269,7 +287,6 @@ final class ClusterNode: Sendable {
     /// - Throws: ``CommandError/Code/refused`` when they have lost what they had acknowledged.
     private func watch(_ connected: @Sendable () -> Int, _ dismiss: @Sendable () -> Void) async throws {
         var looksWithLoss = 0
-        var noted: ClusterTrust?
         while !Task.isCancelled {
             do { try await Task.sleep(for: Self.look) } catch { return }
             if active.timeSinceRenewal > ActiveNodeMachine.silence {
@@ -294,7 +311,6 @@ final class ClusterNode: Sendable {
             looksWithLoss = loss == nil ? 0 : looksWithLoss + 1
             if let loss, looksWithLoss >= Self.lossLooks { throw CommandError(.refused, loss.line) }
             if seen != before { save(seen) }
-            noted = await noteTrust(after: noted)
         }
     }
 
@@ -302,18 +318,6 @@ final class ClusterNode: Sendable {
     private static func records(in states: [LogStream: StreamInfo]) -> Int {
         states.reduce(0) { sum, state in
             if case .mailbox = state.key { sum + max(0, Int(clamping: state.value.state.messages) - 1) } else { sum }
-        }
-    }
-
-    /// Tells the cluster of a new token key.
-    private func noteTrust(after noted: ClusterTrust?) async -> ClusterTrust? {
-        guard let present = try? trust(), present != noted else { return noted }
-        do {
-            try await present.join(changes, replaces: false)
-            return present
-        } catch {
-            logger.warning("could not note the token keys in the cluster", metadata: ["error": "\(error)"])
-            return noted
         }
     }
 
@@ -333,6 +337,7 @@ final class ClusterNode: Sendable {
     /// Ends this node's part in the cluster; after everything that stores has stopped.
     func close() async {
         store.close()
+        trust.close()
         keeping.cancel()
         _ = await keeping.result
         await active.release()

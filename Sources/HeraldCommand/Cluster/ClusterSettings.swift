@@ -43,6 +43,12 @@ enum ClusterSettings: SettingGroup {
                 return text
             }
         ),
+        path("cluster-key", \.cluster.key, example: "/etc/herald/cluster.key") {
+            """
+            A copy of trust/cluster.key of another node, for a node with an empty data folder: it gets authorities, keys and \
+            all that was issued from the cluster.
+            """
+        },
         path("cluster-credentials", \.cluster.credentials, example: "/etc/herald/herald.nk") {
             "A file that authenticates this node to the NATS servers: an nkey seed, or a .creds file."
         },

@@ -9,7 +9,8 @@ struct TokenKeys: AsyncParsableCommand {
         commandName: "keys",
         abstract: "List the keys under which device tokens are sealed.",
         discussion: """
-            The newest key seals new tokens; every key that is not retired opens tokens. While a service runs, OPENED is \
+            The newest key seals new tokens, in a cluster once every node that runs has it; every key that is not retired \
+            opens tokens. While a service runs, OPENED is \
             the number of tokens that it opened with each key since its start: a key whose number stays the same can be \
             retired.
 
@@ -33,12 +34,17 @@ struct TokenKeys: AsyncParsableCommand {
         var table = TextTable(["ID", "CREATED", "OPENED", "RETIRED"])
         for record in records {
             table.add([
-                record.id.description + (record.newest ? " (newest)" : ""), record.created,
+                record.id.description + note(record, usage), record.created,
                 record.opened?.description ?? "-", record.retired ?? "-",
             ])
         }
         table.lines.forEach(Terminal.say)
         if let usage { Terminal.say("opened since \(usage.since)") }
+    }
+
+    private func note(_ record: TokenKeyRecord, _ usage: TokenKeyRoute.Usage?) -> String {
+        guard record.newest else { return "" }
+        return usage.map { $0.sealing == record.id } ?? true ? " (newest)" : " (newest, not used yet)"
     }
 }
 
@@ -49,7 +55,8 @@ struct TokenRotate: AsyncParsableCommand {
         abstract: "Add a key under which device tokens are sealed from now on.",
         discussion: """
             Tokens of older keys stay valid until their key is retired. Connected devices get their new tokens now, others \
-            when they connect; their apps send them to their providers, like the first ones.
+            when they connect; their apps send them to their providers, like the first ones. In a cluster the key is used \
+            when every node that runs has it.
 
             Example:
               herald token rotate
@@ -58,14 +65,38 @@ struct TokenRotate: AsyncParsableCommand {
 
     @OptionGroup var data: DataOptions
 
+    /// The time in which the other nodes of a cluster usually have the key.
+    private static let patience = Duration.seconds(3)
+
     func run() async throws {
-        let ring = try await TrustChange.make(in: try data.folder()) { trust, now in
+        let folder = try data.folder()
+        let ring = try await TrustChange.make(in: folder) { trust, now in
             try await trust.updateTokenKeys { try $0.rotate(now: now) }
             return try trust.tokenKeys()
         }
         guard let newest = TokenKeyRecord.list(ring, nil).last else { return }
+        let usage = try await usage(folder, until: newest.id)
         if data.json { return try Terminal.sayJSON(newest) }
-        Terminal.say("token key \(newest.id) seals device tokens from now on")
+        guard let usage, usage.sealing < newest.id else {
+            return Terminal.say("token key \(newest.id) seals device tokens from now on")
+        }
+        let lacking = usage.lacking.joined(separator: ", ")
+        Terminal.say(
+            "token key \(newest.id) is made, and seals device tokens when every node that runs has it; it is missing at: "
+                + (lacking.isEmpty ? "nodes that are joining" : lacking)
+        )
+    }
+
+    /// The use of the keys when the new one seals, or after a while; nil if no service runs.
+    private func usage(_ folder: DataFolder, until newest: UInt32) async throws -> TokenKeyRoute.Usage? {
+        let end = ContinuousClock.now + Self.patience
+        while true {
+            guard case .held = try FolderLock.attempt(folder) else { return nil }
+            let usage: TokenKeyRoute.Usage? = try? await ControlClient(folder: folder)
+                .post(TokenKeyRoute.path, body: [String: String]())
+            guard let usage, usage.sealing < newest, .now < end else { return usage }
+            try await Task.sleep(for: TrustSync.look)
+        }
     }
 }
 

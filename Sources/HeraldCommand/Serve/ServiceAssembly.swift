@@ -66,21 +66,6 @@ struct ServiceAssembly: Sendable {
             )
         }
         try configuration.cluster.check(folder)
-        let trustFolder = try await TrustFolder.create(
-            at: folder.path,
-            hostnames: configuration.hostnames,
-            store: TrustDatabase.open,
-            now: clock.now()
-        )
-        let demo =
-            configuration.demo
-            ? try await Demo(
-                folder,
-                trust: trustFolder,
-                screenPort: configuration.demoScreenPort,
-                now: clock.now()
-            ) : nil
-        let (trust, contexts) = try await ServiceTrust.load(trustFolder, configuration)
         let (failures, failure) = AsyncStream.makeStream(of: StoreError.self, bufferingPolicy: .bufferingOldest(1))
         let store = try SQLiteStore(
             path: folder.databasePath,
@@ -100,12 +85,20 @@ struct ServiceAssembly: Sendable {
                     configuration.cluster,
                     folder: folder,
                     journal: store,
-                    trust: { try trustFolder.clusterTrust() },
+                    hostnames: configuration.hostnames,
                     clock: clock,
                     manager: manager,
                     logger: logger
                 )
         } catch {
+            await store.close()
+            throw error
+        }
+        let (trust, contexts, demo): (TrustService, ListenerContexts, Demo?)
+        do {
+            (trust, contexts, demo) = try await openTrust(configuration, folder, of: cluster, now: clock.now())
+        } catch {
+            await cluster?.close()
             await store.close()
             throw error
         }
@@ -212,6 +205,35 @@ struct ServiceAssembly: Sendable {
 }
 
 extension ServiceAssembly {
+    /// Opens the trust folder; that of a cluster's node is open already.
+    private static func openTrust(
+        _ configuration: ServerConfiguration,
+        _ folder: DataFolder,
+        of cluster: ClusterNode?,
+        now: WallTime
+    ) async throws -> (TrustService, ListenerContexts, Demo?) {
+        let trust =
+            if let cluster {
+                cluster.trust.folder
+            } else {
+                try await TrustFolder.create(
+                    at: folder.path,
+                    hostnames: configuration.hostnames,
+                    store: TrustDatabase.open,
+                    now: now
+                )
+            }
+        let demo =
+            configuration.demo
+            ? try await Demo(folder, trust: trust, screenPort: configuration.demoScreenPort, now: now)
+            : nil
+        let (service, contexts) = try await ServiceTrust.load(trust, configuration)
+        if let cluster {
+            service.seal.sealUpTo(TokenKeyUse(newest: service.seal.newestOpenKey, live: cluster.liveTokenKeys).usable)
+        }
+        return (service, contexts, demo)
+    }
+
     /// Closes the stores of a service that does not come to serve.
     func close() async {
         await cluster?.close()

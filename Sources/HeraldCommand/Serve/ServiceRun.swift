@@ -80,7 +80,11 @@ struct ServiceRun {
             readGauges: { gauges.read() },
             control: [
                 TokenRoute(registry: assembly.registry, postOffice: assembly.postOffice).route,
-                TokenKeyRoute(seal: assembly.trust.seal, started: started).route,
+                TokenKeyRoute(
+                    seal: assembly.trust.seal,
+                    live: { [cluster = assembly.cluster] in cluster?.liveTokenKeys ?? [:] },
+                    started: started
+                ).route,
             ],
             logger: assembly.logger
         )
@@ -116,6 +120,18 @@ struct ServiceRun {
         ]
         if let cluster = assembly.cluster {
             services.append(ClusterService(node: cluster, postOffice: assembly.postOffice))
+        }
+        if let cluster = assembly.cluster {
+            services.append(
+                TrustSyncService(
+                    sync: cluster.trust,
+                    watch: watch,
+                    seal: assembly.trust.seal,
+                    courier: assembly.courier,
+                    liveTokenKeys: { cluster.liveTokenKeys },
+                    logger: assembly.logger
+                )
+            )
         }
         services += [
             clockWatch,

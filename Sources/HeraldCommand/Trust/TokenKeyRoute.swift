@@ -1,4 +1,5 @@
 import Foundation
+import HeraldCluster
 import HeraldConsole
 import HeraldModel
 import HeraldTrust
@@ -19,15 +20,28 @@ struct TokenKeyRoute: Sendable {
         let since: String
         /// The keys that open, the newest first.
         let keys: [Key]
+        /// The number of the key that seals new tokens.
+        let sealing: UInt32
+        /// The live nodes of the cluster that lack the newest key, which therefore does not seal yet.
+        let lacking: [String]
     }
 
     let seal: TokenSeal
+    /// The newest key that each live node of the cluster opens.
+    let live: @Sendable () -> [NodeName: UInt32]
     let started: WallTime
 
     var route: ControlRoute {
         ControlRoute(TokenKeyRoute.name) { _ in
             let keys = seal.usage.map { Usage.Key(id: $0.key, opened: $0.opened) }
-            return Array(try JSONEncoder().encode(Usage(since: started.rfc3339, keys: keys)))
+            let use = TokenKeyUse(newest: seal.newestOpenKey, live: live())
+            let usage = Usage(
+                since: started.rfc3339,
+                keys: keys,
+                sealing: seal.newestKey,
+                lacking: use.lacking.map(\.text)
+            )
+            return Array(try JSONEncoder().encode(usage))
         }
     }
 }

@@ -90,6 +90,11 @@ enum MetricCatalog {
             "Jump of the machine's clock while Herald withholds notifications, in seconds; 0 without one, negative if it was set back."
         ),
         MetricDescription(
+            "herald_cluster_claims",
+            .gauge,
+            "Devices of the whole cluster whose connection a node has claimed, with those of nodes that are gone."
+        ),
+        MetricDescription(
             "herald_cluster_connected",
             .gauge,
             "Whether a NATS server of the cluster is connected (0 or 1)."
@@ -98,6 +103,22 @@ enum MetricCatalog {
             "herald_cluster_faults",
             .gauge,
             "Faults of the cluster's NATS servers and streams; /health names them."
+        ),
+        MetricDescription(
+            "herald_cluster_passed_on_total",
+            .counter,
+            "Notifications that are never stored and went to the node of their device."
+        ),
+        MetricDescription(
+            "herald_cluster_rings_total",
+            .counter,
+            labels: ["kind"],
+            "Messages to other nodes that a notification was stored for a device there: sent, answered, repeated, given_up."
+        ),
+        MetricDescription(
+            "herald_cluster_takeovers_total",
+            .counter,
+            "Connections that ended because their device connected to another node."
         ),
         MetricDescription(
             "herald_connections_limit",

@@ -3,10 +3,13 @@ import Synchronization
 
 /// The node of a cluster that holds a device's connection.
 ///
-/// ``SingleNodeDirectory`` only issues fences. A cluster's directory appends each claim to the log that all nodes follow; the
-/// fence is the claim's sequence there, so that the last claim wins. It notifies the node of a device when another node has stored something. No wake-up is lost: a
-/// node stores before it notifies, and claims before it reads the mailbox.
+/// ``SingleNodeDirectory`` only issues fences. A cluster's directory appends each claim to the log that all nodes follow. The
+/// fence is the claim's sequence there, so that the last claim wins. When a node has stored a notification, it notifies the
+/// node of the device. No wake-up is lost: a node stores before it notifies, and claims before it reads the mailbox.
 package protocol ConnectionDirectory: Sendable {
+    /// Sets the holder of this node's connections, once. The directory does not retain it.
+    func serve(_ holder: any ConnectionHolder)
+
     /// Claims a device's connection for this node.
     ///
     /// `done` is called once, from any thread, possibly before this returns: with a fence greater than every earlier one of
@@ -16,8 +19,42 @@ package protocol ConnectionDirectory: Sendable {
     /// Releases the claim with this fence; nothing happens if there is a newer one.
     func release(_ device: DeviceNumber, fence: UInt64)
 
-    /// Notifies the node of a device that something was stored. Returns at once; a lost message only costs time.
-    func notifyHolder(of slot: Slot, sequence: UInt64)
+    /// Whether no newer claim than this one is known.
+    func holds(_ device: DeviceNumber, fence: UInt64) -> Bool
+
+    /// Whether another node that lives has claimed a device.
+    func isHeldElsewhere(_ device: DeviceNumber) -> Bool
+
+    /// Notifies the nodes of devices that notifications were stored. Returns at once; a lost message only costs time.
+    func notifyHolders(of puts: [StoredPut])
+
+    /// Passes a notification that is never stored to the node of its device; with a result whether it has taken it.
+    ///
+    /// Returns at once. `done` is called once, later, from any thread.
+    func passOn(_ envelope: Envelope, _ done: @escaping @Sendable (_ isTaken: Bool) -> Void)
+}
+
+/// The connections of a node, for its directory.
+package protocol ConnectionHolder: AnyObject, Sendable {
+    /// Another node has stored a notification for a device that this node holds: delivers it, as its own.
+    /// - Returns: Whether the registration is known here; if not, nothing was done.
+    func storedElsewhere(_ stored: StoredNotification) -> Bool
+
+    /// Delivers a notification that is never stored, on behalf of another node.
+    func deliverOnce(_ envelope: Envelope) -> PassedDelivery
+
+    /// Ends a connection, because another node has claimed its device since.
+    func letGo(_ device: DeviceNumber, fence: UInt64)
+}
+
+/// The outcome of a notification that another node has passed on.
+package enum PassedDelivery: Hashable, Sendable {
+    /// This node has taken it: its end is in the journal here.
+    case taken
+    /// The device is not connected here.
+    case notHere
+    /// The registration is not known here.
+    case unknownRegistration
 }
 
 /// The directory of a service of one process: every device is connected here or nowhere.
@@ -30,11 +67,14 @@ package final class SingleNodeDirectory: ConnectionDirectory {
         done(.success(lastFence.wrappingAdd(1, ordering: .relaxed).newValue))
     }
 
-    package func release(_ device: DeviceNumber, fence: UInt64) {
-        // No other node.
-    }
+    package func holds(_ device: DeviceNumber, fence: UInt64) -> Bool { true }
 
-    package func notifyHolder(of slot: Slot, sequence: UInt64) {
-        // No other node.
-    }
+    package func isHeldElsewhere(_ device: DeviceNumber) -> Bool { false }
+
+    package func passOn(_ envelope: Envelope, _ done: @escaping @Sendable (_ isTaken: Bool) -> Void) { done(false) }
+
+    // No other node.
+    package func serve(_ holder: any ConnectionHolder) {}
+    package func release(_ device: DeviceNumber, fence: UInt64) {}
+    package func notifyHolders(of puts: [StoredPut]) {}
 }

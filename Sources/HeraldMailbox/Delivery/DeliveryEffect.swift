@@ -21,13 +21,15 @@ enum EnvelopeEffect: Hashable {
     /// Records a line and accepts the provider's request when the line is durable.
     case recordThenAccept(JournalState, replacement: NotificationID? = nil)
     case settle(CompletionOutcome)
+    /// Passes it to the node that holds the device; if no node takes it, it is discarded, as the device is away.
+    case passOn
 
     /// The status that the envelope gets at once; nil for no change.
     var status: JournalState? {
         switch self {
         case .store(let reason, _): JournalState(stored: reason)
         case .recordThenAccept(let state, _): state
-        case .acceptAndRecord, .remove, .record, .settle: nil
+        case .acceptAndRecord, .remove, .record, .settle, .passOn: nil
         }
     }
 }

@@ -49,25 +49,6 @@ struct DeliveryShard {
         return envelope.notification.storedUntil == nil ? postOnce(envelope) : postStorable(envelope, index)
     }
 
-    /// Delivers a notification that is never stored, or discards it.
-    private mutating func postOnce(_ envelope: Envelope) -> PostDecision {
-        let slot = envelope.notification.slot
-        let now = envelope.notification.received
-        guard let connection = connections[slot.device], let gate = connection.gates[slot.app] else {
-            envelope.note(.discardedDeviceOffline)
-            add(.record(.discardedDeviceOffline), to: envelope)
-            return .accepted
-        }
-        if let hold = holdRules.hold(envelope.notification, on: connection, at: now) {
-            let state = JournalState(notStored: hold.reason)
-            envelope.note(state, next: hold.until)
-            add(.record(state), to: envelope)
-        } else {
-            deliver(envelope, on: connection, gate, state: .singleAttempt, at: now)
-        }
-        return .accepted
-    }
-
     private mutating func postStorable(_ envelope: Envelope, _ index: SlotTable.Index) -> PostDecision {
         let slot = envelope.notification.slot
         guard let connection = connections[slot.device], let gate = connection.gates[slot.app] else {
@@ -146,7 +127,7 @@ struct DeliveryShard {
     }
 
     /// The connection of a device; nil if it is gone, or a newer one took over.
-    private func connection(_ device: DeviceNumber, _ fence: UInt64) -> DeviceConnection? {
+    func connection(_ device: DeviceNumber, _ fence: UInt64) -> DeviceConnection? {
         guard let connection = connections[device], connection.fence == fence else { return nil }
         return connection
     }
@@ -226,20 +207,20 @@ struct DeliveryShard {
             apply(event, to: delivery, on: connection)
         } else if number == nil, !put.isReplaced {
             // A notification replaced in the same commit is not sent: its successor is reported next.
-            deliverStored(put, on: connection)
+            deliverStored(put, on: connection, at: put.envelope.notification.received)
         }
         catchUpIfRoom(connection)
     }
 
     /// Delivers a notification that was stored before it was sent.
-    private mutating func deliverStored(_ put: StoredPut, on connection: DeviceConnection) {
+    mutating func deliverStored(_ put: StoredPut, on connection: DeviceConnection, at now: WallTime) {
         let slot = put.envelope.notification.slot
         guard connection.noteStored(put.sequence, app: slot.app), let gate = connection.gates[slot.app] else { return }
         if case .catchingUp(let read, _) = gate.state {
             return connection.moveGate(slot.app, to: .catchingUp(read: read, newest: put))
         }
         // The newest of the slot in the store's own order: nothing older waits behind it.
-        deliverStored(StoredNotification(put), on: connection, gate, at: put.envelope.notification.received)
+        deliverStored(StoredNotification(put), on: connection, gate, at: now)
     }
 
     /// A write failed, and nothing of it is kept, or its outcome is unknown; what the device did all the same counts.
@@ -341,7 +322,7 @@ struct DeliveryShard {
     }
 
     /// Reads what waits for room, once there is enough of it that a read is worthwhile.
-    private mutating func catchUpIfRoom(_ connection: DeviceConnection) {
+    mutating func catchUpIfRoom(_ connection: DeviceConnection) {
         guard connection.isBlocked, connection.inFlight.count <= holdRules.inFlightLimit / 2 else { return }
         read(connection.blockedApps(includingPower: !connection.isSavingPower), on: connection)
     }
@@ -364,13 +345,13 @@ struct DeliveryShard {
         if let effect = connection.inFlight.apply(event, to: one) { add(effect, to: one.envelope) }
     }
 
-    private mutating func add(_ effect: EnvelopeEffect, to envelope: Envelope) {
+    mutating func add(_ effect: EnvelopeEffect, to envelope: Envelope) {
         if let status = effect.status { envelope.note(status) }
         effects.append(.envelope(envelope, effect))
     }
 
     @discardableResult
-    private mutating func deliver(
+    mutating func deliver(
         _ envelope: Envelope,
         on connection: DeviceConnection,
         _ gate: AppGate,

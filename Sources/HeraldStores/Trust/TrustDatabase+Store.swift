@@ -97,8 +97,14 @@ extension TrustDatabase: TrustStore {
     package func add(_ device: EnrolledDevice, invitation: String?) async throws -> Bool {
         try await change { database in
             if let invitation {
-                let sql = "SELECT 1 FROM invitation WHERE id = ? AND used IS NULL AND withdrawn IS NULL"
-                guard try Int.fetchOne(database, sql: sql, arguments: [invitation]) != nil else { return false }
+                // In a cluster its use may have come from the log before the device.
+                let sql = """
+                    SELECT 1 FROM invitation
+                    WHERE id = ? AND (used IS NULL AND withdrawn IS NULL OR device = ?)
+                    """
+                guard try Int.fetchOne(database, sql: sql, arguments: [invitation, device.id.name]) != nil else {
+                    return false
+                }
             }
             let isAdded = try database.changes(
                 """

@@ -64,7 +64,7 @@ enum TrustTables {
             ) STRICT, WITHOUT ROWID;
             INSERT INTO setting VALUES ('claims', 1);
 
-            """,
+            """ + SharedTables.tables,
         migrations: []
     )
 

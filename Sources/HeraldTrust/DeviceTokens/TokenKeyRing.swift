@@ -20,7 +20,8 @@ package struct TokenKey: Sendable {
 package struct TokenKeyRing: Sendable {
     /// The most keys that decrypt.
     ///
-    /// A forged token is tried with each of them, at some 4 µs a key.
+    /// A forged token is tried with each of them, at some 4 µs a key. Nodes of a cluster that add keys at the same moment may
+    /// exceed it: twice as many are read.
     package static let maximumOpenKeys = 8
 
     /// Oldest first; the last one encrypts and is never retired.
@@ -70,23 +71,32 @@ package struct TokenKeyRing: Sendable {
 }
 
 extension TokenKeyRing {
-    private struct Document: Codable {
-        struct Key: Codable {
-            var id: UInt32
-            var created: String
+    /// The ring as its file has it.
+    package struct Document: Hashable, Sendable, Codable {
+        package struct Key: Hashable, Sendable, Codable {
+            package internal(set) var id: UInt32
+            let created: String
+            /// 32 bytes in base64.
             var secret: String?
             var retired: String?
         }
 
-        var keys: [Key]
+        package internal(set) var keys: [Key]
     }
 
     /// Reads a ring from the content of its file.
     /// - Throws: ``TrustError/Code/damaged``.
     package init(json: [UInt8]) throws {
-        guard let document = try? JSONDecoder().decode(Document.self, from: Data(json)), !document.keys.isEmpty else {
+        guard let document = try? JSONDecoder().decode(Document.self, from: Data(json)) else {
             throw TokenKeyRing.damaged("it is not a list of keys")
         }
+        try self.init(document)
+    }
+
+    /// Reads a ring from the content of its file.
+    /// - Throws: ``TrustError/Code/damaged``.
+    package init(_ document: Document) throws {
+        guard !document.keys.isEmpty else { throw TokenKeyRing.damaged("it is not a list of keys") }
         keys = []
         for record in document.keys {
             guard let created = WallTime(rfc3339: record.created), record.id > keys.last?.id ?? 0 else {
@@ -99,14 +109,14 @@ extension TokenKeyRing {
             }
             keys.append(TokenKey(id: record.id, created: created, secret: secret, retired: retired))
         }
-        guard keys.last?.secret != nil, openKeys.count <= Self.maximumOpenKeys else {
+        guard keys.last?.secret != nil, openKeys.count <= 2 * Self.maximumOpenKeys else {
             throw TokenKeyRing.damaged("its newest key is retired, or it has too many keys")
         }
     }
 
-    /// The content of the ring's file, with the secrets.
-    package func json() throws -> [UInt8] {
-        let document = Document(
+    /// The ring as its file has it, with the secrets.
+    package var document: Document {
+        Document(
             keys: keys.map { key in
                 Document.Key(
                     id: key.id,
@@ -116,6 +126,10 @@ extension TokenKeyRing {
                 )
             }
         )
+    }
+
+    /// The content of the ring's file, with the secrets.
+    package func json() throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
         return Array(try encoder.encode(document)) + [UInt8(ascii: "\n")]

@@ -11,7 +11,7 @@ import Synchronization
 /// SIV construction permits this: a repeated nonce reveals only which plaintexts are equal (RFC 8452 §9), and equal
 /// plaintexts are the same registration.
 ///
-/// 1. Encrypts with the newest key.
+/// 1. Encrypts with the newest key that all nodes of its cluster have; alone, with the newest.
 /// 2. Decrypts with every key that is not retired, newest first. This costs some 4 µs, more than most of a request, so valid
 ///    tokens are cached. A change of the keys empties the cache.
 /// 3. Counts the tokens decrypted with each key.
@@ -27,9 +27,17 @@ package final class TokenSeal: Sendable {
 
     private struct Keys {
         var generation: UInt64 = 0
+        /// Newest first, at least one.
         var open: [OpenKey]
+        /// The newest key that may encrypt.
+        var limit = UInt32.max
         /// Counts of earlier generations.
         var counted: [UInt32: UInt64] = [:]
+
+        /// The key that encrypts.
+        ///
+        /// If none may, since older ones were retired: the oldest, which other nodes are most likely to have.
+        var sealing: OpenKey { open.first { $0.id <= limit } ?? open[open.count - 1] }
     }
 
     private struct OpenKey {
@@ -74,7 +82,7 @@ package final class TokenSeal: Sendable {
 
     /// The token of a registration, the same until a key is added.
     package func seal(_ contents: TokenContents) -> DeviceToken {
-        TokenSeal.seal(contents, keys.withLock { $0.open[0].secret })
+        TokenSeal.seal(contents, keys.withLock { $0.sealing.secret })
     }
 
     /// All valid tokens of a registration: one for each key that is not retired, newest first.
@@ -97,7 +105,17 @@ package final class TokenSeal: Sendable {
 
     /// The number of the key that encrypts.
     package var newestKey: UInt32 {
+        keys.withLock { $0.sealing.id }
+    }
+
+    /// The number of the newest key that decrypts.
+    package var newestOpenKey: UInt32 {
         keys.withLock { $0.open[0].id }
+    }
+
+    /// Encrypts with no newer key than this one from now on: other nodes may lack newer ones.
+    package func sealUpTo(_ key: UInt32) {
+        keys.withLock { $0.limit = key }
     }
 
     /// Decrypts a token.

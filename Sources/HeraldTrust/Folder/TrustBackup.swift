@@ -31,7 +31,7 @@ package enum TrustBackup {
         name != "lock" && !name.hasPrefix("ledger.db") && !name.hasSuffix(".new")
     }
 
-    /// Checks that the files of a copy can be used: authorities, server certificate, keys.
+    /// Checks that the files of a copy can be used: authorities, server certificate, keys, the cluster's too.
     ///
     /// The ledger is checked apart.
     /// - Throws: ``TrustError``.
@@ -51,5 +51,6 @@ package enum TrustBackup {
         }
         _ = try TokenKeyRing(json: try TrustFile.read(layout.tokenKeys, .secret))
         _ = try ProviderKeyFile.keys(json: try TrustFile.read(layout.providerKeys, .secret))
+        _ = try JoiningFolder.clusterKey(at: layout.data)
     }
 }

@@ -17,6 +17,8 @@ package struct TrustFolder: Sendable {
     package let root: CertificateAuthority
     package let providerAuthority: CertificateAuthority
     package let deviceAuthority: CertificateAuthority
+    /// Decides over invitations in a cluster; nil where the ledger does.
+    package var invitationUses: (any InvitationUses)?
 
     /// Opens the folder, or creates it.
     ///
@@ -37,12 +39,8 @@ package struct TrustFolder: Sendable {
         store: StoreOpener,
         now: WallTime
     ) async throws -> TrustFolder {
-        let layout = TrustLayout(data: data)
         let names = try serverNames(hostnames)
-        if mkdir(layout.data, 0o755) != 0, errno != EEXIST {
-            throw TrustFile.failure(.unwritable, "cannot create the folder \(layout.data)")
-        }
-        try TrustFile.makePrivateFolder(layout.folder)
+        let layout = try JoiningFolder.makeFolders(at: data)
         return try await TrustLock.with(layout) {
             // The first start writes this file last.
             let isComplete = TrustFile.exists(layout.authority)

@@ -11,6 +11,7 @@
 ///       token.keys                 0600   keys that encrypt device tokens
 ///       provider-keys.json         0600   public keys of provider tokens
 ///       ledger.db                  0600   everything issued and revoked (a database)
+///       cluster.key                0600   of a cluster's node: seals what the nodes share
 ///       lock                       0600   locked during each change of a file
 package struct TrustLayout: Hashable, Sendable {
     /// The data folder.
@@ -33,9 +34,22 @@ package struct TrustLayout: Hashable, Sendable {
     package var ledger: String { folder + "/ledger.db" }
     /// The ledger of builds from before the first release.
     package var unreleasedLedger: String { folder + "/ledger.jsonl" }
+    package var clusterKey: String { folder + "/cluster.key" }
     var lock: String { folder + "/lock" }
 
     package func revocationList(_ kind: PeerKind) -> String {
         "\(folder)/\(kind.rawValue).crl"
+    }
+
+    /// The path of a file that the nodes of a cluster share, and who may read it.
+    func shared(_ name: SharedFile.Name) -> (path: String, secrecy: TrustFile.Secrecy) {
+        switch name {
+        case .root: (root, .secret)
+        case .providerAuthority: (providerAuthority, .secret)
+        case .deviceAuthority: (deviceAuthority, .secret)
+        case .authority: (authority, .open)
+        case .providerList: (revocationList(.provider), .open)
+        case .deviceList: (revocationList(.device), .open)
+        }
     }
 }

@@ -50,7 +50,7 @@ package struct DeviceCertificates: Sendable {
     ///
     /// Both are one transaction of the ledger, durable before this returns. After a crash before it, the code is still
     /// valid. After a crash behind it, the code is used up, and a device is listed that never got its certificate: revoke
-    /// it and invite again.
+    /// it and invite again. In a cluster the log decides first which device uses the code.
     /// - Parameters:
     ///   - code: The invitation's code.
     ///   - request: A certificate signing request in PEM or DER. Its key counts, and its common name if the invitation has
@@ -59,7 +59,7 @@ package struct DeviceCertificates: Sendable {
     ///   - lifetime: The certificate's lifetime.
     /// - Returns: The certificate, which is in the ledger.
     /// - Throws: ``TrustError/Code/notInvited`` for a code that is not open; ``TrustError/Code/badRequest``, which leaves it
-    ///   open; ``TrustError/Code/noSigningKey``, or a problem of the folder.
+    ///   open; ``TrustError/Code/noSigningKey``, ``TrustError/Code/unavailable``, or a problem of the folder.
     package func activate(
         code: InvitationCode,
         request: [UInt8],
@@ -76,6 +76,9 @@ package struct DeviceCertificates: Sendable {
             let name = invitation.name ?? request.commonName.flatMap { DeviceCertificates.isName($0) ? $0 : nil }
             let issued = try issue(nil, name: name, request, now: now, lifetime: lifetime)
             // If another request has used the invitation meanwhile, the next look at it says so.
+            if let uses = folder.invitationUses {
+                guard try await uses.use(invitation, by: issued.record.id, at: now) else { continue }
+            }
             if try await folder.store.add(issued.record, invitation: invitation.id) { return issued }
         }
     }

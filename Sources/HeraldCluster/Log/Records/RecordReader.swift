@@ -47,6 +47,12 @@ package struct RecordReader {
         return try valid(String(validating: slice.readableBytesView, as: UTF8.self))
     }
 
+    /// Bytes after their length, without a copy.
+    package mutating func block() throws(RecordError) -> ByteBuffer {
+        let count = Int(try integer(UInt32.self))
+        return try valid(bytes.readSlice(length: count))
+    }
+
     /// All bytes that are left, without a copy.
     package mutating func remaining() -> ByteBuffer {
         defer { bytes.moveReaderIndex(to: bytes.writerIndex) }

@@ -25,6 +25,12 @@ package struct RecordWriter {
         self.bytes.writeBytes(bytes)
     }
 
+    /// Bytes after their length.
+    package mutating func block(_ bytes: ByteBuffer) {
+        integer(UInt32(clamping: bytes.readableBytes))
+        buffer(bytes)
+    }
+
     /// Bytes that end the record.
     package mutating func buffer(_ bytes: ByteBuffer) { self.bytes.writeImmutableBuffer(bytes) }
 

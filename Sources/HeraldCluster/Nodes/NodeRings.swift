@@ -1,0 +1,385 @@
+import CoreMetrics
+package import HeraldMailbox
+package import HeraldModel
+import NIOCore
+import Synchronization
+
+/// Rings for what this node has stored, and hears the rings and claims of the other nodes.
+///
+/// 1. A notification is stored; the node that probably holds its device is rung, and gets the notification with the ring.
+/// 2. Within ``ClusterLimits/ringTick`` the claims up to the notification's sequence are known, and with them who held the
+///    device then. The ring is over when that node has answered, or if there was none: the next claim reads.
+/// 3. Until then ``RingBook`` repeats it, and at last gives it up.
+///
+/// A node that is rung delivers what is news to it (``HeldDevices``). A claim of another node that is newer than its own ends
+/// a connection here.
+package final class NodeRings: Sendable {
+    /// Applies all changes of a device's registrations that were made before the call.
+    package typealias CatchUp =
+        @Sendable (
+            _ device: DeviceNumber, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+        ) -> Void
+
+    /// Hears of the end of a ring: by its sequence, and whether it was answered, or there was nobody to answer.
+    package typealias End = @Sendable (_ sequence: UInt64, _ isAnswered: Bool) -> Void
+
+    private final class Share: Sendable {
+        struct State {
+            var claims = ClaimTable()
+            var book: RingBook
+            var isTicking = false
+            var isCatchingUp = false
+        }
+
+        let partition: Partition
+        let state: Mutex<State>
+
+        init(_ partition: Partition, _ node: NodeName) {
+            self.partition = partition
+            state = Mutex(State(book: RingBook(node: node)))
+        }
+    }
+
+    /// The post office, which has this node's directory and so is not retained.
+    private final class HolderReference: Sendable {
+        private struct Reference: Sendable {
+            weak var holder: (any ConnectionHolder)?
+        }
+
+        private let reference = Mutex(Reference())
+
+        var holder: (any ConnectionHolder)? {
+            get { reference.withLock { $0.holder } }
+            set { reference.withLock { $0.holder = newValue } }
+        }
+    }
+
+    private struct Answers {
+        var places: [NodeName: [RungRecord.Place]] = [:]
+        var isScheduled = false
+    }
+
+    private let own: ClaimRecord
+    private let partitions: Partitions
+    private let messages: any NodeMessages
+    private let mailbox: ClusterMailbox
+    private let nodes: any LiveNodes
+    private let scheduler: any ClusterScheduler
+    private let catchUp: CatchUp
+    private let onEnd: End?
+    private let shares: [Share]
+    private let followers: [LogFollower]
+    private let reference = HolderReference()
+    private let answers = Mutex(Answers())
+    private let metrics: RingMetrics
+
+    /// - Parameters:
+    ///   - own: The claims of this process.
+    ///   - partitions: The partitions of the cluster.
+    ///   - log: The log.
+    ///   - barriers: The barriers of this node.
+    ///   - messages: The messages between the nodes.
+    ///   - mailbox: The mailbox of this node.
+    ///   - nodes: The nodes that live.
+    ///   - scheduler: Runs repetitions.
+    ///   - catchUp: Makes registrations known that other nodes have made.
+    ///   - onEnd: Hears of the end of each ring.
+    package init(
+        own: ClaimRecord,
+        partitions: Partitions,
+        log: any ReplicatedLog,
+        barriers: LogBarriers,
+        messages: any NodeMessages,
+        mailbox: ClusterMailbox,
+        nodes: any LiveNodes,
+        scheduler: any ClusterScheduler,
+        catchUp: @escaping CatchUp,
+        onEnd: End? = nil
+    ) {
+        self.own = own
+        self.partitions = partitions
+        self.messages = messages
+        self.mailbox = mailbox
+        self.nodes = nodes
+        self.scheduler = scheduler
+        self.catchUp = catchUp
+        self.onEnd = onEnd
+        let shares = partitions.all.map { Share($0, own.node) }
+        let metrics = RingMetrics()
+        self.metrics = metrics
+        self.shares = shares
+        followers = shares.map { [reference] share in
+            LogFollower(
+                .mailbox(share.partition),
+                filters: [.claims(share.partition)],
+                log: log,
+                barriers: barriers,
+                scheduler: scheduler
+            ) { entries in
+                let ended = NodeRings.ended(by: entries, share, mailbox)
+                for (device, fence) in ended { reference.holder?.letGo(device, fence: fence) }
+                metrics.takeovers.increment(by: ended.count)
+            }
+        }
+        messages.receive(.ring) { [weak self] payload, sender, _ in
+            guard let rings = try? RingRecord(payload) else { return }
+            for notification in rings.notifications { self?.rung(notification, by: sender) }
+        }
+        messages.receive(.rung) { [weak self] payload, sender, _ in
+            guard let record = try? RungRecord(payload) else { return }
+            self?.answered(record, by: sender)
+        }
+        messages.receive(.once) { [weak self] payload, _, reply in
+            guard let self, let record = try? OnceRecord(payload) else { return }
+            deliverOnce(record.notification) { reply(ByteBuffer(integer: UInt8($0 ? 1 : 0))) }
+        }
+    }
+
+    /// Sets the holder of this node's connections.
+    package func serve(_ holder: any ConnectionHolder) { reference.holder = holder }
+
+    /// Begins to follow the claims, and waits until all present ones are known; after a failure it may be called again.
+    /// - Throws: ``LogFailure`` if the log cannot be read or written.
+    package func start() async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            start { continuation.resume(with: $0) }
+        }
+    }
+
+    /// ``start()`` with a callback; `done` is called once, from any thread, when all present ones are known.
+    package func start(_ done: @escaping LogFollower.Done) { start(followers[...], done) }
+
+    private func start(_ left: ArraySlice<LogFollower>, _ done: @escaping LogFollower.Done) {
+        guard let follower = left.first else { return done(.success(())) }
+        follower.start { [self] result in
+            if case .failure = result { done(result) } else { start(left.dropFirst(), done) }
+        }
+    }
+
+    /// Ends the following.
+    package func stop() {
+        for follower in followers { follower.cancel() }
+    }
+
+    /// Sets the gauge of claims.
+    package func measure() {
+        metrics.claims.record(shares.reduce(0) { $0 + $1.state.withLock { $0.claims.count } })
+    }
+
+    private func share(of device: DeviceNumber) -> Share { shares[partitions.partition(of: device).index] }
+
+    // MARK: - Claims
+
+    /// This node has claimed a device.
+    /// - Returns: false if a newer claim is known already.
+    func claimed(_ device: DeviceNumber, fence: UInt64) -> Bool {
+        // Under the lock, so that a newer claim is seen either here or when it is applied.
+        share(of: device).state.withLock { state in
+            let newest = state.claims[device]?.sequence
+            return mailbox.at(device) { $0.claimed(device, fence: fence, newest: newest) }
+        }
+    }
+
+    /// Applies claims.
+    /// - Returns: The connections of this node that they end.
+    private static func ended(
+        by entries: [LogEntry],
+        _ share: Share,
+        _ mailbox: ClusterMailbox
+    ) -> [(device: DeviceNumber, fence: UInt64)] {
+        share.state.withLock { state in
+            entries.compactMap { entry in
+                guard let device = state.claims.apply(entry) else { return nil }
+                return mailbox.at(device) { $0.saw(claim: entry.sequence, of: device) }.map { (device, $0) }
+            }
+        }
+    }
+
+    /// The other node that holds a device, if it lives.
+    func otherHolder(of device: DeviceNumber) -> NodeName? {
+        guard let claim = share(of: device).state.withLock({ $0.claims[device] }), claim.holder != own else {
+            return nil
+        }
+        return nodes.mayLive(claim.holder) ? claim.holder.node : nil
+    }
+
+    /// The node of a claim, which may be this one; nil if its process is gone.
+    private func node(of claim: ClaimTable.Claim?) -> NodeName? {
+        guard let holder = claim?.holder, holder == own || nodes.mayLive(holder) else { return nil }
+        return holder.node
+    }
+
+    // MARK: - Rings of this node
+
+    /// This node has stored notifications.
+    func stored(_ puts: [StoredPut]) {
+        let now = scheduler.now
+        var orders: [RingBook.Order] = []
+        for put in puts where !put.isReplaced {
+            let notification = PassedNotification(put.envelope, sequence: put.sequence)
+            let share = share(of: notification.slot.device)
+            let (order, begins) = share.state.withLock { state in
+                let hint = node(of: state.claims[notification.slot.device])
+                let order = state.book.stored(notification, hint: hint, at: now)
+                defer { state.isTicking = true }
+                return (order, !state.isTicking)
+            }
+            if let order { orders.append(order) }
+            if begins { scheduler.run(after: ClusterLimits.ringTick) { [weak self] in self?.tick(share) } }
+        }
+        send(orders)
+    }
+
+    /// Looks after the rings of a partition until all are over.
+    private func tick(_ share: Share) {
+        settle(share)
+        perform(share.state.withLock { $0.book.overdue(at: scheduler.now) })
+        let (goesOn, catchesUp) = share.state.withLock { state in
+            state.isTicking = !state.book.isEmpty
+            guard state.isTicking, !state.isCatchingUp else { return (state.isTicking, false) }
+            state.isCatchingUp = true
+            return (true, true)
+        }
+        if catchesUp {
+            followers[share.partition.index].catchUp { [weak self] _ in
+                share.state.withLock { $0.isCatchingUp = false }
+                self?.settle(share)
+            }
+        }
+        if goesOn { scheduler.run(after: ClusterLimits.ringTick) { [weak self] in self?.tick(share) } }
+    }
+
+    /// Tells the rings whose claims are known by now who held the device.
+    private func settle(_ share: Share) {
+        let position = followers[share.partition.index].position
+        let decision = share.state.withLock { state in
+            let claims = state.claims
+            return state.book.settle(upTo: position) { device, sequence in
+                let claim = claims[device]
+                return node(of: claim.flatMap { $0.sequence < sequence ? $0 : nil })
+            }
+        }
+        perform(decision)
+    }
+
+    private func perform(_ decision: RingBook.Decision) {
+        send(decision.orders)
+        if !decision.givenUp.isEmpty { metrics.givenUp.increment(by: decision.givenUp.count) }
+        guard let onEnd else { return }
+        for sequence in decision.answered { onEnd(sequence, true) }
+        for sequence in decision.givenUp { onEnd(sequence, false) }
+    }
+
+    private func send(_ orders: [RingBook.Order]) {
+        var batches: [(receiver: NodeName?, bytes: Int, notifications: [PassedNotification])] = []
+        for order in orders {
+            let notification = order.notification
+            let index = batches.lastIndex { $0.receiver == order.receiver }
+            if let index, batches[index].bytes < ClusterLimits.ringMessageBytes {
+                batches[index].notifications.append(notification)
+                batches[index].bytes += notification.bytes
+            } else {
+                batches.append((order.receiver, notification.bytes, [notification]))
+            }
+        }
+        for batch in batches {
+            let body = RingRecord(batch.notifications).body
+            if let receiver = batch.receiver {
+                messages.send(body, as: .ring, to: receiver)
+                metrics.sent.increment(by: batch.notifications.count)
+            } else {
+                messages.sendToAll(body, as: .ring)
+                metrics.repeated.increment(by: batch.notifications.count)
+            }
+        }
+    }
+
+    private func answered(_ record: RungRecord, by node: NodeName) {
+        for place in record.places where shares.indices.contains(place.partition.index) {
+            let isOver = shares[place.partition.index].state.withLock { $0.book.answered(place.sequence, by: node) }
+            if isOver { onEnd?(place.sequence, true) }
+        }
+        metrics.answered.increment(by: record.places.count)
+    }
+
+    // MARK: - Rings of other nodes
+
+    /// Another node has stored a notification.
+    private func rung(_ passed: PassedNotification, by sender: NodeName) {
+        let device = passed.slot.device
+        guard mailbox.at(device, { $0.rung(passed.sequence, of: passed.slot) }) else { return answer(passed, sender) }
+        guard let holder = reference.holder, !holder.storedElsewhere(passed.stored) else {
+            return answer(passed, sender)
+        }
+        // The registration is new, or it has ended: its notification is never shown then.
+        catchUp(device) { [self] result in
+            guard case .success = result else { return }
+            _ = reference.holder?.storedElsewhere(passed.stored)
+            answer(passed, sender)
+        }
+    }
+
+    private func answer(_ passed: PassedNotification, _ sender: NodeName) {
+        let partition = partitions.partition(of: passed.slot.device)
+        let begins = answers.withLock { answers in
+            answers.places[sender, default: []].append(.init(partition: partition, sequence: passed.sequence))
+            defer { answers.isScheduled = true }
+            return !answers.isScheduled
+        }
+        if begins { scheduler.run(after: ClusterLimits.ringAnswerPause) { [weak self] in self?.sendAnswers() } }
+    }
+
+    private func sendAnswers() {
+        let places = answers.withLock { answers in
+            defer { answers = Answers() }
+            return answers.places
+        }
+        for (sender, places) in places.sorted(by: { $0.key.text < $1.key.text }) {
+            for start in stride(from: 0, to: places.count, by: Int(UInt16.max)) {
+                let part = places[start..<min(start + Int(UInt16.max), places.count)]
+                messages.send(RungRecord(Array(part)).body, as: .rung, to: sender)
+            }
+        }
+    }
+
+    // MARK: - Notifications without storage
+
+    /// Passes a notification that is never stored to the node of its device.
+    func passOn(_ envelope: Envelope, _ done: @escaping @Sendable (Bool) -> Void) {
+        let device = envelope.notification.slot.device
+        let receivers: Set<NodeName>
+        if followers[partitions.partition(of: device).index].lag > ClusterLimits.staleClaims {
+            receivers = nodes.others
+        } else {
+            receivers = Set([otherHolder(of: device)].compactMap(\.self))
+        }
+        guard !receivers.isEmpty else { return scheduler.run(after: .zero) { done(false) } }
+        metrics.passed.increment(by: receivers.count)
+        let body = OnceRecord(PassedNotification(envelope)).body
+        messages.ask(body, as: .once, of: receivers, within: ClusterLimits.passOnTime) { answers in
+            done(answers.values.contains { $0.getInteger(at: $0.readerIndex, as: UInt8.self) == 1 })
+        }
+    }
+
+    /// Delivers a notification on behalf of another node.
+    private func deliverOnce(_ passed: PassedNotification, _ done: @escaping @Sendable (Bool) -> Void) {
+        let envelope = Envelope(passed.notification, generation: passed.generation)
+        switch reference.holder?.deliverOnce(envelope) {
+        case .taken: done(true)
+        case .notHere, nil: done(false)
+        case .unknownRegistration:
+            catchUp(passed.slot.device) { [self] _ in done(reference.holder?.deliverOnce(envelope) == .taken) }
+        }
+    }
+}
+
+/// The metrics of ``NodeRings``.
+private struct RingMetrics: Sendable {
+    let claims = Gauge(label: MetricName.clusterClaims)
+    let takeovers = Counter(label: MetricName.clusterTakeovers)
+    let passed = Counter(label: MetricName.clusterPassed)
+    let sent = Counter(label: MetricName.clusterRings, dimensions: [("kind", "sent")])
+    let answered = Counter(label: MetricName.clusterRings, dimensions: [("kind", "answered")])
+    let repeated = Counter(label: MetricName.clusterRings, dimensions: [("kind", "repeated")])
+    let givenUp = Counter(label: MetricName.clusterRings, dimensions: [("kind", "given_up")])
+}

@@ -1,0 +1,106 @@
+/// The record of a cluster's trust: its authority, and the key under which its nodes seal what they share.
+///
+/// It is written when the first node has shared everything, so a node that finds it finds the rest too.
+package struct ClusterTrust: LogRecord, Hashable {
+    package static let kind: StaticString = "trust"
+    private static let fingerprintBytes = 16
+    private static let subject = LogSubject.meta("trust")
+
+    /// The first 16 bytes of the SHA-256 of the root authority's certificate (DER).
+    package let authority: [UInt8]
+    /// Sixteen bytes that identify the cluster key.
+    package let key: [UInt8]
+
+    /// - Parameters:
+    ///   - authority: Sixteen bytes.
+    ///   - key: Sixteen bytes.
+    package init(authority: [UInt8], key: [UInt8]) {
+        self.authority = authority
+        self.key = key
+    }
+
+    package init(fields: inout RecordReader) throws(RecordError) {
+        let bytes = fields.rest()
+        guard bytes.count == 2 * Self.fingerprintBytes else { throw fields.damaged }
+        authority = Array(bytes.prefix(Self.fingerprintBytes))
+        key = Array(bytes.suffix(Self.fingerprintBytes))
+    }
+
+    package func write(to fields: inout RecordWriter) {
+        fields.rest(authority + key)
+    }
+
+    /// Reads the cluster's record as of this call, or later; nil for a new cluster.
+    package static func read(_ changes: RecordChanges) async throws -> ClusterTrust? {
+        try await withCheckedThrowingContinuation { continuation in
+            changes.read(subject, in: .meta, as: ClusterTrust.self) { continuation.resume(with: $0.map(\.record)) }
+        }
+    }
+
+    /// Writes the record of a new cluster.
+    /// - Parameters:
+    ///   - changes: Changes the record.
+    ///   - replaces: Whether it takes the place of another one.
+    /// - Throws: ``OtherTrust`` if another node was faster, or an error of the log.
+    package func write(_ changes: RecordChanges, replaces: Bool) async throws {
+        let own = self
+        try await changes.change(Self.subject, in: .meta, from: Versioned<ClusterTrust>()) { record in
+            if let cluster = record, !replaces { try own.check(cluster) }
+            record = own
+        }
+    }
+
+    private func check(_ cluster: ClusterTrust) throws(OtherTrust) {
+        guard cluster.key == key else { throw .otherKey }
+        guard cluster.authority == authority else { throw .otherAuthority }
+    }
+}
+
+extension ClusterTrust {
+    /// The way in which a node comes to a cluster's trust.
+    package enum Entry: Hashable, Sendable {
+        /// The cluster is new: this node's trust becomes the cluster's.
+        case first
+        /// The node gets from the cluster what it lacks.
+        case member
+    }
+
+    /// Decides how a node enters a cluster.
+    /// - Parameters:
+    ///   - cluster: The record of the cluster; nil if it is new, or has lost what it had.
+    ///   - authority: The root authority of the node's folder; nil if it has none yet.
+    ///   - key: The cluster key that the node has; nil for none.
+    /// - Throws: ``OtherTrust``.
+    package static func entry(
+        to cluster: ClusterTrust?,
+        authority: [UInt8]?,
+        key: [UInt8]?
+    ) throws(OtherTrust) -> Entry {
+        guard let cluster else { return .first }
+        if let authority, authority != cluster.authority { throw .otherAuthority }
+        guard let key else { throw .noKey }
+        guard key == cluster.key else { throw .otherKey }
+        return .member
+    }
+}
+
+/// The error for a node that lacks the trust of its cluster.
+package enum OtherTrust: Error, Hashable, CustomStringConvertible {
+    case noKey
+    case otherKey
+    case otherAuthority
+
+    package var description: String {
+        switch self {
+        case .noKey:
+            "this node lacks the key of the cluster: copy trust/cluster.key from the data folder of another node, and name the "
+                + "copy with --cluster-key"
+        case .otherKey:
+            "the cluster key of this node is not the cluster's: copy trust/cluster.key from the data folder of another node, "
+                + "and name the copy with --cluster-key"
+        case .otherAuthority:
+            "this folder's authorities are not those of the cluster: start with an empty data folder and --cluster-key, and the "
+                + "node gets the cluster's"
+        }
+    }
+}

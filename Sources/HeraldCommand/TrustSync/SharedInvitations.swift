@@ -1,0 +1,48 @@
+import HeraldModel
+import HeraldTrust
+import Synchronization
+
+/// Uses up invitations in the cluster's log, so that two nodes never use the same one.
+final class SharedInvitations: InvitationUses {
+    private struct Taken: Error {
+        let invitation: SharedInvitation
+    }
+
+    private let log: TrustLog
+    private let sharing: FolderSharing
+    private let clock: any WallClock
+    /// Devices for which the log gave no answer, and which got no certificate: their use may be replaced.
+    private let abandoned = Mutex<Set<String>>([])
+
+    init(log: TrustLog, sharing: FolderSharing, clock: any WallClock) {
+        self.log = log
+        self.sharing = sharing
+        self.clock = clock
+    }
+
+    func use(_ invitation: Invitation, by device: DeviceID, at moment: WallTime) async throws -> Bool {
+        let own = SharedFact.invitation(SharedInvitation(invitation))
+        let use = SharedInvitation.Use(device: device.name, at: moment.milliseconds)
+        do {
+            _ = try await log.change(own.key) { [self] inLog in
+                let merged = inLog.map { SharedFact.merge(log: $0, own: own) } ?? own
+                guard case .invitation(var invitation) = merged else { return merged }
+                let isFree =
+                    invitation.used.map { used in
+                        used.device == device.name || abandoned.withLock { $0.contains(used.device) }
+                    } ?? (invitation.withdrawn == nil)
+                guard isFree else { throw Taken(invitation: invitation) }
+                invitation.used = use
+                return .invitation(invitation)
+            }
+            return true
+        } catch let taken as Taken {
+            // The ledger then says who has used it.
+            _ = try await sharing.take([.invitation(taken.invitation)], upTo: nil, now: clock.now())
+            return false
+        } catch {
+            _ = abandoned.withLock { $0.insert(device.name) }
+            throw TrustError(.unavailable, "the cluster does not say whether the invitation is still open: \(error)")
+        }
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import HeraldCluster
+import HeraldModel
+import HeraldStores
+import HeraldTrust
+import Logging
+
+/// Brings a node to the trust of its cluster: the first node gives it, further ones get it.
+struct TrustEntry: Sendable {
+    let configuration: ClusterConfiguration
+    let folder: DataFolder
+    /// The names for the server certificate.
+    let hostnames: [String]
+    let clock: any WallClock
+    let step: @Sendable (String) -> Void
+    let logger: Logger
+
+    /// The connection to the log.
+    struct Connection: Sendable {
+        let log: any ReplicatedLog
+        let barriers: LogBarriers
+        let changes: RecordChanges
+        let scheduler: any ClusterScheduler
+    }
+
+    /// Opens the folder, with all that the cluster has; the caller closes what it gets.
+    /// - Throws: ``OtherTrust``, or another error that says what to do.
+    func enter(_ connection: Connection) async throws -> TrustSync {
+        let authority = try JoiningFolder.rootFingerprint(at: folder.path)
+        // A folder without trust has nothing that could replace the cluster's.
+        let replaces = configuration.acceptsLoss && authority != nil
+        let present = try keyOfFolder()
+        let cluster = replaces ? nil : try await ClusterTrust.read(connection.changes)
+        let entry = try ClusterTrust.entry(to: cluster, authority: authority, key: present?.key.fingerprint)
+        let key = present?.key ?? ClusterKey()
+        let log = TrustLog(
+            key: key,
+            changes: connection.changes,
+            barriers: connection.barriers,
+            replaces: replaces
+        )
+        if entry == .member {
+            step("reading the cluster's authorities and keys")
+            let facts = try await log.read(JoiningFolder.firstFacts)
+            guard facts.count == JoiningFolder.firstFacts.count else {
+                throw CommandError(.refused, "the cluster has lost its authorities: restore it from a backup")
+            }
+            try await JoiningFolder.fill(at: folder.path, with: facts)
+        }
+        if present?.isKept != true { try JoiningFolder.keep(key, at: folder.path) }
+        let trust = try await TrustFolder.create(
+            at: folder.path,
+            hostnames: hostnames,
+            store: TrustDatabase.open,
+            now: clock.now()
+        )
+        let sharing = try FolderSharing(trust)
+        try await sharing.begin(anew: entry == .first)
+        let sync = try await sync(sharing, with: log, connection)
+        do {
+            try await sync.start()
+            guard entry == .first else { return sync }
+            try await share(of: sync, in: log, connection.changes)
+            return sync
+        } catch {
+            sync.close()
+            throw error
+        }
+    }
+
+    private func sync(_ sharing: FolderSharing, with log: TrustLog, _ connection: Connection) async throws -> TrustSync
+    {
+        let inbox = TrustInbox()
+        let kinds = SharedKey.Kind.allCases
+        // A backup may have copied files before the ledger, so those are always read whole.
+        let parts = [
+            (kinds.filter { !$0.isOfLedger }, nil), (kinds.filter(\.isOfLedger), try await sharing.position()),
+        ]
+        let followers = parts.map { kinds, position in
+            LogFollower(
+                .trust,
+                filters: kinds.map { .trust("\($0.rawValue).*") },
+                after: position,
+                log: connection.log,
+                barriers: connection.barriers,
+                scheduler: connection.scheduler
+            ) { inbox.add($0) }
+        }
+        return TrustSync(sharing, log: log, followers: followers, inbox: inbox, clock: clock, logger: logger)
+    }
+
+    /// Makes this node's trust the cluster's.
+    private func share(
+        of sync: TrustSync,
+        in log: TrustLog,
+        _ changes: RecordChanges
+    ) async throws {
+        step("storing authorities, keys and ledger in the cluster")
+        // Of two first nodes, the one whose root comes first goes on.
+        let root = try sync.folder.sharedRoot()
+        guard try await log.share(root) == root else { throw OtherTrust.otherAuthority }
+        try await sync.shareAll()
+        guard let authority = try JoiningFolder.rootFingerprint(at: folder.path) else {
+            throw OtherTrust.otherAuthority
+        }
+        try await ClusterTrust(authority: authority, key: log.key.fingerprint)
+            .write(changes, replaces: log.replaces)
+        logger.notice(
+            "this node's trust is the cluster's now; each further node starts with an empty data folder and a copy of this key",
+            metadata: ["cluster-key": "\(TrustLayout(data: folder.path).clusterKey)"]
+        )
+    }
+
+    /// The cluster key of the folder or of the settings, and whether the folder has it; nil if neither has one.
+    private func keyOfFolder() throws -> (key: ClusterKey, isKept: Bool)? {
+        let kept = try JoiningFolder.clusterKey(at: folder.path)
+        guard let given = try configuration.clusterKey() else { return kept.map { ($0, true) } }
+        guard let kept else { return (given, false) }
+        guard kept.fingerprint == given.fingerprint else {
+            throw CommandError(
+                .configuration,
+                "\(configuration.key), which the setting cluster-key names, is another key than "
+                    + "\(TrustLayout(data: folder.path).clusterKey): remove the setting, or start with an empty data folder"
+            )
+        }
+        return (kept, true)
+    }
+}

@@ -1,0 +1,33 @@
+import HeraldCluster
+import Synchronization
+
+/// The messages of the shared trust that have come and are not taken yet.
+final class TrustInbox: Sendable {
+    /// Yields when something has come.
+    let arrivals: AsyncStream<Void>
+    private let arrived: AsyncStream<Void>.Continuation
+    private let entries = Mutex<[LogEntry]>([])
+
+    init() {
+        (arrivals, arrived) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    func add(_ new: [LogEntry]) {
+        entries.withLock { $0 += new }
+        arrived.yield()
+    }
+
+    /// Removes the oldest messages, in the order of the log.
+    func next(_ limit: Int) -> [LogEntry] {
+        entries.withLock { entries in
+            defer { entries.removeFirst(min(limit, entries.count)) }
+            return Array(entries.prefix(limit))
+        }
+    }
+
+    /// Puts messages back that could not be taken.
+    func putBack(_ former: [LogEntry]) {
+        entries.withLock { $0 = former + $0 }
+        arrived.yield()
+    }
+}

@@ -1,0 +1,10 @@
+package import HeraldModel
+
+/// Decides which device uses an invitation, where several nodes know the same invitations.
+package protocol InvitationUses: Sendable {
+    /// Uses up an invitation for a device, for all nodes.
+    ///
+    /// - Returns: false if another device has used it, or it was withdrawn; the ledger then says so.
+    /// - Throws: ``TrustError/Code/unavailable`` if nobody knows; the device is then not to get a certificate.
+    func use(_ invitation: Invitation, by device: DeviceID, at moment: WallTime) async throws -> Bool
+}
