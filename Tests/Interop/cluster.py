@@ -9,7 +9,6 @@ of the first node. So a file of tests can run the functions of another one again
     def shared(cluster): return cluster
 """
 
-import json
 import os
 import pathlib
 import socket
@@ -18,7 +17,7 @@ import sys
 import textwrap
 
 from nats_servers import NATSTrio
-from service import PATIENCE, Service
+from service import PATIENCE, Service, open_connections
 
 #: The listeners that the load balancer has, too.
 BALANCED = ("api", "binary", "feedback", "device", "activation")
@@ -41,7 +40,7 @@ class Balancer:
         """`sockets` are bound ones of `BALANCED`, by name."""
         sections = [BALANCER]
         for name, listener in sockets.items():
-            servers = [f"    server {node.data.name} 127.0.0.1:{node.listeners[name]} check" for node in nodes]
+            servers = [f"    server {node.data.name} 127.0.0.1:{node.listeners[name]}" for node in nodes]
             sections.append("\n".join([f"listen {name}", f"    bind fd@{listener.fileno()}", "    balance roundrobin", *servers, ""]))
         configuration = folder / "haproxy.cfg"
         configuration.write_text("\n".join(sections))
@@ -74,7 +73,7 @@ class Cluster(Service):
         self.nodes = [
             Service(folder / f"node{number}", *cluster, "--node", f"node{number}", *options) for number in range(1, count + 1)
         ]
-        self._balancers = []
+        self._balancers, self._networks = [], []
 
     def start(self):
         self.trio.start()
@@ -83,12 +82,21 @@ class Cluster(Service):
         self.listeners = self.balance({name: socket.create_server(("127.0.0.1", 0)) for name in BALANCED})
         return self
 
-    def balance(self, sockets):
-        """The ports of a load balancer on bound sockets."""
+    def balance(self, sockets, pid="self"):
+        """The ports of a load balancer on bound sockets, which are of the network of a process."""
         folder = self.folder / f"balancer{len(self._balancers) + 1}"
         folder.mkdir()
         self._balancers.append(Balancer(folder, self.nodes, sockets))
+        self._networks.append(pid)
         return self._balancers[-1].listeners
+
+    def has_device_at(self, port):
+        """Whether a node still holds a connection of which the load balancers have no more the device's part."""
+        parts = [
+            open_connections(pid, balancer.listeners["device"]) for pid, balancer in zip(self._networks, self._balancers)
+        ]
+        held = sum(len(open_connections(node.pid, node.listeners["device"])) for node in self.nodes)
+        return any(port in part for part in parts) or held > sum(map(len, parts))
 
     def close(self):
         for balancer in self._balancers:
@@ -134,7 +142,8 @@ class NamedNetwork:
             _, descriptors, _, _ = socket.recv_fds(ours, 16, len(ports))
         self.sockets = {name: socket.socket(fileno=descriptor) for name, descriptor in zip(ports, descriptors, strict=True)}
         more = ["--user", "--preserve-credentials"] if user else []
-        self.inside = ["nsenter", "--target", str(self._keeper.pid), "--mount", "--net", *more]
+        self.pid = self._keeper.pid
+        self.inside = ["nsenter", "--target", str(self.pid), "--mount", "--net", *more]
 
     def close(self):
         self._keeper.kill()

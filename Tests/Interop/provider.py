@@ -32,7 +32,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from service import PATIENCE, TOPIC, eventually
+from service import PATIENCE, TOPIC, eventually, tcp_rows
 
 GOAWAY_FRAME = 7
 HELLO = {"aps": {"alert": "hello"}}
@@ -517,7 +517,7 @@ class Device:
         self.process.stderr.close()
         self.process = None
         if port:
-            eventually(lambda: not _is_open(self.service, port), what="the end of the connection")
+            eventually(lambda: not self.service.has_device_at(port), what="the end of the connection")
         return self
 
     def __enter__(self):
@@ -535,17 +535,6 @@ def listening_device(service, *topics, **options):
 def away_device(service, *topics, **options):
     """A new device that registered for the topics and went away."""
     return listening_device(service, *topics, **options).stop()
-
-
-def tcp_rows(pid):
-    """Local port, remote port, state, inode and local address of each TCP socket over IPv4 in a process's network."""
-    with open(f"/proc/{pid}/net/tcp", encoding="ascii") as table:
-        next(table)
-        for line in table:
-            columns = line.split()
-            local, remote = (int(columns[index].split(":")[1], 16) for index in (1, 2))
-            address = socket.inet_ntoa(bytes.fromhex(columns[1].split(":")[0])[::-1])
-            yield local, remote, columns[3], columns[9], address
 
 
 def _socket_inodes(pid):
@@ -572,12 +561,3 @@ def listening_sockets(pid):
     inodes = _socket_inodes(pid)
     return {(address, local) for local, _, state, inode, address in tcp_rows(pid) if state == "0A" and inode in inodes}
 
-
-def _is_open(service, port):
-    """Whether the service still holds a device's connection: established, or closed by the other side only."""
-    with contextlib.suppress(OSError):
-        return any(
-            local == service.listeners["device"] and remote == port and state in ("01", "08")
-            for local, remote, state, _, _ in tcp_rows(service.pid)
-        )
-    return False

@@ -1,6 +1,7 @@
 """Starts the real binary on free loopback ports, and stops it again."""
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -41,7 +42,7 @@ class Service:
         self.process = None
         self.listeners = {}
         self.lines = []
-        self._serial = 0
+        self._serial = itertools.count(1)
 
     def start(self, *more):
         command = [
@@ -79,6 +80,12 @@ class Service:
     def pid(self):
         return self.listeners["pid"]
 
+    def has_device_at(self, port):
+        """Whether it still holds a device's connection from a port: established, or closed by the other side only."""
+        with contextlib.suppress(OSError):
+            return port in open_connections(self.pid, self.listeners["device"])
+        return False
+
     def stop(self, timeout=PATIENCE):
         """Asks it to stop, as an operator does, and returns its exit code."""
         if self.process and self.process.poll() is None:
@@ -107,8 +114,7 @@ class Service:
         return self.data / "ca.pem"
 
     def _file(self, stem):
-        self._serial += 1
-        return self.data.parent / f"{self.data.name}-{stem}-{self._serial}.pem"
+        return self.data.parent / f"{self.data.name}-{stem}-{next(self._serial)}.pem"
 
     def provider_certificate(self, *topics, environment=None):
         """A provider's certificate, chain and key in one PEM file."""
@@ -140,6 +146,22 @@ class Service:
     def journal(self, *query):
         """The journal's answer, as the command gives it."""
         return json.loads(herald("journal", "--data", self.data, *query, "--json", check=False).stdout)
+
+
+def tcp_rows(pid):
+    """Local port, remote port, state, inode and local address of each TCP socket over IPv4 in a process's network."""
+    with open(f"/proc/{pid}/net/tcp", encoding="ascii") as table:
+        next(table)
+        for line in table:
+            columns = line.split()
+            local, remote = (int(columns[index].split(":")[1], 16) for index in (1, 2))
+            address = socket.inet_ntoa(bytes.fromhex(columns[1].split(":")[0])[::-1])
+            yield local, remote, columns[3], columns[9], address
+
+
+def open_connections(pid, listener):
+    """The remote ports of the connections to a listener in a process's network that the listener has not closed."""
+    return [remote for local, remote, state, _, _ in tcp_rows(pid) if local == listener and state in ("01", "08")]
 
 
 def free_port():

@@ -115,6 +115,9 @@ package final class ClusterChannels: Sendable {
         LogFollower.catchUp(follower(of: .channels)) { done($0.mapError { $0 as any Error }) }
     }
 
+    /// The followers of both streams, once they have begun.
+    var activeFollowers: [LogFollower] { followers.withLock { Array($0.values) } }
+
     private func follower(of stream: LogStream) -> [LogFollower] {
         followers.withLock { [$0[stream]].compactMap(\.self) }
     }
