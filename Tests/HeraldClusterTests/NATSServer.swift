@@ -7,31 +7,38 @@ import NIOPosix
 import Synchronization
 
 /// The NATS server that the tests of this process share; it ends with the process, whose pipe it reads.
+///
+/// `HERALD_NATS_SERVERS` names others, with commas between them: a cluster that runs already, with the same accounts.
 final class NATSServer: Sendable {
     static let shared = NATSServer()
 
     private struct Running {
-        let port: Int
-        let pipe: Pipe
+        let servers: [NATSServerAddress]
+        let pipe: Pipe?
         var accounts = 0
     }
 
     private struct DoesNotStart: Error {}
 
+    private static let named = ProcessInfo.processInfo.environment["HERALD_NATS_SERVERS"]?.split(separator: ",") ?? []
+
+    /// The number of servers that keep each message: all.
+    static var replicas: Int { max(1, named.count) }
+
     private let state = Mutex<Running?>(nil)
 
     /// A connection to an account without streams, when it is up.
     func connection() async throws -> NATSConnection {
-        let (port, account) = try state.withLock { state in
+        let (servers, account) = try state.withLock { state in
             var running = try state ?? NATSServer.start()
             defer {
                 running.accounts += 1
                 state = running
             }
-            return (running.port, "a\(running.accounts)")
+            return (running.servers, "a\(running.accounts)")
         }
         let configuration = NATSConfiguration(
-            servers: [NATSServerAddress(host: "127.0.0.1", port: port)],
+            servers: servers,
             name: account,
             credential: .password(user: account, password: account)
         )
@@ -46,6 +53,9 @@ final class NATSServer: Sendable {
     }
 
     private static func start() throws -> Running {
+        guard named.isEmpty else {
+            return Running(servers: try named.map { try NATSServerAddress(String($0)) }, pipe: nil)
+        }
         let process = Process()
         let (input, output) = (Pipe(), Pipe())
         process.executableURL = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -60,7 +70,7 @@ final class NATSServer: Sendable {
             line += String(decoding: bytes, as: UTF8.self)
         }
         guard let port = Int(line.dropLast()) else { throw DoesNotStart() }
-        return Running(port: port, pipe: input)
+        return Running(servers: [NATSServerAddress(host: "127.0.0.1", port: port)], pipe: input)
     }
 }
 

@@ -154,14 +154,22 @@ class NATSServer:
         except (OSError, ValueError):
             return False
 
+    def jetstream(self):
+        """JetStream's state, as the monitoring port shows it; empty if it does not answer."""
+        try:
+            return self.ask("jsz?streams=true")
+        except (OSError, ValueError):
+            return {}
+
+    @staticmethod
+    def streams(state):
+        """The streams in JetStream's state."""
+        return [stream for account in state.get("account_details", []) for stream in account.get("stream_detail", [])]
+
     def groups(self):
         """The Raft groups that this server leads: only a leader knows which of the others are behind."""
-        try:
-            state = self.ask("jsz?streams=true")
-        except (OSError, ValueError):
-            return []
-        streams = [stream for account in state.get("account_details", []) for stream in account.get("stream_detail", [])]
-        groups = [state.get("meta_cluster"), *(stream.get("cluster") for stream in streams)]
+        state = self.jetstream()
+        groups = [state.get("meta_cluster"), *(stream.get("cluster") for stream in self.streams(state))]
         return [group for group in groups if group and group.get("leader") == self.name]
 
 
@@ -207,6 +215,14 @@ class NATSTrio:
     @property
     def urls(self):
         return [server.url for server in self.servers]
+
+    def leader(self, stream):
+        """The server that leads a stream."""
+        def names():
+            streams = [each for server in self.servers for each in server.streams(server.jetstream()) if each["name"] == stream]
+            return [each["cluster"]["leader"] for each in streams if each.get("cluster", {}).get("leader")]
+
+        return self.named(eventually(names, 2 * PATIENCE, f"a leader of {stream}")[0])
 
     def named(self, name):
         """The server of a name, such as that of a leader."""

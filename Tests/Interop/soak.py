@@ -71,6 +71,22 @@ PARTS = {
         "kill -9 of a cluster's node, and of some or all of its NATS servers, under load",
         "no answered notification is lost", 2, 25, 15, 20,
     ),
+    "cluster-servers": Part(
+        "test_cluster_servers.py::test_killed_servers_cost_nothing_that_was_accepted",
+        "kill -9 of one of the NATS servers of a node, under load", "no accepted notification is lost", 10, 50, 8,
+    ),
+    "cluster-servers-all": Part(
+        "test_cluster_servers.py::test_three_servers_killed_at_once_cost_nothing_that_was_accepted",
+        "kill -9 of all NATS servers of a node, under load", "no accepted notification is lost", 5, 30, 10,
+    ),
+    "cluster-disks": Part(
+        "test_cluster_servers.py::test_bad_disks_cost_nothing_that_was_accepted",
+        "full or failing disks of the NATS servers of a node, under load", "no accepted notification is lost", 1, 12, 20, 5,
+    ),
+    "cluster-rules": Part(
+        "test_cluster_rules.py::test_the_stores_keep_every_rule_on_three_servers",
+        "all rules of a store engine, on three NATS servers", "a cluster's stores keep every rule", 0, 1, 180, 5,
+    ),
     "binary-crash": Part(
         "test_binary_crash.py::test_answered_notifications_survive_a_kill",
         "kill -9 of the service under load on the binary interface", "no accepted notification is lost", 3, 100, 1.5,
@@ -158,6 +174,11 @@ class Rounds:
         for number in range(self.first, self.first + self.count):
             yield number
             self.done += 1
+
+    @property
+    def are_few(self):
+        """Whether they are as few as in `make test`, where other tests run beside them."""
+        return self.count <= PARTS[self.part].few
 
     def random(self, *names):
         """A random source for something that happens in these rounds."""

@@ -44,8 +44,15 @@ class Ledger:
         self.entries[id] = Entry(id, slot, next(self._clock), expires)
 
     def end(self, id, status):
+        """Notes an answer. A stream that ends without one says nothing: the notification may still be stored."""
         entry = self.entries[id]
-        entry.answered, entry.status = next(self._clock), status
+        entry.status = status
+        if status is not None:
+            entry.answered = self.moment()
+
+    def moment(self):
+        """A moment on the clock of the ledger: later than all before."""
+        return next(self._clock)
 
     @property
     def accepted(self):
@@ -131,24 +138,28 @@ class Load(threading.Thread):
     def collect(self, provider, under_way):
         for stream in [stream for stream in under_way if provider.answers[stream].ended]:
             with self.lock:
-                self.ledger.end(under_way.pop(stream), provider.answers.pop(stream).status)
+                self.ledger.end(under_way.pop(stream), provider.answers.pop(stream).status or None)
             self.on_answer()
 
     def collect_last(self, provider, under_way):
         for stream, id in under_way.items():
             if provider.answers[stream].ended:
-                self.ledger.end(id, provider.answers[stream].status)
+                self.ledger.end(id, provider.answers[stream].status or None)
 
 
 class Listener:
-    """One connection of a device on paho-mqtt, which notes what it receives before it acknowledges it."""
+    """A device on paho-mqtt, which notes what it receives before it acknowledges it.
 
-    def __init__(self, service, device, topics, ledger, lock):
+    It has one connection, or comes back when it is dismissed.
+    """
+
+    def __init__(self, service, device, topics, ledger, lock, comes_back=False):
         self.arrived = []
         self.subscribed = threading.Event()
         self.client = mqtt.Client(
-            mqtt.CallbackAPIVersion.VERSION2, client_id=device.id, protocol=mqtt.MQTTv5, reconnect_on_failure=False
+            mqtt.CallbackAPIVersion.VERSION2, client_id=device.id, protocol=mqtt.MQTTv5, reconnect_on_failure=comes_back
         )
+        self.client.reconnect_delay_set(1, 1)
         self.client.tls_set_context(tls_context(service.ca, device.path, alpn=()))
         self.client.on_connect = lambda client, *_: client.subscribe([(f"apps/{topic}", 1) for topic in topics])
         self.client.on_subscribe = lambda *_: self.subscribed.set()
