@@ -105,7 +105,7 @@ def test_a_spare_with_the_same_trust_takes_over(trio, node, fresh, tmp_path):
     said = herald("backup", "--data", node.data, tmp_path / "copy").stdout
     assert "devices and notifications stay in the cluster" in said and "waiting" not in said
     said = herald("restore", tmp_path / "copy", "--data", tmp_path / "spare").stdout
-    assert "revocations are in the cluster" in said and "notifications are lost" not in said
+    assert "in the cluster, and lose nothing" in said and "notifications are lost" not in said
     # Beside a node that serves, another one does not.
     assert "the node one serves this cluster" in refusal(tmp_path / "spare", *options(trio, "two"))
     node.kill()

@@ -80,8 +80,8 @@ enum RestoreReport {
         guard !isClusterNode else {
             return [
                 "",
-                "Devices, notifications, newer credentials and revocations are in the cluster: the node has them when it has",
-                "started. Lines that its journal got since the backup are lost.",
+                "Devices and notifications are in the cluster, and lose nothing. Credentials and revocations since the backup",
+                "come from there when the node starts. Lines that its journal got since are lost.",
             ]
         }
         return [
