@@ -122,4 +122,10 @@ package enum ClusterLimits {
 
     /// The age of this node's view of a partition past which its claims count as not known.
     package static let staleClaims = Duration.seconds(5)
+
+    /// The time without a renewal after which the others take a node for gone.
+    ///
+    /// A node that could not renew its record for ``NodeNameMachine/silence`` has dismissed its devices by then, also if the
+    /// others hear of its last renewal ``staleClaims`` late.
+    package static let nodeSilence = NodeNameMachine.silence + staleClaims
 }
