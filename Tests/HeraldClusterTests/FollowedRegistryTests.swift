@@ -45,8 +45,9 @@ import Testing
     {
         let made = try await register(at: a)
         let link = WitnessLink()
-        b.postOffice.attach(made.slot.device, link: link, isSavingPower: false, fence: 1)
-        b.postOffice.open([AppSubscription(made.slot.app, qualityOfService: 1)], on: made.slot.device, fence: 1)
+        let (device, fence) = (made.slot.device, try await b.registry.arrive(phone).fence)
+        b.postOffice.attach(device, link: link, isSavingPower: false, fence: fence)
+        b.postOffice.open([AppSubscription(made.slot.app, qualityOfService: 1)], on: device, fence: fence)
         #expect(b.post(to: made) == .pending)
         #expect(await link.deliveries.first { _ in true }?.envelope.notification.slot == made.slot)
         #expect(try await unregister(made.slot, at: a))
