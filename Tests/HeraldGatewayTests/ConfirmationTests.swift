@@ -1,5 +1,6 @@
 import HeraldMailbox
 import HeraldModel
+import HeraldTestSupport
 import HeraldTrust
 import HeraldWire
 import Testing
