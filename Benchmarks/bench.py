@@ -39,8 +39,7 @@ GROUPS = {
     idle_memory: ["idle_memory", "idle_memory_churn"],
     store: ["store", "store_sync_1ms", "store_sync_5ms", "store_queue"],
     nats: ["nats"],
-    cluster: ["cluster_commit", "cluster_elsewhere", "cluster_elsewhere_nats", "cluster_elsewhere_p50", "cluster_nodes_2", "cluster_nodes_3",
-              "cluster_arrival"],
+    cluster: ["cluster_commit"],
     ledger: ["ledger_enroll", "ledger_revoke", "ledger_start", "ledger_list"],
 }
 
