@@ -14,6 +14,15 @@ package enum ClusterLimits {
     /// A node that was cut off for longer may have missed it, and has to load everything again.
     package static let removedRecordTimeToLive = Duration.seconds(3600)
 
+    /// The broadcasts of one channel that the log keeps, stored ones and others apart.
+    ///
+    /// A node that was cut off hands them out when it is back. 32 are 160 KiB at most; a node that has missed more has
+    /// subscribers that get the newest 32.
+    package static let broadcastsPerChannel = 32
+
+    /// The time that the log keeps a broadcast that is not stored for later subscribers: longer than a leader's election.
+    package static let transientTimeToLive = Duration.seconds(10)
+
     /// The time that the log keeps a notification beyond its expiration.
     ///
     /// Each replica expires by its own clock, and the message itself says when it expires: a clock that is fast by less than
