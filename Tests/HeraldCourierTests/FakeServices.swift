@@ -8,6 +8,7 @@ import Synchronization
 
 /// Registry, post office and token seal in a few dictionaries; records the calls.
 final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownTopics {
+    var shared: (any SharedState)? { nil }
     struct Finished: Hashable {
         let app: AppNumber
         let delivery: UInt32
@@ -41,6 +42,8 @@ final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownT
     var link: (any DeviceLink)? { state.withLock { $0.link } }
     var detached: [UInt64] { state.withLock { $0.detached } }
     var finished: [Finished] { state.withLock { $0.finished } }
+
+    func isHeldElsewhere(_ id: DeviceID) -> Bool { false }
 
     func arrive(_ id: DeviceID) async throws -> Registry.Arrival {
         newArrival()

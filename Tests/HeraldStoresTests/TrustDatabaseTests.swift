@@ -176,7 +176,9 @@ import Testing
         try await store.claim([claim], takesOver: false)
         _ = try await store.release(claim.topic)
         _ = try await store.topicClaims(after: version)
-        let asked = statements.all.filter { $0.first != "P" && !$0.hasPrefix("BEGIN") && !$0.hasPrefix("COMMIT") }
+        // Triggers show as comments; they do nothing here, since the ledger is not shared.
+        let others = ["P", "BEGIN", "COMMIT", "--"]
+        let asked = statements.all.filter { sql in !others.contains { sql.hasPrefix($0) } }
         #expect(asked.count >= 15)
         let plans = try await store.read { database in
             try asked.map { sql in

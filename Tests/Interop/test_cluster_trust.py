@@ -76,7 +76,7 @@ def test_a_machine_with_nothing_but_the_key_takes_over(trio, node, key, fresh, t
         for name in ("one", "two")
     )
     assert first.returncode == 0, first.stderr
-    assert second.returncode != 0 and "no longer valid" in second.stdout + second.stderr
+    assert second.returncode != 0 and "used up: it works once" in second.stdout + second.stderr
     assert len(listed(service, "device", "list")) == 3
     # The folder has the key now, and needs the setting no more.
     service.stop()
@@ -102,3 +102,6 @@ def test_a_node_that_does_not_belong_here_is_told_why(trio, node, key, tmp_path)
     assert (tmp_path / "copy" / "trust" / "cluster.key").read_bytes() == key.read_bytes(), said
     (node.data / "trust" / "cluster.key").unlink()
     assert "this node lacks the key of the cluster" in refusal(node.data, *options(trio))
+    settings = tmp_path / "herald.yaml"
+    settings.write_text(f"data: {node.data}\ncluster: [{trio.servers[0].url}]\ncluster-monitor: [{trio.servers[0].monitor}]\n")
+    assert "cluster.key is missing" in herald("doctor", "--config", settings, check=False).stdout

@@ -209,7 +209,8 @@ struct DoctorRun {
             }
             _ = try await ServiceTrust.load(trust, configuration)
             let ends = try TrustEnds(trust)
-            return TrustCheck(now: now, ends: ends, hostnames: configuration.hostnames).findings + [clock(ends.begun)]
+            return TrustCheck(now: now, ends: ends, hostnames: configuration.hostnames).findings
+                + [try clusterKey()].compactMap(\.self) + [clock(ends.begun)]
         } catch let error as TrustError where error.code == .folderMissing {
             return [
                 .warn("trust", "the first start has not ended", "start the service, which completes it"), clock(nil),
@@ -217,6 +218,18 @@ struct DoctorRun {
         } catch {
             return [.fail("trust", "\(error)", restore), clock(nil)]
         }
+    }
+
+    /// The finding for a cluster's node that lacks the key, and would not start.
+    private func clusterKey() throws -> DoctorFinding? {
+        guard FileManager.default.fileExists(atPath: folder.nodePath), configuration.cluster.key.isEmpty,
+            try JoiningFolder.clusterKey(at: folder.path) == nil
+        else { return nil }
+        return .fail(
+            "trust",
+            "\(TrustLayout(data: folder.path).clusterKey) is missing",
+            "copy it from another node's data folder, or name a copy with cluster-key"
+        )
     }
 
     private func clock(_ certified: WallTime?) -> DoctorFinding {

@@ -20,11 +20,13 @@ final class SharedInvitations: InvitationUses {
         self.clock = clock
     }
 
+    func isAbandoned(_ device: DeviceID) -> Bool { abandoned.withLock { $0.contains(device.name) } }
+
     func use(_ invitation: Invitation, by device: DeviceID, at moment: WallTime) async throws -> Bool {
         let own = SharedFact.invitation(SharedInvitation(invitation))
         let use = SharedInvitation.Use(device: device.name, at: moment.milliseconds)
         do {
-            _ = try await log.change(own.key) { [self] inLog in
+            let fact = try await log.change(own.key) { [self] inLog in
                 let merged = inLog.map { SharedFact.merge(log: $0, own: own) } ?? own
                 guard case .invitation(var invitation) = merged else { return merged }
                 let isFree =
@@ -35,6 +37,8 @@ final class SharedInvitations: InvitationUses {
                 invitation.used = use
                 return .invitation(invitation)
             }
+            // The ledger may have the use that this one replaces.
+            if abandoned.withLock({ !$0.isEmpty }) { _ = try await sharing.take([fact], upTo: nil, now: clock.now()) }
             return true
         } catch let taken as Taken {
             // The ledger then says who has used it.

@@ -16,7 +16,11 @@ package struct Invitations: Sendable {
     func find(_ code: InvitationCode) async throws -> Invitation? {
         let digest = code.digest
         let candidates = try await folder.store.invitations(lookupKey: Invitation.lookupKey(digest))
-        return Invitation.find(digest, in: candidates)
+        var invitation = Invitation.find(digest, in: candidates)
+        if let device = invitation?.used?.device, folder.invitationUses?.isAbandoned(device) == true {
+            invitation?.used = nil
+        }
+        return invitation
     }
 
     /// Makes invitations; the service keeps a hash of each code.

@@ -7,4 +7,7 @@ package protocol InvitationUses: Sendable {
     /// - Returns: false if another device has used it, or it was withdrawn; the ledger then says so.
     /// - Throws: ``TrustError/Code/unavailable`` if nobody knows; the device is then not to get a certificate.
     func use(_ invitation: Invitation, by device: DeviceID, at moment: WallTime) async throws -> Bool
+
+    /// Whether an invitation is open although a device has used it: ``use(_:by:at:)`` has thrown for that device.
+    func isAbandoned(_ device: DeviceID) -> Bool
 }
