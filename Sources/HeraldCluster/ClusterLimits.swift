@@ -63,6 +63,9 @@ package enum ClusterLimits {
     /// The age of what a follower has applied, past which it is not fresh any more: more than two ticks.
     package static let followerFreshness = Duration.seconds(5)
 
+    /// The age past which a follower may have missed a tombstone: ``removedRecordTimeToLive``, less five minutes.
+    package static let longestLag = Duration.seconds(3300)
+
     /// The pause before a conditional write that met another one of the same subject in flight is tried again.
     package static let concurrentWritePause = Duration.milliseconds(1)
 

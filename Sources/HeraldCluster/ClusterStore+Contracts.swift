@@ -151,8 +151,6 @@ extension ClusterStore: RegistryStore {
     }
 
     package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {
-        // A token on the list is deleted by its provider.
-        try await catchUp(.allRegistrations)
         return await registry.feedback(for: app, limit: limit)
     }
 

@@ -102,6 +102,11 @@ package final class ClusterStore: Sendable {
         registry.close()
     }
 
+    /// The age of what this node knows of each stream that it follows.
+    package var lags: [(stream: LogStream, lag: Duration)] {
+        (registry.activeFollowers + rings.followers).map { ($0.stream, $0.lag) }
+    }
+
     /// - Throws: ``RecordError`` if another node has written a record of another version.
     package func check() throws { try registry.check() }
 

@@ -25,6 +25,7 @@ package final class Gateway: Sendable {
     ///   - admission: Identifies providers and opens device tokens.
     ///   - sink: The post office.
     ///   - channels: Channels and broadcasts; nil for a gateway without broadcasts.
+    ///   - confirmations: Confirms refusals in a cluster; nil for a node that stands alone.
     ///   - clock: The service's clock.
     ///   - logger: Gets no payloads, tokens or keys.
     ///   - drills: Failures on demand; nil for none.
@@ -35,6 +36,7 @@ package final class Gateway: Sendable {
         admission: Admission,
         sink: any NotificationSink,
         channels: ChannelService? = nil,
+        confirmations: RefusalConfirmations? = nil,
         clock: any WallClock,
         logger: Logger,
         drills: DrillService? = nil
@@ -47,6 +49,7 @@ package final class Gateway: Sendable {
             admission: admission,
             sink: sink,
             channels: channels,
+            confirmations: confirmations,
             clock: clock,
             logger: logger,
             refusals: refusals,

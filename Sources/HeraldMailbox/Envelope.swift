@@ -29,6 +29,9 @@ package final class Envelope: Sendable {
         memory.release()
     }
 
+    /// Answers the provider, if there is one.
+    func settle(_ outcome: CompletionOutcome) { completion?.settle(outcome) }
+
     var registeredSlot: RegisteredSlot { RegisteredSlot(notification.slot, generation: generation) }
 
     /// The newest decision about the notification; nil before the first.
@@ -85,8 +88,11 @@ package struct Completion: Sendable {
 package enum CompletionOutcome: Hashable, Sendable {
     /// The notification is acknowledged, stored, or discarded on record.
     case accepted
-    /// The notification could not be stored.
-    case refused(RefusalReason)
+    /// The notification could not be stored, or its token is not valid; with
+    /// ``HeraldModel/RefusalReason/unregistered`` since when the app is removed.
+    case refused(RefusalReason, since: WallTime? = nil)
+    /// The listener had something that this node did not know, and that may be known now: it decides again.
+    case decideAgain
     /// Nobody knows whether the notification was stored, or will be: the provider gets no answer.
     ///
     /// An HTTP/2 stream is reset. A binary connection is closed, because each error response says what was accepted.

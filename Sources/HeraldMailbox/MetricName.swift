@@ -36,6 +36,7 @@ package enum MetricName {
     package static let deviceTakeovers = "herald_device_takeovers_total"
     package static let broadcastsPublished = "herald_broadcasts_published_total"
     package static let broadcastDeliveries = "herald_broadcast_deliveries_total"
+    package static let clusterConfirmations = "herald_cluster_confirmations_total"
     package static let channels = "herald_channels"
     package static let channelSubscriptions = "herald_channel_subscriptions"
     package static let clusterClaims = "herald_cluster_claims"

@@ -39,15 +39,19 @@ package final class PostOffice: Sendable {
     /// The memory of all notifications.
     package let memory: EnvelopeMemory
     let feedback: FeedbackRecorder
+    /// Nil for a node that stands alone.
+    let confirmations: RefusalConfirmations?
 
     package init(
         configuration: PostOfficeConfiguration = PostOfficeConfiguration(),
         clock: any WallClock,
         store: any Store,
         directory: any ConnectionDirectory,
+        confirmations: RefusalConfirmations? = nil,
         logger: Logger
     ) {
         self.configuration = configuration
+        self.confirmations = confirmations
         terms = Mutex(configuration.terms)
         self.clock = clock
         self.store = store
@@ -78,8 +82,18 @@ package final class PostOffice: Sendable {
 
     /// Accepts a notification, without waiting; an envelope whose decision is `.pending` is settled exactly once.
     package func post(_ envelope: Envelope) -> PostDecision {
+        let decision = decide(envelope)
+        guard case .refused = decision else {
+            metrics.received.increment()
+            return decision
+        }
+        let confirmed = confirm(decision, envelope) { $0.decide(envelope) }
+        if case .refused = confirmed { metrics.refused.increment() } else { metrics.received.increment() }
+        return confirmed
+    }
+
+    private func decide(_ envelope: Envelope) -> PostDecision {
         guard store.isAccepting(for: envelope.notification.slot.device), !memory.isFull else {
-            metrics.refused.increment()
             return .refused(.serviceUnavailable, since: nil)
         }
         let isMemoryShort = memory.isHigh
@@ -90,22 +104,23 @@ package final class PostOffice: Sendable {
             return (decision, !wasWaiting && shard.isAwaitingAcknowledgements)
         }
         if wakesTick { graceContinuation.yield() }
-        if case .refused = decision { metrics.refused.increment() } else { metrics.received.increment() }
-        noteDeadToken(decision, envelope)
         return decision
     }
 
     /// Records a notification that no app could read, and nothing else.
     package func discard(_ envelope: Envelope, as state: JournalState) -> PostDecision {
-        let device = envelope.notification.slot.device
-        guard store.isAccepting(for: device), !memory.isFull else { return .refused(.serviceUnavailable, since: nil) }
-        let decision = at(device) { $0.post(envelope, discarded: state) }
-        noteDeadToken(decision, envelope)
-        return decision
+        let decide: @Sendable (PostOffice) -> PostDecision = { postOffice in
+            let device = envelope.notification.slot.device
+            guard postOffice.store.isAccepting(for: device), !postOffice.memory.isFull else {
+                return .refused(.serviceUnavailable, since: nil)
+            }
+            return postOffice.at(device) { $0.post(envelope, discarded: state) }
+        }
+        return confirm(decide(self), envelope, decide)
     }
 
     /// Puts the token of a removed app on the feedback list.
-    private func noteDeadToken(_ decision: PostDecision, _ envelope: Envelope) {
+    func noteDeadToken(_ decision: PostDecision, _ envelope: Envelope) {
         let (slot, time) = (envelope.notification.slot, envelope.notification.received)
         guard case .refused(.unregistered, _) = decision, registration(slot)?.isLive == false else { return }
         feedback.add(FeedbackRecord(slot: slot, generation: envelope.generation, time: time))
@@ -306,11 +321,11 @@ package final class PostOffice: Sendable {
             store.record(event(state, envelope), settling: nil)
         case .acceptAndRecord(let state):
             store.record(event(state, envelope), settling: nil)
-            envelope.completion?.settle(.accepted)
+            envelope.settle(.accepted)
         case .recordThenAccept(let state, let newer):
             store.record(event(state, envelope, replacement: newer), settling: envelope.completion)
         case .settle(let outcome):
-            envelope.completion?.settle(outcome)
+            envelope.settle(outcome)
         case .passOn:
             directory.passOn(envelope) { [self] isTaken in
                 if !isTaken { store.record(event(.discardedDeviceOffline, envelope), settling: nil) }

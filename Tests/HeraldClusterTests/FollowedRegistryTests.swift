@@ -47,13 +47,10 @@ import Testing
         let link = WitnessLink()
         b.postOffice.attach(made.slot.device, link: link, isSavingPower: false, fence: 1)
         b.postOffice.open([AppSubscription(made.slot.app, qualityOfService: 1)], on: made.slot.device, fence: 1)
-        b.time.pass(.milliseconds(1))
         #expect(b.post(to: made) == .pending)
-        b.time.pass(.milliseconds(1))
-        #expect(link.count == 1)
+        #expect(await link.deliveries.first { _ in true }?.envelope.notification.slot == made.slot)
         #expect(try await unregister(made.slot, at: a))
         #expect(b.post(to: made) == .refused(.unregistered, since: clock.now()))
-        #expect(link.count == 1)
     }
 
     @Test func `a node that is behind removes what another node has registered`() async throws {
@@ -126,5 +123,69 @@ import Testing
             try await a.registry.clearFeedback(listed)
             #expect(try await b.registry.feedback(for: made.slot.app, limit: 10).isEmpty)
         }
+    }
+
+    // MARK: - Refusals
+
+    @Test func `a token that was made at one node is good at the other at once`() async throws {
+        log.holdBack(true)
+        let made = try await register(at: a)
+        let completions = WitnessCompletions()
+        #expect(b.post(to: made, Completion(handler: completions, number: 1)) == .pending)
+        #expect(b.postOffice.registration(made.slot) == nil)
+        log.holdBack(false)
+        #expect(await completions.next() == .accepted)
+    }
+
+    @Test func `a token of a newer generation than the known one is good at once`() async throws {
+        let first = try await register(at: a)
+        #expect(try await unregister(first.slot, at: a))
+        log.holdBack(true)
+        let second = try await register(at: a)
+        let completions = WitnessCompletions()
+        #expect(b.post(to: first) == .refused(.unregistered, since: clock.now()))
+        #expect(b.post(to: second, Completion(handler: completions, number: 1)) == .pending)
+        log.holdBack(false)
+        #expect(await completions.next() == .accepted)
+    }
+
+    @Test func `a token that no node knows is refused when that is certain, and then at once for a while`()
+        async throws
+    {
+        let made = try await register(at: a)
+        let slot = Slot(device: made.slot.device, app: AppNumber(99))
+        let stranger = Registration(slot: slot, generation: 0, isLive: true, registered: clock.now())
+        let completions = WitnessCompletions()
+        log.holdBack(true)
+        #expect(b.post(to: stranger, Completion(handler: completions, number: 1)) == .pending)
+        log.holdBack(false)
+        #expect(await completions.next() == .refused(.badDeviceToken))
+        #expect(b.post(to: stranger) == .refused(.badDeviceToken, since: nil))
+        clock.advance(by: .seconds(3))
+        #expect(b.post(to: stranger, Completion(handler: completions, number: 2)) == .pending)
+        #expect(await completions.next() == .refused(.badDeviceToken))
+    }
+
+    @Test func `without the log, a token that is not known is neither good nor bad`() async throws {
+        let made = try await register(at: a)
+        let slot = Slot(device: made.slot.device, app: AppNumber(99))
+        let stranger = Registration(slot: slot, generation: 0, isLive: true, registered: clock.now())
+        let completions = WitnessCompletions()
+        log.setAway(true)
+        #expect(b.post(to: stranger, Completion(handler: completions, number: 1)) == .pending)
+        #expect(await completions.next() == .refused(.serviceUnavailable))
+    }
+
+    @Test func `at most 1,024 refusals are confirmed at a time`() async throws {
+        let made = try await register(at: a)
+        log.holdBack(true)
+        func post(_ app: UInt32) -> PostDecision {
+            let slot = Slot(device: made.slot.device, app: AppNumber(1000 + app))
+            return b.post(to: Registration(slot: slot, generation: 0, isLive: true, registered: clock.now()))
+        }
+        #expect((0..<1024).allSatisfy { post($0) == .pending })
+        #expect(post(1024) == .refused(.serviceUnavailable, since: nil))
+        log.holdBack(false)
+        #expect(post(1025) == .pending)
     }
 }

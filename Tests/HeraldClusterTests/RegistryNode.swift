@@ -11,8 +11,6 @@ struct RegistryNode {
     let store: ClusterStore
     let postOffice: PostOffice
     let registry: Registry
-    /// Runs the reports of the mailbox.
-    let time = SimTime()
     private let clock: ManualClock
 
     init(_ name: String, _ log: any ReplicatedLog, _ clock: ManualClock) async throws {
@@ -25,7 +23,7 @@ struct RegistryNode {
             own: ClaimRecord(node: node, incarnation: .random(in: 0 ... .max)),
             journal: MemoryStore(clock: clock),
             clock: clock,
-            scheduler: time,
+            scheduler: QueueScheduler(),
             logger: .silent
         )
         try await store.load()
@@ -36,6 +34,7 @@ struct RegistryNode {
             clock: clock,
             store: store,
             directory: store.directory,
+            confirmations: RefusalConfirmations(shared: store, clock: clock),
             logger: .silent
         )
         store.report(to: postOffice)
@@ -68,12 +67,30 @@ struct RegistryNode {
     }
 }
 
-/// A device's connection that counts what it is sent.
+/// A device's connection that shows what it is sent.
 final class WitnessLink: DeviceLink {
-    private let delivered = Mutex(0)
+    private let delivered: AsyncStream<Delivery>.Continuation
+    let deliveries: AsyncStream<Delivery>
 
-    var count: Int { delivered.withLock { $0 } }
+    init() {
+        (deliveries, delivered) = AsyncStream.makeStream()
+    }
 
-    func deliver(_ delivery: Delivery) { delivered.withLock { $0 += 1 } }
-    func dismiss(_ reason: DismissalReason) {}
+    func deliver(_ delivery: Delivery) { delivered.yield(delivery) }
+    func dismiss(_ reason: DismissalReason) { delivered.finish() }
+}
+
+/// The answers to providers.
+final class WitnessCompletions: CompletionHandler {
+    private let settled: AsyncStream<CompletionOutcome>.Continuation
+    private let outcomes: AsyncStream<CompletionOutcome>
+
+    init() {
+        (outcomes, settled) = AsyncStream.makeStream()
+    }
+
+    func settle(_ number: UInt64, _ outcome: CompletionOutcome) { settled.yield(outcome) }
+
+    /// The next answer.
+    func next() async -> CompletionOutcome? { await outcomes.first { _ in true } }
 }

@@ -175,8 +175,9 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
     func settle(_ number: UInt64, _ outcome: CompletionOutcome) {
         switch outcome {
         case .accepted: answer(number, .accepted)
-        case .refused: answer(number, .unavailable)
-        case .unknown: answer(number, .closed)
+        case .refused(.serviceUnavailable, _): answer(number, .unavailable)
+        case .refused: answer(number, .refused)
+        case .unknown, .decideAgain: answer(number, .closed)
         }
     }
 

@@ -154,14 +154,17 @@ final class SimNode: @unchecked Sendable {
         configuration.shardCount = 1
         configuration.inFlightPerDevice = 2
         configuration.backgroundPerHour = 0
+        let shared = SimSharedState()
         postOffice = PostOffice(
             configuration: configuration,
             clock: clock,
             store: store,
             directory: SimDirectory(directory, reporter),
+            confirmations: RefusalConfirmations(shared: shared, clock: clock),
             logger: Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
         )
         store.node = self
+        shared.node = self
         log.node = self
         reporter.node = self
         mailbox.report(to: reporter)
@@ -252,48 +255,38 @@ final class SimNode: @unchecked Sendable {
 
     // MARK: - Providers
 
-    /// Posts a notification; `done` hears the answer of a refusal that the log has confirmed, or nil while it is pending.
-    func post(_ envelope: Envelope, _ refused: @escaping @Sendable (RefusalReason) -> Void) {
+    /// Posts a notification; `refused` hears a refusal that comes at once.
+    func post(_ envelope: Envelope, _ refused: (RefusalReason) -> Void) {
         switch postOffice.post(envelope) {
         case .pending: break
         case .accepted: envelope.completion?.settle(.accepted)
-        case .refused(.serviceUnavailable, _): refused(.serviceUnavailable)
-        case .refused(let reason, _):
-            confirm(envelope) { [self] record, sequence in
-                let app = Int(envelope.notification.slot.app.value) - 1
-                guard let record, record.generations[app] == envelope.generation else { return refused(reason) }
-                apply(record, sequence)
-                switch postOffice.post(envelope) {
-                case .pending: break
-                case .accepted: envelope.completion?.settle(.accepted)
-                case .refused(let reason, _): refused(reason == .serviceUnavailable ? reason : .serviceUnavailable)
-                }
-            } failed: {
-                refused(.serviceUnavailable)
-            }
+        case .refused(let reason, _): refused(reason)
         }
     }
+}
 
-    /// Reads the registration behind a barrier: a refusal makes senders delete a token.
-    private func confirm(
-        _ envelope: Envelope,
-        _ done: @escaping @Sendable (SimRegistration?, UInt64) -> Void,
-        failed: @escaping @Sendable () -> Void
-    ) {
-        let stream = LogStream.registrations(world.partition)
-        let subject = LogSubject.registrations(envelope.notification.slot.device, world.partition)
+/// The registrations that the nodes of a simulated cluster share: read behind a barrier, or as a mutation has it.
+///
+/// Unchecked: one thread runs the whole simulation.
+final class SimSharedState: SharedState, @unchecked Sendable {
+    weak var node: SimNode?
+
+    func catchUp(_ part: SharedPart, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        guard let node, case .registrations(let device) = part else { return done(.success(())) }
+        let stream = LogStream.registrations(node.world.partition)
+        let subject = LogSubject.registrations(device, node.world.partition)
         let finish: @Sendable (Result<[LogEntry], LogFailure>) -> Void = { result in
-            switch result {
-            case .failure: failed()
-            case .success(let entries):
-                let entry = entries.first { $0.subject == subject }
-                done(entry.flatMap { SimRegistration($0.payload) }, entry?.sequence ?? 0)
+            if let entry = try? result.get().first(where: { $0.subject == subject }),
+                let record = SimRegistration(entry.payload)
+            {
+                node.apply(record, entry.sequence)
             }
+            done(result.map { _ in }.mapError { $0 as any Error })
         }
-        switch world.mutation {
-        case .noBarrier: log.read([subject], in: stream, atLeast: 0, finish)
-        case .leaderRead: world.log.readFromLeader([subject], in: stream, finish)
-        default: barriers.read([subject], in: stream, finish)
+        switch node.world.mutation {
+        case .noBarrier: node.log.read([subject], in: stream, atLeast: 0, finish)
+        case .leaderRead: node.world.log.readFromLeader([subject], in: stream, finish)
+        default: node.barriers.read([subject], in: stream, finish)
         }
     }
 }

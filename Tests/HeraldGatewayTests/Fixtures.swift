@@ -101,6 +101,8 @@ final class Fixture {
     let key: TestProviderKey
     /// With the channels that a test makes.
     var channels: ChannelService?
+    /// With the other nodes of a test.
+    var confirmations: RefusalConfirmations?
     let drills: DrillService
     var configuration = {
         var configuration = GatewayConfiguration(host: "127.0.0.1", port: 0, environment: .production)
@@ -126,6 +128,7 @@ final class Fixture {
             admission: admission,
             sink: post,
             channels: channels,
+            confirmations: confirmations,
             clock: trust.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             refusals: RefusalLog(listener: "test", logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {

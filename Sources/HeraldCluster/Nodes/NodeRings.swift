@@ -68,7 +68,7 @@ package final class NodeRings: Sendable {
     private let catchUp: CatchUp
     private let onEnd: End?
     private let shares: [Share]
-    private let followers: [LogFollower]
+    let followers: [LogFollower]
     private let reference = HolderReference()
     private let answers = Mutex(Answers())
     private let metrics: RingMetrics

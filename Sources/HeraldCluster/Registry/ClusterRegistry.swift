@@ -9,27 +9,6 @@ import Synchronization
 /// is a compare-and-set on what this node knows of it; what another node changed meanwhile is read, and the change is made on
 /// that.
 package final class ClusterRegistry: Sendable {
-    /// A device, without its session.
-    struct KnownDevice: Sendable {
-        let id: DeviceID
-        var isSavingPower: Bool
-        /// The fence of the connection that owns its session.
-        var fence: UInt64
-        /// The sequence of its record.
-        var sequence: UInt64
-    }
-
-    struct Contents: Sendable {
-        var numbers: [DeviceID: DeviceNumber] = [:]
-        var devices: [DeviceNumber: KnownDevice] = [:]
-        var appNames: [AppNumber: App] = [:]
-        /// Forgotten apps too, with the sequence of their removal.
-        var apps: [App: Versioned<AppRecord>] = [:]
-        var registrations: [DeviceNumber: Versioned<DeviceRegistrations>] = [:]
-        /// The feedback list by app.
-        var feedback: [AppNumber: [Slot: FeedbackRecord]] = [:]
-    }
-
     /// A record that changes one after another.
     enum Key: Hashable, Sendable {
         case name(DeviceID)
@@ -43,7 +22,7 @@ package final class ClusterRegistry: Sendable {
     let changes: RecordChanges
     let logger: Logger
     let operations = KeyedOperations<Key>()
-    let contents = Mutex(Contents())
+    let contents = Mutex(RegistryContents())
     let reports = OrderedReports()
     let followers = Mutex<[LogStream: LogFollower]>([:])
     /// The reason why a record cannot be read.
@@ -109,6 +88,9 @@ package final class ClusterRegistry: Sendable {
         for follower in followers.values { follower.cancel() }
     }
 
+    /// The followers of the registry's streams.
+    var activeFollowers: [LogFollower] { followers.withLock { Array($0.values) } }
+
     /// Takes over everything that was stored in streams before this call.
     func catchUp(_ streams: [LogStream], _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
         let followers = followers.withLock { followers in streams.compactMap { followers[$0] } }
@@ -134,6 +116,57 @@ package final class ClusterRegistry: Sendable {
                 apps: contents.apps.values.compactMap(\.record),
                 registrations: contents.registrations.values.flatMap { $0.record?.registrations ?? [] }
             )
+        }
+    }
+}
+
+/// Records of the log, own and others'.
+///
+/// A record counts only if its sequence is greater than that of what is known: a node hears of its own writes twice, and a
+/// change that it reads may have been followed already.
+extension ClusterRegistry {
+    /// Applies what the follower of a stream reports.
+    func apply(_ entries: [LogEntry], of stream: LogStream) {
+        switch stream {
+        case .apps:
+            for entry in entries {
+                if entry.isTombstone {
+                    guard let app = entry.subject.app else { continue }
+                    take { $0.set(Versioned(sequence: entry.sequence), app) }
+                } else if let record = record(of: entry, as: AppRecord.self) {
+                    take { $0.set(Versioned(record, sequence: entry.sequence), record.app) }
+                }
+            }
+        case .devices:
+            for entry in entries where !entry.isTombstone {
+                guard let device = record(of: entry, as: DeviceEntry.self) else { continue }
+                take { $0.set(device, sequence: entry.sequence) }
+            }
+        case .registrations:
+            for entry in entries where !entry.isTombstone {
+                guard let registrations = record(of: entry, as: DeviceRegistrations.self) else { continue }
+                take { $0.set(Versioned(registrations, sequence: entry.sequence), of: registrations.device) }
+            }
+        case .meta, .mailbox, .channels, .broadcasts, .trust: break
+        }
+        reports.report()
+    }
+
+    /// Takes over what the log has; ``OrderedReports/report()`` or ``OrderedReports/afterwards(_:)`` follows.
+    func take(_ body: (inout RegistryContents) -> [RegistryChange]) {
+        // In the order of the changes, so under their lock.
+        contents.withLock { reports.add(body(&$0)) }
+    }
+
+    /// The record of an entry; a damaged one is left out, with a line in the log of the service.
+    private func record<Record: LogRecord>(of entry: LogEntry, as _: Record.Type) -> Record? {
+        do throws(RecordError) {
+            return try Record(entry.payload)
+        } catch {
+            if case .otherVersion = error { failure.withLock { $0 = error } }
+            // As in SQLite: one damaged record does not keep the service from all others.
+            logger.error("left out a record of the cluster's log: \(error)", metadata: ["subject": "\(entry.subject)"])
+            return nil
         }
     }
 }

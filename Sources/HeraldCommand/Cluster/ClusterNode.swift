@@ -28,6 +28,7 @@ final class ClusterNode: Sendable {
     private let logger: Logger
     private let connected = Gauge(label: "herald_cluster_connected")
     private let faults = Gauge(label: "herald_cluster_faults")
+    private let followed: FollowedStreams
 
     /// The time between two looks at the servers and streams.
     private static let look = Duration.seconds(5)
@@ -57,6 +58,7 @@ final class ClusterNode: Sendable {
         self.trust = trust
         self.checks = checks
         self.streams = streams
+        followed = FollowedStreams(streams)
         self.folder = folder
         self.file = Mutex(file)
         self.logger = logger
@@ -257,7 +259,7 @@ final class ClusterNode: Sendable {
         if let problem = link.problem { return ["no NATS server can be used (\(problem)): providers get 503"] }
         let leaderless = leaderless.withLock { $0 }
         return leaderless == 0
-            ? []
+            ? FollowedStreams.problem(store.lags).map { [$0] } ?? []
             : ["\(leaderless) streams have no leader, since a majority of the NATS servers is gone: providers get 503"]
     }
 
@@ -277,6 +279,7 @@ final class ClusterNode: Sendable {
     func measure() {
         connected.record(link.problem == nil ? 1 : 0)
         store.rings.measure()
+        followed.measure(store.lags)
         faults.record(findings.withLock { $0.count })
     }
 
@@ -289,6 +292,8 @@ final class ClusterNode: Sendable {
         var looksWithLoss = 0
         while !Task.isCancelled {
             do { try await Task.sleep(for: Self.look) } catch { return }
+            try store.check()
+            try FollowedStreams.check(store.lags)
             if active.timeSinceRenewal > ActiveNodeMachine.silence {
                 // Another node may serve by now: devices are to look for it.
                 dismiss()

@@ -106,11 +106,13 @@ struct ServiceAssembly: Sendable {
         let directory: any ConnectionDirectory = cluster?.store.directory ?? SingleNodeDirectory()
         var postOfficeConfiguration = configuration.postOffice
         postOfficeConfiguration.storesFirst = cluster != nil
+        let confirmations = engine.shared.map { RefusalConfirmations(shared: $0, clock: clock) }
         let postOffice = PostOffice(
             configuration: postOfficeConfiguration,
             clock: clock,
             store: engine,
             directory: directory,
+            confirmations: confirmations,
             logger: logger
         )
         engine.report(to: postOffice)
@@ -147,6 +149,7 @@ struct ServiceAssembly: Sendable {
             admission: admission,
             sink: postOffice,
             channels: channels,
+            confirmations: confirmations,
             clock: clock,
             logger: logger,
             drills: drills
@@ -159,6 +162,7 @@ struct ServiceAssembly: Sendable {
             admission: admission,
             sink: postOffice,
             feedbackSource: registry,
+            confirmations: confirmations,
             gateway: gateway,
             clock: clock,
             logger: logger

@@ -95,6 +95,12 @@ enum MetricCatalog {
             "Devices of the whole cluster whose connection a node has claimed, with those of nodes that are gone."
         ),
         MetricDescription(
+            "herald_cluster_confirmations_total",
+            .counter,
+            labels: ["end"],
+            "Refusals that waited for what other nodes know, by end (refused, changed, failed, over_limit)."
+        ),
+        MetricDescription(
             "herald_cluster_connected",
             .gauge,
             "Whether a NATS server of the cluster is connected (0 or 1)."
@@ -119,6 +125,12 @@ enum MetricCatalog {
             "herald_cluster_takeovers_total",
             .counter,
             "Connections that ended because their device connected to another node."
+        ),
+        MetricDescription(
+            "herald_cluster_follower_lag_seconds",
+            .gauge,
+            labels: ["stream"],
+            "Age of what this node knows of a stream that it follows, in seconds."
         ),
         MetricDescription(
             "herald_connections_limit",

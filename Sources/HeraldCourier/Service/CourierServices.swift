@@ -40,6 +40,8 @@ package struct CourierServices: Sendable {
 /// Every change is durable when the call returns or calls back. A method that takes `done` never waits, and calls it once,
 /// from any thread.
 package protocol DeviceRegistry: AnyObject, Sendable {
+    /// The state that other nodes change too; nil for a service of one node.
+    var shared: (any SharedState)? { get }
     func number(of device: DeviceID) -> DeviceNumber?
     /// Admits a device whose certificate has been checked.
     func arrive(_ id: DeviceID) async throws -> Registry.Arrival

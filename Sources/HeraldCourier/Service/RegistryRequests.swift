@@ -62,15 +62,13 @@ final class RegistryRequests: Sendable {
                 guard let device = client.device else { return done(.success(.failed)) }
                 let fence = client.fence
                 self.services.registry.beginSession(record, replacing: read, of: device, fence: fence) { result in
-                    done(
-                        result.map { beginning in
-                            guard case .changed(let present) = beginning else { return .done }
-                            return self.admission(
-                                Registry.Arrival(number: device, record: present, fence: fence),
-                                client
-                            )
-                        }
-                    )
+                    switch result {
+                    case .failure(let error): done(.failure(error))
+                    case .success(.stored): done(.success(.done))
+                    case .success(.changed(let present)):
+                        let arrival = Registry.Arrival(number: device, record: present, fence: fence)
+                        self.admit(arrival, client, done)
+                    }
                 }
             }
         case .keep(let record):
@@ -84,7 +82,13 @@ final class RegistryRequests: Sendable {
             wait(client) { .unregistered(await self.unregister(apps, $0)) }
         case .findChannels(let filters):
             begin(client) { client, done in
-                done(.success(.foundChannels(Set(filters.filter { self.exists($0, client) }))))
+                let find: @Sendable () -> Set<CourierFilter> = { Set(filters.filter { self.exists($0, client) }) }
+                let found = find()
+                guard let shared = self.services.registry.shared, found.count < Set(filters).count else {
+                    return done(.success(.foundChannels(found)))
+                }
+                // Another node may have made the others just now.
+                shared.catchUp(.channels) { done($0.map { .foundChannels(find()) }) }
             }
         case .setEnabled(let isEnabled, let app):
             wait(client) { try await self.setEnabled(isEnabled, app, $0) }
@@ -96,7 +100,13 @@ final class RegistryRequests: Sendable {
             }
         case .examine(let tokens, let topic, let environment):
             wait(client) { client in
-                .examined(tokens.map { self.examine($0, for: topic, in: environment, client) })
+                let examined = tokens.map { self.examine($0, for: topic, in: environment, client) }
+                guard let device = client.device, let shared = self.services.registry.shared,
+                    !examined.allSatisfy(\.isGood)
+                else { return .examined(examined) }
+                // Another node may have made the registration of a token just now.
+                try await shared.catchUp(.registrations(of: device))
+                return .examined(tokens.map { self.examine($0, for: topic, in: environment, client) })
             }
         }
     }
@@ -174,22 +184,41 @@ final class RegistryRequests: Sendable {
         guard registry.number(of: client.id) != nil else {
             return wait(client) { client in
                 guard self.takeovers.permits(client.link.identity) else { return .tooManyTakeovers }
-                return self.admitted(try await registry.arrive(client.id), client)
+                let arrival = try await registry.arrive(client.id)
+                self.takeovers.admitted(client.id, fence: arrival.fence)
+                return try await withCheckedThrowingContinuation { continuation in
+                    self.admit(arrival, client) { continuation.resume(with: $0) }
+                }
             }
         }
         begin(client) { client, done in
             guard self.takeovers.permits(client.link.identity) else { return done(.success(.tooManyTakeovers)) }
-            registry.arriveAgain(client.id) { done($0.map { self.admitted($0, client) }) }
+            registry.arriveAgain(client.id) { result in
+                switch result {
+                case .failure(let error): done(.failure(error))
+                case .success(let arrival):
+                    self.takeovers.admitted(client.id, fence: arrival.fence)
+                    self.admit(arrival, client, done)
+                }
+            }
         }
     }
 
-    private func admitted(_ arrival: Registry.Arrival, _ client: Client) -> RegistryAnswer {
-        takeovers.admitted(client.id, fence: arrival.fence)
-        return admission(arrival, client)
+    /// Admits a device with what the store has of it.
+    ///
+    /// Another node of a cluster may have registered an app of its session just now.
+    private func admit(_ arrival: Registry.Arrival, _ client: Client, _ done: @escaping Done) {
+        let (device, hasAllApps) = admission(arrival, client)
+        guard let shared = services.registry.shared, !hasAllApps else { return done(.success(.admitted(device))) }
+        shared.catchUp(.registrations(of: arrival.number)) { result in
+            done(result.map { .admitted(self.admission(arrival, client).device) })
+        }
     }
 
-    /// The admission of a device with what the store has of it.
-    private func admission(_ arrival: Registry.Arrival, _ client: Client) -> RegistryAnswer {
+    private func admission(
+        _ arrival: Registry.Arrival,
+        _ client: Client
+    ) -> (device: AdmittedDevice, hasAllApps: Bool) {
         // Read before the tokens are sealed: a token under a newer key is only sent once more.
         let tokenKey = services.tokens.newestKey
         // A session that has the tokens of this key is sent none, and sealing takes some microseconds each.
@@ -204,15 +233,14 @@ final class RegistryRequests: Sendable {
             guard let registration = services.postOffice.registration(slot), registration.isLive else { return nil }
             return registered(registration, as: topic, sealsToken: wantsTokens)
         }
-        return .admitted(
-            AdmittedDevice(
-                device: arrival.number,
-                fence: arrival.fence,
-                record: arrival.record,
-                apps: apps,
-                tokenKey: tokenKey
-            )
+        let device = AdmittedDevice(
+            device: arrival.number,
+            fence: arrival.fence,
+            record: arrival.record,
+            apps: apps,
+            tokenKey: tokenKey
         )
+        return (device, apps.count == topics.count)
     }
 
     // MARK: - SUBSCRIBE, UNSUBSCRIBE and PUBLISH
@@ -278,7 +306,12 @@ final class RegistryRequests: Sendable {
     }
 
     private func unregister(_ apps: [App], _ client: Client) async -> [Bool?] {
-        let slots = apps.map { slot($0, client) }
+        var slots = apps.map { slot($0, client) }
+        if slots.contains(nil), let shared = services.registry.shared {
+            // Another node may have made the app just now.
+            do { try await shared.catchUp(.apps) } catch { return apps.map { _ in nil } }
+            slots = apps.map { slot($0, client) }
+        }
         let results = await services.registry.unregister(Set(slots.compactMap(\.self)))
         return zip(apps, slots).map { app, slot in
             guard let slot else { return false }
@@ -301,9 +334,10 @@ final class RegistryRequests: Sendable {
     }
 
     private func setEnabled(_ isEnabled: Bool, _ app: App, _ client: Client) async throws -> RegistryAnswer {
-        guard let slot = slot(app, client), services.postOffice.registration(slot)?.isLive == true else {
-            return .notRegistered
+        if liveSlot(app, client) == nil, let device = client.device {
+            try await services.registry.shared?.catchUp(.registrations(of: device))
         }
+        guard let slot = liveSlot(app, client) else { return .notRegistered }
         try await services.registry.setEnabled(isEnabled, for: slot)
         return .done
     }
@@ -322,6 +356,11 @@ final class RegistryRequests: Sendable {
             registration.generation == contents.generation
         else { return .stale(number) }
         return services.token(for: registration) == token ? .current(number) : .outdated(number)
+    }
+
+    /// The slot of an app that is registered on the device.
+    private func liveSlot(_ app: App, _ client: Client) -> Slot? {
+        slot(app, client).flatMap { services.postOffice.registration($0)?.isLive == true ? $0 : nil }
     }
 
     /// The slot of an app on the device; nil if no device ever registered the app.

@@ -104,6 +104,14 @@ enum PresentedToken: Hashable, Sendable {
     case outdated(AppNumber)
     /// Forged, or another device's.
     case foreign
+
+    /// Whether providers can send to the device with it.
+    var isGood: Bool {
+        switch self {
+        case .current, .outdated: true
+        case .stale, .foreign: false
+        }
+    }
 }
 
 /// The terms that CONNECT and CONNACK agree on.

@@ -1,3 +1,4 @@
+package import HeraldMailbox
 package import HeraldModel
 package import HeraldTrust
 import Logging
@@ -22,6 +23,8 @@ package struct Admission: Sendable {
     package enum Address: Sendable {
         /// The slot, and the registration's generation for which the token was made.
         case slot(TokenContents)
+        /// Refused, unless another node has just made what is missing here.
+        case unknown(Refusal, SharedPart)
         case refused(Refusal)
     }
 
@@ -105,9 +108,8 @@ package struct Admission: Sendable {
         }
         if let number, contents.slot.app == number { return .slot(contents) }
         guard let actual = apps.app(contents.slot.app) else {
-            return .refused(
-                Refusal(.badDeviceToken, "the device token belongs to an app that this service does not know")
-            )
+            let why = "the device token belongs to an app that this service does not know"
+            return .unknown(Refusal(.badDeviceToken, why), .apps)
         }
         guard actual.environment == app.environment else {
             return .refused(

@@ -24,7 +24,7 @@ final class FirstUseCompletion: CompletionHandler {
             firstUses.claim(reservation) { [completions] outcome in
                 completions.settle(number, outcome == .decided ? .accepted : .refused(.serviceUnavailable))
             }
-        case .refused, .unknown:
+        case .refused, .unknown, .decideAgain:
             firstUses.cancel(reservation)
             completions.settle(number, outcome)
         }

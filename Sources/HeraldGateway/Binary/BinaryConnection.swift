@@ -23,7 +23,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     typealias OutboundOut = ByteBuffer
     private typealias Reference = InFlightNotifications.Reference
 
-    private enum Phase {
+    enum Phase {
         /// Before the first byte.
         case opening
         case serving
@@ -34,33 +34,35 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         case closed
     }
 
-    private let service: BinaryService
+    let service: BinaryService
     private var validator: BinaryValidator
     private var rulesGeneration: UInt64
     private let decoder: BinaryFrameDecoder
     private let loop: ProviderLoop<BinaryConnection>
     private let peer: HandshakePeer
-    private let began: NIODeadline
-    private var authorization: BinaryAuthorization?
+    let began: NIODeadline
+    private(set) var authorization: BinaryAuthorization?
     /// Whether its certificate is not valid here.
     private let isRefused: Bool
     private var ids = IdentifierSource()
 
-    private var phase = Phase.opening
-    private var inFlight: InFlightNotifications
+    var phase = Phase.opening
+    private(set) var inFlight: InFlightNotifications
+    /// Notifications that wait until this node has learned what other nodes know, by number.
+    private var unknown: [UInt64: BinaryNotification] = [:]
     private var input = ByteBuffer()
-    private var lastRead: NIODeadline
+    private(set) var lastRead: NIODeadline
     /// When the incomplete notification began; nil if there is none.
-    private var partialSince: NIODeadline?
+    private(set) var partialSince: NIODeadline?
     private var drainedBytes = 0
     private var isStopping = false
     /// Whether the client has closed its output.
     private var isInputOver = false
-    private var context: ChannelHandlerContext?
+    private(set) var context: ChannelHandlerContext?
     private var membership: (number: UInt64, handler: any CompletionHandler)?
     private var isReadHeld = false
     private var isTouched = false
-    private(set) var deadline: NIODeadline?
+    var deadline: NIODeadline?
 
     /// Begins after the TLS handshake; `now` is the event loop's time.
     init(service: BinaryService, loop: ProviderLoop<BinaryConnection>, peer: HandshakePeer, now: NIODeadline) {
@@ -156,7 +158,12 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         switch outcome {
         case .accepted:
             if inFlight.settle(number) { service.metrics.accepted.increment() }
-        case .refused(let refusalReason):
+        case .decideAgain:
+            guard let request = unknown[number] else { return }
+            take(request, as: number, service.clock.now())
+            if unknown.removeValue(forKey: number) != nil { service.confirmations?.ended(isRefused: false) }
+        case .refused(let refusalReason, _):
+            unknown[number] = nil
             let status = refusalReason.binaryStatus
             if inFlight.settle(number, refusedWith: status) { service.metrics.count(status) }
         case .unknown: if let context { close(context) }
@@ -228,7 +235,10 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
             partialSince = nil
             switch frame {
             case .notification(let notification):
-                take(notification, now)
+                let isAnswered = notification.form != .simple
+                let number = inFlight.nextNumber
+                inFlight.open(Reference(identifier: notification.identifier, isAnswered: isAnswered))
+                take(notification, as: number, now)
             case .fault(let fault):
                 let reference = Reference(identifier: fault.identifier, isAnswered: fault.isAnswered)
                 refuse(reference, fault.status)
@@ -243,40 +253,56 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         }
     }
 
-    private func take(_ request: BinaryNotification, _ now: WallTime) {
+    private func take(_ request: BinaryNotification, as number: UInt64, _ now: WallTime) {
         guard let authorization, let handler = membership?.handler else { return }
-        let reference = Reference(identifier: request.identifier, isAnswered: request.form != .simple)
-        func post(_ use: TopicUse?, _ send: (Completion) -> PostDecision) {
+        func post(_ use: TopicUse?, _ send: (Completion) -> PostDecision) -> PostDecision {
             let first = validator.admission.begin(use, completions: handler)
-            if case .undecided = first { return refuse(reference, RefusalReason.serviceUnavailable.binaryStatus) }
+            if case .undecided = first { return .refused(.serviceUnavailable, since: nil) }
             // Without a claim it is posted, too: the certificate names its topic.
-            let completion = Completion(handler: first.claim ?? handler, number: inFlight.nextNumber)
-            note(send(completion), on: reference, first.claim)
+            let decision = send(Completion(handler: first.claim ?? handler, number: number))
+            return first.claim?.follow(decision, number: number) ?? decision
         }
+        let decision: PostDecision
         switch validator.decide(request, authorization, ids: &ids, now: now) {
         case .refused(let refusal):
             service.logger.debug("notification refused", metadata: ["reason": "\(refusal.why)"])
-            refuse(reference, refusal.refusalReason.binaryStatus)
+            decision = .refused(refusal.refusalReason, since: nil)
+        case .unknown(let refusal, let part):
+            decision = confirm(request, number, refusal.refusalReason, on: part, for: handler)
         case .notification(let notification, let generation, let use):
-            post(use) { service.sink.post(Envelope(notification, generation: generation, completion: $0)) }
+            decision = post(use) { service.sink.post(Envelope(notification, generation: generation, completion: $0)) }
         case .unreadable(let notification, let generation, let use):
-            post(use) { completion in
+            decision = post(use) { completion in
                 let envelope = Envelope(notification, generation: generation, completion: completion)
                 return service.sink.discard(envelope, as: .discardedUndeliverable)
             }
         }
+        switch decision {
+        case .pending: break
+        case .accepted: settled(number, .accepted, now: .now())
+        case .refused(let refusalReason, _): settled(number, .refused(refusalReason), now: .now())
+        }
     }
 
-    private func note(_ decision: PostDecision, on reference: Reference, _ claim: FirstUseCompletion?) {
-        switch claim?.follow(decision, number: inFlight.nextNumber) ?? decision {
-        case .pending:
-            inFlight.open(reference)
-        case .accepted:
-            inFlight.accept(reference)
-            service.metrics.accepted.increment()
-        case .refused(let refusalReason, _):
-            refuse(reference, refusalReason.binaryStatus)
+    /// Refuses a notification, in a cluster when it is certain that no other node has what is missing here.
+    private func confirm(
+        _ request: BinaryNotification,
+        _ number: UInt64,
+        _ refusalReason: RefusalReason,
+        on part: SharedPart,
+        for handler: any CompletionHandler
+    ) -> PostDecision {
+        guard let confirmations = service.confirmations else { return .refused(refusalReason, since: nil) }
+        guard unknown[number] == nil else {
+            unknown[number] = nil
+            confirmations.ended(isRefused: true)
+            return .refused(refusalReason, since: nil)
         }
+        unknown[number] = request
+        let isUnderWay = confirmations.confirm(part) { isCaughtUp in
+            handler.settle(number, isCaughtUp ? .decideAgain : .refused(.serviceUnavailable))
+        }
+        return isUnderWay ? .pending : .refused(.serviceUnavailable, since: nil)
     }
 
     private func refuse(_ reference: Reference, _ status: BinaryStatus) {
@@ -301,7 +327,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     }
 
     /// Accepts nothing more, and ends once everything in flight is settled.
-    private func finish(_ context: ChannelHandlerContext) {
+    func finish(_ context: ChannelHandlerContext) {
         phase = .finishing(until: context.eventLoop.now + TimeAmount(service.binary.shutdown))
         conclude(context)
     }
@@ -321,13 +347,13 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
     }
 
     /// Ends the connection with notifications still in flight.
-    private func abandon(_ context: ChannelHandlerContext) {
+    func abandon(_ context: ChannelHandlerContext) {
         guard let (status, identifier) = inFlight.finalStatus else { return end(nil, context) }
         service.metrics.count(status)
         end(BinaryErrorResponse(status, identifier: identifier), context)
     }
 
-    private func end(_ response: BinaryErrorResponse?, _ context: ChannelHandlerContext) {
+    func end(_ response: BinaryErrorResponse?, _ context: ChannelHandlerContext) {
         let timeout = isStopping ? service.binary.stopDrain : service.binary.drainTimeout
         phase = .draining(until: context.eventLoop.now + TimeAmount(timeout))
         input = ByteBuffer()
@@ -341,7 +367,7 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         if isInputOver { close(context) } else { resumeReading(context) }
     }
 
-    private func close(_ context: ChannelHandlerContext) {
+    func close(_ context: ChannelHandlerContext) {
         if case .closed = phase { return }
         phase = .closed
         deadline = nil
@@ -364,37 +390,5 @@ final class BinaryConnection: ChannelDuplexHandler, RemovableChannelHandler, Loo
         context = nil
     }
 
-    private static let tick = TimeAmount.seconds(1)
-}
-
-extension BinaryConnection {
-    func deadlinePassed() {
-        guard let context else {
-            deadline = nil
-            return
-        }
-        let now = context.eventLoop.now
-        deadline = now + Self.tick
-        let limits = service.binary
-        switch phase {
-        case .opening where authorization == nil:
-            if began + TimeAmount(limits.preface) <= now { return end(nil, context) }
-        case .opening, .serving:
-            if let partialSince, inFlight.hasRoom, partialSince + TimeAmount(limits.frameTimeout) <= now {
-                service.logger.debug(
-                    "binary connection ended",
-                    metadata: ["reason": "a notification was not completed in time"]
-                )
-                return finish(context)
-            }
-            if inFlight.count == 0, lastRead + TimeAmount(limits.idle) <= now { return end(nil, context) }
-        case .finishing(let until):
-            if until <= now { return abandon(context) }
-        case .draining(let until):
-            if until <= now { return close(context) }
-        case .closed:
-            deadline = nil
-        }
-        if let identity = authorization?.certificate, identity.expires < service.clock.now() { reviewCertificate() }
-    }
+    static let tick = TimeAmount.seconds(1)
 }

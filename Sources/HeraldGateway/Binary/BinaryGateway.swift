@@ -1,5 +1,5 @@
 import HeraldListener
-import HeraldMailbox
+package import HeraldMailbox
 package import HeraldModel
 package import Logging
 package import NIOCore
@@ -41,6 +41,7 @@ package final class BinaryGateway: Sendable {
     ///   - admission: Identifies providers and opens device tokens.
     ///   - sink: The post office.
     ///   - feedbackSource: The registry, which knows the invalid tokens.
+    ///   - confirmations: Confirms refusals in a cluster; nil for a node that stands alone.
     ///   - gateway: Takes the connections of clients that speak HTTP/2.
     ///   - clock: The service's clock.
     ///   - logger: Gets no payloads, tokens or keys.
@@ -52,6 +53,7 @@ package final class BinaryGateway: Sendable {
         admission: Admission,
         sink: any NotificationSink,
         feedbackSource: any FeedbackSource,
+        confirmations: RefusalConfirmations? = nil,
         gateway: Gateway,
         clock: any WallClock,
         logger: Logger
@@ -62,6 +64,7 @@ package final class BinaryGateway: Sendable {
             admission: admission,
             sink: sink,
             feedbackSource: feedbackSource,
+            confirmations: confirmations,
             gateway: gateway,
             clock: clock,
             logger: logger

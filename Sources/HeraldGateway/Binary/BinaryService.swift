@@ -1,4 +1,5 @@
 import HeraldListener
+import HeraldMailbox
 import HeraldModel
 import HeraldTrust
 import Logging
@@ -11,6 +12,8 @@ struct BinaryService: Sendable {
     let admission: Admission
     let sink: any NotificationSink
     let feedbackSource: any FeedbackSource
+    /// Nil for a node that stands alone.
+    let confirmations: RefusalConfirmations?
     /// Takes connections that speak HTTP/2.
     let gateway: Gateway
     let clock: any WallClock

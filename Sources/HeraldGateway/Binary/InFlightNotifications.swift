@@ -69,15 +69,9 @@ struct InFlightNotifications {
     /// The number of the notification that is added next.
     var nextNumber: UInt64 { headNumber + UInt64(count) }
 
-    /// Adds a notification whose completion is pending; ``nextNumber`` was its number.
+    /// Adds a notification that is settled later; ``nextNumber`` was its number.
     mutating func open(_ reference: Reference) {
         entries.append(Entry(reference: reference, outcome: .open))
-    }
-
-    /// Adds a notification that is accepted already.
-    mutating func accept(_ reference: Reference) {
-        entries.append(Entry(reference: reference, outcome: .accepted))
-        advance()
     }
 
     /// Adds a refused notification, the last one.

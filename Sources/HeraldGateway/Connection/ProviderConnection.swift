@@ -160,7 +160,8 @@ final class ProviderConnection: ChannelDuplexHandler, LoopConnection {
     // MARK: - Completions
 
     func settled(_ number: UInt64, _ outcome: CompletionOutcome, now: NIODeadline) {
-        requests.settled(number, outcome, now: now)
+        let effect = requests.settled(number, outcome, now: now, isStopping: lifetime.isStopping)
+        if let effect, let context { perform(effect, context) }
     }
 
     func noteTouched() -> Bool {

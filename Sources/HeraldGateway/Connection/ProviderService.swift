@@ -11,6 +11,8 @@ struct ProviderService: Sendable {
     let sink: any NotificationSink
     /// nil for a gateway without broadcasts.
     let channels: ChannelService?
+    /// Nil for a node that stands alone.
+    let confirmations: RefusalConfirmations?
     let clock: any WallClock
     let logger: Logger
     let refusals: RefusalLog

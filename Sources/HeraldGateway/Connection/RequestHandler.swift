@@ -22,22 +22,24 @@ final class RequestHandler {
         case stop
     }
 
-    private let service: ProviderService
-    private let session: HTTP2Session
-    private let eventLoop: any EventLoop
+    let service: ProviderService
+    let session: HTTP2Session
+    let eventLoop: any EventLoop
     private var validator: RequestValidator
     private var channelValidator: ChannelRequestValidator
     private var rulesGeneration: UInt64
-    @exclusivity(unchecked) private var authorization: ProviderAuthorization
+    @exclusivity(unchecked) private(set) var authorization: ProviderAuthorization
     private var environment: ConnectionEnvironment
     @exclusivity(unchecked) private var ids = IdentifierSource()
-    private var delayed = DelayedReplies()
+    var delayed = DelayedReplies()
     /// The highest stream whose request was looked at.
-    private var highestStream: Int32 = 0
+    private(set) var highestStream: Int32 = 0
     /// Whether a drill has sent GOAWAY.
-    private var hasSentGoAway = false
+    var hasSentGoAway = false
     /// The drill that stops the connection, in words.
-    private var stoppingDrill: String?
+    var stoppingDrill: String?
+    /// Whether the request that was looked at again is refused for what no other node has either.
+    private var hasRefusedAgain = false
     /// Receives the completions of the connection's notifications; nil once the connection is gone.
     var completions: (any CompletionHandler)?
 
@@ -94,6 +96,8 @@ final class RequestHandler {
         switch validator.decide(request, &authorization, environment: asked, ids: &ids, now: now) {
         case .refused(let refusal):
             refuse(request, refusal)
+        case .unknown(let refusal, let part):
+            confirm(request, refusal, part)
         case .notification(let notification, let generation, let use):
             let post = Post(notification: notification, generation: generation, environment: asked, use: use)
             do throws(PayloadDrill.Mistake) {
@@ -112,19 +116,47 @@ final class RequestHandler {
     }
 
     /// A completion was settled.
-    func settled(_ number: UInt64, _ outcome: CompletionOutcome, now: NIODeadline) {
-        guard let request = session.request(number), request.phase == .posted else { return }
+    func settled(
+        _ number: UInt64,
+        _ outcome: CompletionOutcome,
+        now: NIODeadline,
+        isStopping: Bool
+    ) -> ConnectionEffect? {
+        guard let request = session.request(number), request.phase == .posted else { return nil }
         switch outcome {
         case .accepted: accept(request, now: now)
-        case .refused(let refusalReason): refuse(request, Refusal(refusalReason, Refusal.storeTrouble))
+        case .refused(let refusalReason, let since):
+            let isOfToken = refusalReason == .badDeviceToken || refusalReason == .unregistered
+            let why = isOfToken ? nil : Refusal.storeTrouble
+            refuse(request, Refusal(refusalReason, why, since: since))
         case .unknown: session.leaveUnanswered(request, resets: true)
+        case .decideAgain:
+            hasRefusedAgain = false
+            defer { service.confirmations?.ended(isRefused: hasRefusedAgain) }
+            return answer(request, service.clock.now(), isStopping: isStopping)
         }
+        return nil
+    }
+
+    /// Refuses a request, in a cluster when it is certain that no other node has what is missing here.
+    private func confirm(_ request: PendingRequest, _ refusal: Refusal, _ part: SharedPart) {
+        guard let confirmations = service.confirmations, let completions, !request.isConfirmed else {
+            hasRefusedAgain = true
+            return refuse(request, refusal)
+        }
+        request.isConfirmed = true
+        session.keepPosted(request)
+        let number = request.number
+        let isUnderWay = confirmations.confirm(part) { isCaughtUp in
+            completions.settle(number, isCaughtUp ? .decideAgain : .refused(.serviceUnavailable))
+        }
+        if !isUnderWay { refuse(request, Refusal(.serviceUnavailable, Refusal.storeTrouble)) }
     }
 
     // MARK: - Notifications
 
     /// A notification to post.
-    private struct Post {
+    struct Post {
         let notification: Notification
         /// The generation of its registration.
         let generation: UInt32
@@ -133,7 +165,7 @@ final class RequestHandler {
         let use: TopicUse?
     }
 
-    private func post(_ post: Post, _ request: PendingRequest, discardedAs state: JournalState? = nil) {
+    func post(_ post: Post, _ request: PendingRequest, discardedAs state: JournalState? = nil) {
         guard var completions else { return }
         let notification = post.notification
         let first = service.admission.begin(post.use, completions: completions)
@@ -178,7 +210,7 @@ final class RequestHandler {
     }
 
     /// Refuses a request; `retryAfter` is in seconds, and nil for the default of the reason.
-    private func refuse(_ request: PendingRequest, _ refusal: Refusal, retryAfter: Int? = nil) {
+    func refuse(_ request: PendingRequest, _ refusal: Refusal, retryAfter: Int? = nil) {
         service.metrics.count(refusal.refusalReason)
         request.replyID = request.replyID ?? givenID(request) ?? IdentifierText(ids.identifier(), upperCase: true)
         request.replyUniqueID = nil
@@ -252,6 +284,8 @@ final class RequestHandler {
         ) {
         case .refused(let refusal):
             refuse(request, refusal)
+        case .unknown(let refusal, let part):
+            confirm(request, refusal, part)
         case .answer(let body):
             prepare(Reply(status: .ok, body: body), "the state at this moment", request)
             accept(request)
@@ -301,97 +335,5 @@ final class RequestHandler {
         case .pending: break
         case .refused(let refusalReason, _): refuse(request, Refusal(channels: refusalReason))
         }
-    }
-
-    // MARK: - Drills
-
-    /// The refusal of requests on a connection that is stopping.
-    private var stopRefusal: Refusal {
-        guard let stoppingDrill else { return Refusal(.shutdown, "the service is stopping; connect again") }
-        return refusal(.shutdown, by: stoppingDrill, at: service.clock.now())
-    }
-
-    /// The time of the next delayed reply; nil for none.
-    var nextDelayedReply: NIODeadline? { delayed.nextDue }
-
-    /// Sends the delayed replies that are due.
-    func sendDelayedReplies(_ now: NIODeadline) {
-        for (number, reply) in delayed.takeDue(now) {
-            guard let request = session.request(number), request.phase == .posted else { continue }
-            session.reply(to: request, reply)
-        }
-    }
-
-    /// Sends all delayed replies and delays none from now on.
-    func stopDelaying() {
-        delayed.isEnabled = false
-        sendDelayedReplies(.distantFuture)
-    }
-
-    /// The verdict of the drills on a notification that would be accepted.
-    private func verdict(on post: Post, _ request: PendingRequest) throws(PayloadDrill.Mistake) -> DrillVerdict? {
-        if service.drills.allowsPayloadDrills, let verdict = try PayloadDrill.read(post.notification.payload) {
-            service.drills.countPayloadDrill()
-            return verdict
-        }
-        let named = request.fields.withValue(of: .apnsTopic) { Topic(utf8: $0) } ?? nil
-        let topic = named ?? authorization.certificate?.defaultTopic
-        return service.drills.judge(DrillSubject(slot: post.notification.slot, topic: topic))
-    }
-
-    /// Performs a verdict on a notification.
-    private func drill(_ post: Post, _ request: PendingRequest, _ verdict: DrillVerdict) -> ConnectionEffect? {
-        if let latency = verdict.latency { request.drill = RequestDrill(answerAt: eventLoop.now + TimeAmount(latency)) }
-        switch verdict.outcome {
-        case nil:
-            self.post(post, request)
-        case .refuse(let refusalReason, let retryAfter):
-            guard discard(post, request, as: .refusedByDrill) else { return nil }
-            let refusal = refusal(refusalReason, by: verdict.cause, at: post.notification.received)
-            refuse(request, refusal, retryAfter: retryAfter)
-        case .silence(isAccepted: false):
-            guard discard(post, request, as: .lostByDrill) else { return nil }
-            session.leaveUnanswered(request)
-        case .silence(isAccepted: true):
-            var drill = request.drill ?? RequestDrill()
-            drill.withholds = post.notification
-            request.drill = drill
-            self.post(post, request)
-        case .goAway(let refusalReason):
-            self.post(post, request)
-            guard !hasSentGoAway else { return nil }
-            hasSentGoAway = true
-            session.goAway(refusalReason.map { Reply.body($0) } ?? [], upTo: highestStream)
-            // Once it is written, the library drops the requests behind it that have arrived already.
-            return .write
-        case .drop:
-            return discard(post, request, as: .lostByDrill) ? .drop : nil
-        case .shutdown:
-            guard discard(post, request, as: .refusedByDrill) else { return nil }
-            stoppingDrill = stoppingDrill ?? verdict.cause
-            refuse(request, refusal(.shutdown, by: verdict.cause, at: post.notification.received))
-            return .stop
-        }
-        return nil
-    }
-
-    /// Journals a notification that a drill discards.
-    /// - Returns: false if the registration is gone; the request is refused for that then.
-    private func discard(_ post: Post, _ request: PendingRequest, as state: JournalState) -> Bool {
-        switch service.sink.discard(Envelope(post.notification, generation: post.generation), as: state) {
-        case .refused(let refusalReason, let since):
-            refuse(request, Refusal(refusalReason, since: since))
-            return false
-        case .accepted, .pending:
-            return true
-        }
-    }
-
-    private func refusal(_ refusalReason: RefusalReason, by drill: String, at now: WallTime) -> Refusal {
-        Refusal(
-            refusalReason,
-            "\(drill) refuses it; the notification itself is correct, and Herald does not deliver it",
-            since: refusalReason == .unregistered ? now : nil
-        )
     }
 }

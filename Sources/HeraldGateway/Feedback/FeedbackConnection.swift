@@ -70,7 +70,7 @@ final class FeedbackConnection: ChannelInboundHandler, RemovableChannelHandler, 
             identity = found
             list = FeedbackList(
                 source: service.feedbackSource,
-                apps: FeedbackList.apps(found, environment, service.admission),
+                apps: { [admission = service.admission] in FeedbackList.apps(found, environment, admission) },
                 limit: configuration.recordsPerConnection
             )
             isRefused = false

@@ -4,6 +4,9 @@ import HeraldTrust
 
 /// The registry's records of dead tokens, as the feedback service uses them.
 package protocol FeedbackSource: Sendable {
+    /// Learns what all nodes of a cluster know: providers delete the tokens on the list.
+    /// - Throws: If the other nodes' registrations cannot be learned.
+    func catchUp() async throws
     /// The dead tokens of an app to which a provider has sent, oldest first.
     /// - Throws: If the store cannot read them.
     func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord]
@@ -17,7 +20,8 @@ package protocol FeedbackSource: Sendable {
 /// The feedback list of one reader.
 struct FeedbackList: Sendable {
     let source: any FeedbackSource
-    let apps: [AppNumber]
+    /// The registered apps of the reader, as they are known when the list is read.
+    let apps: @Sendable () -> [AppNumber]
     /// Maximum number of records.
     let limit: Int
 
@@ -43,8 +47,9 @@ struct FeedbackList: Sendable {
     /// Reads the list, app by app.
     /// - Throws: If the store cannot read it.
     func load() async throws -> [FeedbackRecord] {
+        try await source.catchUp()
         var records: [FeedbackRecord] = []
-        for app in apps where records.count < limit {
+        for app in apps() where records.count < limit {
             records += try await source.feedback(for: app, limit: limit - records.count)
         }
         return records

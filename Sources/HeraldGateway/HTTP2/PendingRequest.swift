@@ -51,6 +51,8 @@ final class PendingRequest {
     var explains = false
     /// Whether it concerns channels or broadcasts: its answer carries `apns-request-id`.
     var isAboutChannels = false
+    /// Whether it was looked at again after this node had learned what other nodes know.
+    var isConfirmed = false
     /// The answer after acceptance; nil for ``Reply/accepted``.
     var acceptance: Reply?
     var drill: RequestDrill?
@@ -89,6 +91,7 @@ final class PendingRequest {
         replyUniqueID = nil
         explains = false
         isAboutChannels = false
+        isConfirmed = false
         acceptance = nil
         drill = nil
         envelope = nil

@@ -17,6 +17,8 @@ struct ChannelRequestValidator {
         /// The body of the answer.
         case answer([UInt8])
         case refused(Refusal)
+        /// Refused, unless another node has just made what is missing here; nothing of the request was taken.
+        case unknown(Refusal, SharedPart)
     }
 
     let admission: Admission
@@ -104,7 +106,7 @@ struct ChannelRequestValidator {
                     now: now
                 )
             } catch {
-                return .refused(error)
+                return Result(error)
             }
         case .notification, .refused:
             return .refused(Refusal(.badPath, "there is nothing at this path"))
@@ -166,11 +168,18 @@ struct ChannelRequestValidator {
     }
 }
 
+extension ChannelRequestValidator.Result {
+    /// The refusal of a request; a channel that is not known here may have been made at another node.
+    fileprivate init(_ refusal: Refusal) {
+        self = refusal.refusalReason == .channelNotRegistered ? .unknown(refusal, .channels) : .refused(refusal)
+    }
+}
+
 extension Result where Failure == Refusal {
     fileprivate func asResult(_ make: (Success) -> ChannelRequestValidator.Result) -> ChannelRequestValidator.Result {
         switch self {
         case .success(let value): make(value)
-        case .failure(let refusal): .refused(refusal)
+        case .failure(let refusal): ChannelRequestValidator.Result(refusal)
         }
     }
 }

@@ -12,6 +12,8 @@ struct RequestValidator {
         /// A notification whose payload no app can read, accepted because the rules say so.
         case unreadable(Notification, generation: UInt32, TopicUse?)
         case refused(Refusal)
+        /// Refused, unless another node has just made what is missing here; nothing of the request was taken.
+        case unknown(Refusal, SharedPart)
     }
 
     let admission: Admission
@@ -61,6 +63,8 @@ struct RequestValidator {
         switch admission.open(RequestParser.token(fields), for: grant.app, number: grant.number) {
         case .refused(let refusal):
             return .refused(refusal)
+        case .unknown(let refusal, let part):
+            return .unknown(refusal, part)
         case .slot(let contents):
             let isReadable = !rules.takesUnreadablePayloads || RequestParser.isObject(request.body)
             let isSilent = parsed.pushType == nil && kind == .alert && PayloadScanner.isSilent(request.body)

@@ -204,7 +204,14 @@ package final class Registry: Sendable {
         store.setSession(session, for: device, fence: fence, done)
     }
 
+    /// The state that other nodes change too; nil for a service of one node.
+    package var shared: (any SharedState)? { store.shared }
+
     // MARK: - For the feedback service
+
+    /// Learns all registrations that other nodes have made or ended.
+    /// - Throws: If they cannot be learned.
+    package func catchUp() async throws { try await store.shared?.catchUp(.allRegistrations) }
 
     /// The dead tokens of an app to which a provider has sent, oldest first.
     /// - Throws: If the store cannot be read.
@@ -222,5 +229,143 @@ package final class Registry: Sendable {
     /// Whether an app was registered again since.
     package func isBack(_ record: FeedbackRecord) -> Bool {
         postOffice.registration(record.slot)?.isLive ?? false
+    }
+}
+
+/// Changes of the registry, of this node or another one.
+extension Registry: RegistrySink {
+    package func apply(_ changes: [RegistryChange]) {
+        for change in changes { apply(change) }
+    }
+
+    /// Takes over a change that this node has stored; a store with shared state reports it itself.
+    func changed(_ change: RegistryChange) {
+        if store.shared == nil { apply(change) }
+    }
+
+    private func apply(_ change: RegistryChange) {
+        switch change {
+        case .device(let id, let number):
+            numbers.withLock { numbers in
+                numbers.devices[id] = number
+                numbers.deviceNames[number] = id
+            }
+        case .app(let record):
+            let now = clock.now()
+            numbers.withLock { $0.apps.made(record, now: now) }
+            postOffice.setNumber(record.number, of: record.app)
+        case .appForgotten(let record):
+            numbers.withLock { $0.apps.forgotten(record) }
+        case .registration(let registration):
+            apply(registration)
+        case .registrationForgotten(let slot):
+            guard let former = postOffice.registration(slot) else { return }
+            postOffice.forgetRegistration(slot)
+            numbers.withLock { $0.count(former, as: nil) }
+        case .feedbackCleared(let slot):
+            postOffice.feedback.forget([slot])
+        }
+    }
+
+    private func apply(_ registration: Registration) {
+        let former = postOffice.replaceRegistration(registration)
+        let isNew = registration.isLive && !(former?.isLive(in: registration.generation) ?? false)
+        if isNew { postOffice.feedback.forget([registration.slot]) }
+        numbers.withLock { numbers in
+            numbers.count(former, as: registration)
+            if isNew { numbers.apps.noteRegistration(registration.slot.app) }
+        }
+    }
+}
+
+extension Registry.Numbers {
+    /// Counts a registration that was another one, or none, until now.
+    fileprivate mutating func count(_ former: Registration?, as registration: Registration?) {
+        guard former?.isLive != registration?.isLive, let device = (registration ?? former)?.slot.device else { return }
+        if let former { add(-1, to: device, isLive: former.isLive) }
+        if let registration { add(1, to: device, isLive: registration.isLive) }
+    }
+
+    private mutating func add(_ number: Int32, to device: DeviceNumber, isLive: Bool) {
+        if isLive {
+            counts[device, default: Registry.Counts()].live += number
+        } else {
+            counts[device, default: Registry.Counts()].ended += number
+        }
+    }
+}
+
+/// Names of apps, and their numbers.
+extension Registry {
+    /// Calls `body` with the number of an app, a new one for a new app; the app is not forgotten meanwhile.
+    /// - Throws: ``RegistrationRefusal`` of a new app, or if the store or `body` fails.
+    package func withNumber<Value: Sendable>(
+        of app: App,
+        for origin: AppOrigin?,
+        _ body: (AppNumber) async throws -> Value
+    ) async throws -> Value {
+        let now = clock.now()
+        let pin = numbers.withLock { $0.apps.pin(app, for: origin, now: now) }
+        switch pin {
+        case .refused(let refusal, let isFirst):
+            if isFirst { log(refusal, origin) }
+            throw refusal
+        case .busy: throw BeingForgotten()
+        case .known, .new: break
+        }
+        defer { numbers.withLock { $0.apps.unpin(app) } }
+        if case .known(let number) = pin { return try await body(number) }
+        let number = try await store.number(of: app, for: origin, at: now)
+        changed(.app(AppRecord(app: app, number: number, origin: origin, created: now)))
+        return try await body(number)
+    }
+
+    private struct BeingForgotten: Error, CustomStringConvertible {
+        var description: String { "the app is being forgotten at this moment" }
+    }
+
+    private func log(_ refusal: RegistrationRefusal, _ origin: AppOrigin?) {
+        if refusal == .tooManyNewNames, let origin {
+            return logger.notice(
+                "new app names are refused: as many as one device or team may bring, in all or within a day",
+                metadata: ["by": "\(name(origin))"]
+            )
+        }
+        let (count, largest) = numbers.withLock { ($0.apps.count, $0.apps.largest(5)) }
+        let names = largest.map { "\(name($0.origin)): \($0.names)" }.joined(separator: ", ")
+        logger.warning(
+            "new app names are refused: the service knows as many as it may; forget some with `herald app forget`",
+            metadata: ["names": "\(count)", "most": "\(names)"]
+        )
+    }
+
+    private func name(_ origin: AppOrigin) -> String {
+        switch origin {
+        case .device(let number): "device \(device(number)?.name ?? "#\(number.value)")"
+        case .team(let team): "team \(team)"
+        }
+    }
+
+    // MARK: - For operators
+
+    /// The use of an app, or of all, by topic and environment.
+    /// - Throws: If the store cannot be read.
+    package func appUsages() async throws -> [AppUsage] {
+        try await store.appUsages(nil)
+    }
+
+    /// Forgets an app that no device has registered and that has no channel.
+    ///
+    /// Its number stays retired.
+    /// - Returns: The app's use, with which it is or is not forgotten; nil if there is no such app, or work on it is under way.
+    /// - Throws: If the store fails; what is left of the app can be forgotten later.
+    package func forget(_ app: App) async throws -> AppUsage? {
+        guard let number = numbers.withLock({ $0.apps.beginForgetting(app) }) else { return nil }
+        defer { numbers.withLock { $0.apps.endForgetting(app) } }
+        let usage = try await store.appUsages(number).first
+        guard let usage, usage.isUnused else { return usage }
+        for slot in try await store.forgetApp(number, at: clock.now()) { changed(.registrationForgotten(slot)) }
+        changed(.appForgotten(usage.record))
+        return usage
     }
 }

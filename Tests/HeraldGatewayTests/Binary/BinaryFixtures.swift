@@ -37,6 +37,8 @@ final class ScriptedFeedbackSource: FeedbackSource {
         state.withLock { $0.fails = true }
     }
 
+    func catchUp() async throws {}
+
     func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {
         try state.withLock { state in
             if state.fails { throw CancellationError() }
@@ -95,6 +97,7 @@ extension Fixture {
             admission: admission,
             sink: post,
             feedbackSource: source,
+            confirmations: confirmations,
             gateway: try gateway(),
             clock: trust.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

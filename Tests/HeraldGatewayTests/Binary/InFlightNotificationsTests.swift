@@ -110,3 +110,12 @@ struct BinaryIdentifierTests {
         }
     }
 }
+
+extension InFlightNotifications {
+    /// Adds a notification that is accepted at once.
+    fileprivate mutating func accept(_ reference: Reference) {
+        let number = nextNumber
+        open(reference)
+        settle(number)
+    }
+}

@@ -1,0 +1,37 @@
+import HeraldModel
+import HeraldTrust
+import Logging
+import NIOCore
+
+/// Deadlines of a binary connection.
+extension BinaryConnection {
+    func deadlinePassed() {
+        guard let context else {
+            deadline = nil
+            return
+        }
+        let now = context.eventLoop.now
+        deadline = now + Self.tick
+        let limits = service.binary
+        switch phase {
+        case .opening where authorization == nil:
+            if began + TimeAmount(limits.preface) <= now { return end(nil, context) }
+        case .opening, .serving:
+            if let partialSince, inFlight.hasRoom, partialSince + TimeAmount(limits.frameTimeout) <= now {
+                service.logger.debug(
+                    "binary connection ended",
+                    metadata: ["reason": "a notification was not completed in time"]
+                )
+                return finish(context)
+            }
+            if inFlight.count == 0, lastRead + TimeAmount(limits.idle) <= now { return end(nil, context) }
+        case .finishing(let until):
+            if until <= now { return abandon(context) }
+        case .draining(let until):
+            if until <= now { return close(context) }
+        case .closed:
+            deadline = nil
+        }
+        if let identity = authorization?.certificate, identity.expires < service.clock.now() { reviewCertificate() }
+    }
+}

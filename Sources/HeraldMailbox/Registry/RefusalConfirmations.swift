@@ -1,0 +1,135 @@
+import CoreMetrics
+package import HeraldModel
+import Synchronization
+
+/// Catches up with the other nodes before Herald refuses something that one of them may just have made.
+///
+/// A provider deletes a device token that is answered 400 or 410. So before such an answer a node learns what all nodes had
+/// stored when the request came, and decides again.
+package final class RefusalConfirmations: Sendable {
+    /// Limit of confirmations under way; past it, requests are answered 503.
+    ///
+    /// One takes some milliseconds, and all of them share the barriers of a stream.
+    static let limit = 1024
+    /// The time for which a refusal is remembered that was confirmed: a provider that repeats a dead token costs nothing.
+    static let memory = Duration.seconds(2)
+    /// Limit of remembered refusals; past it, all are forgotten.
+    static let remembered = 10_000
+
+    private struct State {
+        var underWay = 0
+        var confirmed: [RegisteredSlot: WallTime] = [:]
+    }
+
+    private let shared: any SharedState
+    private let clock: any WallClock
+    private let state = Mutex(State())
+    private let refused = RefusalConfirmations.counter("refused")
+    private let changed = RefusalConfirmations.counter("changed")
+    private let failed = RefusalConfirmations.counter("failed")
+    private let overLimit = RefusalConfirmations.counter("over_limit")
+
+    package init(shared: any SharedState, clock: any WallClock) {
+        self.shared = shared
+        self.clock = clock
+    }
+
+    private static func counter(_ end: String) -> Counter {
+        Counter(label: MetricName.clusterConfirmations, dimensions: [("end", end)])
+    }
+
+    /// Catches up, and then lets the caller decide again.
+    /// - Parameters:
+    ///   - part: The part of the shared state on which the refusal rests.
+    ///   - decide: Called once, from any thread, possibly before this returns, unless the limit is reached: with whether this
+    ///     node knows everything now. If not, the answer is 503.
+    /// - Returns: false if too many confirmations are under way: the answer is 503.
+    package func confirm(_ part: SharedPart, _ decide: @escaping @Sendable (_ isCaughtUp: Bool) -> Void) -> Bool {
+        let hasRoom = state.withLock { state in
+            guard state.underWay < Self.limit else { return false }
+            state.underWay += 1
+            return true
+        }
+        guard hasRoom else {
+            overLimit.increment()
+            return false
+        }
+        shared.catchUp(part) { [self] result in
+            state.withLock { $0.underWay -= 1 }
+            switch result {
+            case .success: decide(true)
+            case .failure:
+                failed.increment()
+                decide(false)
+            }
+        }
+        return true
+    }
+
+    /// Counts the end of a confirmation after which the caller has decided again.
+    package func ended(isRefused: Bool) {
+        if isRefused { refused.increment() } else { changed.increment() }
+    }
+
+    // MARK: - Registrations
+
+    /// Remembers that the refusal of a registration's token was confirmed.
+    func remember(_ slot: RegisteredSlot) {
+        let now = clock.now()
+        state.withLock { state in
+            if state.confirmed.count >= Self.remembered { state.confirmed = [:] }
+            state.confirmed[slot] = now
+        }
+    }
+
+    /// Whether the refusal of a registration's token was confirmed within ``memory``.
+    func isConfirmed(_ slot: RegisteredSlot) -> Bool {
+        let now = clock.now()
+        return state.withLock { state in
+            guard let time = state.confirmed[slot] else { return false }
+            if time <= now, now < time + Self.memory { return true }
+            state.confirmed[slot] = nil
+            return false
+        }
+    }
+}
+
+extension PostOffice {
+    /// Confirms a decision in a cluster, if it is a refusal of the device token.
+    func confirm(
+        _ decision: PostDecision,
+        _ envelope: Envelope,
+        _ again: @escaping @Sendable (PostOffice) -> PostDecision
+    ) -> PostDecision {
+        guard case .refused(let reason, _) = decision, reason == .badDeviceToken || reason == .unregistered else {
+            return decision
+        }
+        guard let confirmations, isUncertain(envelope), !confirmations.isConfirmed(envelope.registeredSlot) else {
+            noteDeadToken(decision, envelope)
+            return decision
+        }
+        let isUnderWay = confirmations.confirm(.registrations(of: envelope.notification.slot.device)) { [self] isCaughtUp in
+            guard isCaughtUp else { return envelope.settle(.refused(.serviceUnavailable)) }
+            let decision = again(self)
+            noteDeadToken(decision, envelope)
+            switch decision {
+            case .pending: confirmations.ended(isRefused: false)
+            case .accepted:
+                confirmations.ended(isRefused: false)
+                envelope.settle(.accepted)
+            case .refused(let reason, let since):
+                confirmations.ended(isRefused: true)
+                if isUncertain(envelope) { confirmations.remember(envelope.registeredSlot) }
+                envelope.settle(.refused(reason, since: since))
+            }
+        }
+        return isUnderWay ? .pending : .refused(.serviceUnavailable, since: nil)
+    }
+
+    /// Whether another node may have made the registration of the token.
+    ///
+    /// A generation that has ended here never comes back.
+    private func isUncertain(_ envelope: Envelope) -> Bool {
+        registration(envelope.notification.slot).map { $0.generation < envelope.generation || $0.isLive(in: envelope.generation) } ?? true
+    }
+}
