@@ -26,6 +26,7 @@ final class TrustSync: Sendable {
     private let clock: any WallClock
     private let logger: Logger
     private let failure = Mutex<String?>(nil)
+    private let opened = Mutex<UInt32?>(nil)
 
     init(
         _ sharing: FolderSharing,
@@ -78,6 +79,15 @@ final class TrustSync: Sendable {
 
     /// The age of what was taken: everything that was stored so long ago, or before, has come.
     var lag: Duration { followers.map(\.lag).max() ?? .zero }
+
+    /// The newest token key that this node opens, for its record in the cluster.
+    /// - Throws: ``TrustError`` before the service runs, if the keys cannot be read.
+    func newestTokenKey() throws -> UInt32 {
+        try opened.withLock { $0 } ?? folder.tokenKeys().openKeys.first?.id ?? 0
+    }
+
+    /// Notes the newest token key that the service opens.
+    func opens(_ key: UInt32) { opened.withLock { $0 = key } }
 
     /// The reason why trust is not in common now; nil if it is.
     var problem: String? { failure.withLock { $0 } }

@@ -29,6 +29,7 @@ struct TrustSyncService: Service {
 
     /// Seals under the newest key that every live node opens.
     private func useTokenKey() {
+        sync.opens(seal.newestOpenKey)
         let former = seal.newestKey
         seal.sealUpTo(TokenKeyUse(newest: seal.newestOpenKey, live: liveTokenKeys()).usable)
         guard seal.newestKey != former else { return }
