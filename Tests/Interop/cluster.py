@@ -77,30 +77,33 @@ class Cluster(Service):
 
     def start(self):
         self.trio.start()
-        for node in self.nodes:
-            node.start()
+        first, *others = self.nodes
+        first.start()
+        for node in others:
+            node.start("--cluster-key", str(first.data / "trust" / "cluster.key"))
         self.listeners = self.balance({name: socket.create_server(("127.0.0.1", 0)) for name in BALANCED})
         return self
 
-    def balance(self, sockets, pid="self"):
-        """The ports of a load balancer on bound sockets, which are of the network of a process."""
+    def balance(self, sockets, network=None):
+        """The ports of a load balancer on bound sockets, which are of another network perhaps; it ends with the cluster."""
         folder = self.folder / f"balancer{len(self._balancers) + 1}"
         folder.mkdir()
         self._balancers.append(Balancer(folder, self.nodes, sockets))
-        self._networks.append(pid)
+        self._networks.append(network)
         return self._balancers[-1].listeners
 
     def has_device_at(self, port):
         """Whether a node still holds a connection of which the load balancers have no more the device's part."""
         parts = [
-            open_connections(pid, balancer.listeners["device"]) for pid, balancer in zip(self._networks, self._balancers)
+            open_connections(network.pid if network else "self", balancer.listeners["device"])
+            for network, balancer in zip(self._networks, self._balancers)
         ]
         held = sum(len(open_connections(node.pid, node.listeners["device"])) for node in self.nodes)
         return any(port in part for part in parts) or held > sum(map(len, parts))
 
     def close(self):
-        for balancer in self._balancers:
-            balancer.close()
+        for end in (*self._balancers, *filter(None, self._networks)):
+            end.close()
         for node in self.nodes:
             node.close()
         self.trio.close()

@@ -6,7 +6,7 @@ import pytest
 
 from cluster import BALANCED, Cluster, NamedNetwork
 from parties import make_parties
-from service import TOPIC, herald
+from service import TOPIC
 from mqtt_device import APPS, MAIL
 import test_api_apple
 from test_api_clients import TestCurl, TestNghttp2, listening
@@ -20,10 +20,8 @@ class TestAioapns(test_api_apple.TestAioapns):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cluster")
-    cluster = Cluster(folder)
-    herald("init", "--data", cluster.data, "--as-apple")
-    cluster.start()
+    names = [part for name in ("localhost", *test_api_apple.NAMES) for part in ("--hostname", name)]
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"), 1, *names).start()
     yield cluster
     cluster.close()
 
@@ -34,10 +32,9 @@ def apple(shared, tmp_path_factory):
     ports = {name: 443 if name == "api" else 0 for name in BALANCED}
     network = NamedNetwork(tmp_path_factory.mktemp("network"), test_api_apple.NAMES, ports)
     service = copy.copy(shared)
-    service.listeners = shared.balance(network.sockets, network.pid)
+    service.listeners = shared.balance(network.sockets, network)
     service.inside = network.inside
-    yield service
-    network.close()
+    return service
 
 
 @pytest.fixture(scope="module")

@@ -77,22 +77,19 @@ struct Restore: ParsableCommand {
 /// The meaning of a restore, for people.
 enum RestoreReport {
     static func lines(isClusterNode: Bool) -> [String] {
-        let credentials = [
-            "- revocations are lost: revoke those devices and providers again",
-            "- used invitations are open again: withdraw them (herald device invite --list)",
-        ]
         guard !isClusterNode else {
             return [
                 "",
-                "The node's authorities, keys and credentials are as they were at the backup. Registrations and notifications",
-                "are in the cluster, and lose nothing. Since the backup:",
-            ] + credentials + ["- lines of this node's journal are lost"]
+                "Devices and notifications are in the cluster, and lose nothing. Credentials and revocations since the backup",
+                "come from there when the node starts. Lines that its journal got since are lost.",
+            ]
         }
         return [
             "",
             "The service is as it was at the backup. Since then:",
             "- accepted notifications are lost; some that waited may be delivered again",
-        ] + credentials + [
+            "- revocations are lost: revoke those devices and providers again",
+            "- used invitations are open again: withdraw them (herald device invite --list)",
             "- device tokens that became invalid are valid again; to end them, run herald token rotate, and retire the older",
             "  keys when the devices have connected",
         ]

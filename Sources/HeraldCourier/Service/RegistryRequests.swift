@@ -183,7 +183,7 @@ final class RegistryRequests: Sendable {
         let registry = services.registry
         guard registry.number(of: client.id) != nil else {
             return wait(client) { client in
-                guard self.takeovers.permits(client.link.identity) else { return .tooManyTakeovers }
+                guard self.permits(client) else { return .tooManyTakeovers }
                 let arrival = try await registry.arrive(client.id)
                 self.takeovers.admitted(client.id, fence: arrival.fence)
                 return try await withCheckedThrowingContinuation { continuation in
@@ -192,7 +192,7 @@ final class RegistryRequests: Sendable {
             }
         }
         begin(client) { client, done in
-            guard self.takeovers.permits(client.link.identity) else { return done(.success(.tooManyTakeovers)) }
+            guard self.permits(client) else { return done(.success(.tooManyTakeovers)) }
             registry.arriveAgain(client.id) { result in
                 switch result {
                 case .failure(let error): done(.failure(error))
@@ -204,10 +204,27 @@ final class RegistryRequests: Sendable {
         }
     }
 
+    private func permits(_ client: Client) -> Bool {
+        takeovers.permits(client.link.identity, isHeldElsewhere: services.registry.isHeldElsewhere(client.id))
+    }
+
     /// Admits a device with what the store has of it.
     ///
-    /// Another node of a cluster may have registered an app of its session just now.
+    /// Another node of a cluster may have made a channel of its session just now.
     private func admit(_ arrival: Registry.Arrival, _ client: Client, _ done: @escaping Done) {
+        let channels = (arrival.record.session?.subscriptions ?? [:]).keys.lazy.compactMap { CourierFilter($0) }
+            .filter { ChannelFilter($0) != nil }
+        guard let shared = services.registry.shared, !channels.allSatisfy({ exists($0, client) }) else {
+            return admitWithApps(arrival, client, done)
+        }
+        shared.catchUp(.channels) { result in
+            if case .failure(let error) = result { return done(.failure(error)) }
+            self.admitWithApps(arrival, client, done)
+        }
+    }
+
+    /// Admits a device; another node of a cluster may have registered an app of its session just now.
+    private func admitWithApps(_ arrival: Registry.Arrival, _ client: Client, _ done: @escaping Done) {
         let (device, hasAllApps) = admission(arrival, client)
         guard let shared = services.registry.shared, !hasAllApps else { return done(.success(.admitted(device))) }
         shared.catchUp(.registrations(of: arrival.number)) { result in
