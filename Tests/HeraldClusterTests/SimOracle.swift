@@ -70,12 +70,13 @@ struct SimOracle {
         var newest: (number: Int, begun: Int)?
         for number in shown.map({ Int($0) }) {
             let post = posts[number]
-            // The log does not order what is never stored: its one attempt may pass through another node.
-            guard post.storedUntil != nil else { continue }
-            if let newest, let answered = post.answered, post.answer != .closed, answered < newest.begun {
+            // One that is never stored may be late on its way from node to node.
+            if let newest, let answered = post.answered, post.storedUntil != nil, post.answer != .closed,
+                answered < newest.begun
+            {
                 found.append("\(number) was shown after \(newest.number), which is newer")
             }
-            if post.begun > newest?.begun ?? 0 { newest = (number, post.begun) }
+            if post.storedUntil != nil, post.begun > newest?.begun ?? 0 { newest = (number, post.begun) }
         }
         return found
     }
