@@ -175,10 +175,17 @@ package final class NodeRings: Sendable {
     /// - Returns: false if a newer claim is known already.
     package func claimed(_ device: DeviceNumber, fence: UInt64) -> Bool {
         // Under the lock, so that a newer claim is seen either here or when it is applied.
-        share(of: device).state.withLock { state in
+        let (isNewest, older): (Bool, UInt64?) = share(of: device).state.withLock { state in
             let newest = state.claims[device]?.sequence
-            return mailbox.at(device) { $0.claimed(device, fence: fence, newest: newest) }
+            return mailbox.at(device) { partition in
+                let older = partition.held.fence(of: device)
+                let isNewest = partition.claimed(device, fence: fence, newest: newest)
+                return (isNewest, isNewest ? older : nil)
+            }
         }
+        // The connection of this claim may be gone already, and would end no older one.
+        if let older { reference.holder?.letGo(device, fence: older) }
+        return isNewest
     }
 
     /// Applies claims.
