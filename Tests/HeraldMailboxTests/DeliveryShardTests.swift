@@ -175,7 +175,7 @@ private final class RecordingLink: DeviceLink {
         _ = scene.shard.post(envelope)
         _ = scene.effects()
         scene.shard.couldNotStore(envelope, .refused(.serviceUnavailable))
-        #expect(scene.effects() == ["settle 1 refused(ServiceUnavailable)"])
+        #expect(scene.effects() == ["settle 1 refused(ServiceUnavailable, since: nil)"])
     }
 
     @Test func `unacknowledged deliveries of a lost connection are stored in order`() {
