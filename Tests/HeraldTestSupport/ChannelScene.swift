@@ -21,6 +21,8 @@ package final class ChannelScene: Sendable {
         self.memory = memory
         store = MemoryStore(clock: clock)
         service = ChannelScene.service(configuration, store, apps, clock: clock, memory: memory)
+        // As after loading an empty store.
+        store.channelReports.begin(service, with: [])
     }
 
     private static func service(
