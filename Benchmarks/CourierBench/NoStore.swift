@@ -144,9 +144,16 @@ final class NoStore: MailboxStore, JournalStore, RegistryStore, ChannelStore {
         // There are none.
     }
 
+    func follow(_ sink: any ChannelSink) async throws {}
     func loadChannels() async throws -> [StoredChannel] { [] }
     func createChannel(_ channel: BroadcastChannel) async throws {}
     func deleteChannel(_ id: ChannelID, at moment: WallTime) async throws {}
-    func keepBroadcast(_ broadcast: Broadcast, at moment: WallTime) async throws {}
+    func publish(
+        _ broadcast: Broadcast,
+        at moment: WallTime,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        done(.success(()))
+    }
     func removeExpiredBroadcasts(at moment: WallTime) async throws {}
 }

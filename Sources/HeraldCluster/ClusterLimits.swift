@@ -14,6 +14,15 @@ package enum ClusterLimits {
     /// A node that was cut off for longer may have missed it, and has to load everything again.
     package static let removedRecordTimeToLive = Duration.seconds(3600)
 
+    /// The broadcasts of one channel that the log keeps, stored ones and others apart.
+    ///
+    /// A node that was cut off hands them out when it is back. 32 are 160 KiB at most; a node that has missed more has
+    /// subscribers that get the newest 32.
+    package static let broadcastsPerChannel = 32
+
+    /// The time that the log keeps a broadcast that is not stored for later subscribers: longer than a leader's election.
+    package static let transientTimeToLive = Duration.seconds(10)
+
     /// The time that the log keeps a notification beyond its expiration.
     ///
     /// Each replica expires by its own clock, and the message itself says when it expires: a clock that is fast by less than
@@ -113,4 +122,10 @@ package enum ClusterLimits {
 
     /// The age of this node's view of a partition past which its claims count as not known.
     package static let staleClaims = Duration.seconds(5)
+
+    /// The time without a renewal after which the others take a node for gone.
+    ///
+    /// A node that could not renew its record for ``NodeNameMachine/silence`` has dismissed its devices by then, also if the
+    /// others hear of its last renewal ``staleClaims`` late.
+    package static let nodeSilence = NodeNameMachine.silence + staleClaims
 }

@@ -47,6 +47,8 @@ extension ClusterStore: JournalStore {
 }
 
 extension ClusterStore: ChannelStore {
+    package func follow(_ sink: any ChannelSink) async throws { channels.report(to: sink) }
+
     package func loadChannels() async throws -> [StoredChannel] { channels.stored() }
 
     package func createChannel(_ channel: BroadcastChannel) async throws { try await channels.create(channel) }
@@ -55,13 +57,15 @@ extension ClusterStore: ChannelStore {
         try await channels.delete(id, at: moment)
     }
 
-    package func keepBroadcast(_ broadcast: Broadcast, at moment: WallTime) async throws {
-        try await channels.keep(broadcast, at: moment)
+    package func publish(
+        _ broadcast: Broadcast,
+        at moment: WallTime,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        channels.publish(broadcast, at: moment, done)
     }
 
-    package func removeExpiredBroadcasts(at moment: WallTime) async throws {
-        try await channels.removeExpired(at: moment)
-    }
+    package func removeExpiredBroadcasts(at moment: WallTime) async throws { channels.removeExpired(at: moment) }
 }
 
 extension ClusterStore: RegistryStore {
@@ -161,6 +165,9 @@ extension ClusterStore: RegistryStore {
 
 extension ClusterStore: SharedState {
     package func catchUp(_ part: SharedPart, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
-        registry.catchUp(registry.streams(of: part), done)
+        switch part {
+        case .channels: channels.catchUp(done)
+        default: registry.catchUp(registry.streams(of: part), done)
+        }
     }
 }

@@ -13,7 +13,6 @@ package final class ClusterStore: Sendable {
     let clock: any WallClock
     private let partitions: Partitions
     private let barriers: LogBarriers
-    private let snapshot: LogSnapshot
 
     /// - Parameters:
     ///   - configuration: The limits of the mailbox.
@@ -42,7 +41,6 @@ package final class ClusterStore: Sendable {
         let changes = RecordChanges(log: log, barriers: barriers)
         self.barriers = barriers
         partitions = cluster.partitions
-        snapshot = LogSnapshot(log: log, barriers: barriers)
         mailbox = ClusterMailbox(
             configuration: configuration,
             log: log,
@@ -54,14 +52,16 @@ package final class ClusterStore: Sendable {
             scheduler: scheduler,
             logger: logger
         )
+        let makeFollower: ClusterRegistry.MakeFollower = { stream, apply in
+            LogFollower(stream, log: log, barriers: barriers, scheduler: scheduler, apply: apply)
+        }
         let registry = ClusterRegistry(
             partitions: cluster.partitions,
             numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
             changes: changes,
-            logger: logger
-        ) { stream, apply in
-            LogFollower(stream, log: log, barriers: barriers, scheduler: scheduler, apply: apply)
-        }
+            logger: logger,
+            makeFollower
+        )
         self.registry = registry
         rings = NodeRings(
             own: own,
@@ -82,7 +82,16 @@ package final class ClusterStore: Sendable {
             mailbox: mailbox,
             rings: rings
         )
-        channels = ClusterChannels(changes: changes, journal: journal, clock: clock, logger: logger)
+        channels = ClusterChannels(
+            node: own.node,
+            log: log,
+            changes: changes,
+            journal: journal,
+            clock: clock,
+            scheduler: scheduler,
+            logger: logger,
+            makeFollower
+        )
         self.journal = journal
         self.clock = clock
     }
@@ -93,22 +102,26 @@ package final class ClusterStore: Sendable {
         try await mailbox.start()
         try await rings.start()
         try await registry.start()
-        try await channels.load(from: snapshot)
+        try await channels.start()
     }
 
     /// Ends the following of the log.
     package func close() {
         rings.stop()
         registry.close()
+        channels.close()
     }
 
     /// The age of what this node knows of each stream that it follows.
     package var lags: [(stream: LogStream, lag: Duration)] {
-        (registry.activeFollowers + rings.followers).map { ($0.stream, $0.lag) }
+        (registry.activeFollowers + channels.activeFollowers + rings.followers).map { ($0.stream, $0.lag) }
     }
 
     /// - Throws: ``RecordError`` if another node has written a record of another version.
-    package func check() throws { try registry.check() }
+    package func check() throws {
+        try registry.check()
+        try channels.check()
+    }
 
     /// Removes the notification of a registration, with a line in the journal.
     ///

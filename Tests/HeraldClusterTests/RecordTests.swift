@@ -48,16 +48,19 @@ import Testing
         try check(BroadcastChannel(id: channel, app: AppNumber(3), storage: .newest, created: RecordTests.moment))
         for storedUntil in [nil, RecordTests.moment] {
             try check(
-                Broadcast(
-                    channel: channel,
-                    app: AppNumber(3),
-                    number: .max,
-                    id: NotificationID(high: 1, low: 2),
-                    uniqueID: NotificationID(high: 3, low: 4),
-                    received: RecordTests.moment,
-                    storedUntil: storedUntil,
-                    priority: .low,
-                    payload: Array("{}".utf8)
+                BroadcastRecord(
+                    node: node,
+                    broadcast: Broadcast(
+                        channel: channel,
+                        app: AppNumber(3),
+                        number: 0,
+                        id: NotificationID(high: 1, low: 2),
+                        uniqueID: NotificationID(high: 3, low: 4),
+                        received: RecordTests.moment,
+                        storedUntil: storedUntil,
+                        priority: .low,
+                        payload: Array("{}".utf8)
+                    )
                 )
             )
         }

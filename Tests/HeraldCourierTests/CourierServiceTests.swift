@@ -155,12 +155,12 @@ struct TakeoversTests {
 
     @Test func `only a connected device takes over, and not past the limit`() {
         let takeovers = takeovers { $0.takeoversPerMinute = 1 }
-        for _ in 1...3 { #expect(takeovers.permits(identity)) }
+        for _ in 1...3 { #expect(takeovers.permits(identity, isHeldElsewhere: false)) }
         takeovers.admitted(identity.id, fence: 1)
-        #expect(takeovers.permits(identity))
-        #expect(!takeovers.permits(identity))
+        #expect(takeovers.permits(identity, isHeldElsewhere: false))
+        #expect(!takeovers.permits(identity, isHeldElsewhere: false))
         #expect(takeovers.closed(identity.id, fence: 1))
-        #expect(takeovers.permits(identity))
+        #expect(takeovers.permits(identity, isHeldElsewhere: false))
     }
 
     @Test func `unacknowledged notifications of absent devices are bounded, and taken once`() {

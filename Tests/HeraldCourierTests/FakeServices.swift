@@ -43,6 +43,8 @@ final class FakeServices: DeviceRegistry, DevicePostOffice, DeviceTokens, KnownT
     var detached: [UInt64] { state.withLock { $0.detached } }
     var finished: [Finished] { state.withLock { $0.finished } }
 
+    func isHeldElsewhere(_ id: DeviceID) -> Bool { false }
+
     func arrive(_ id: DeviceID) async throws -> Registry.Arrival {
         newArrival()
     }

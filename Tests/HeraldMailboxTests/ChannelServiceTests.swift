@@ -196,9 +196,11 @@ struct ChannelServiceTests {
         let scene = ChannelScene(memory: memory)
         scene.service.deliver(through: outlet)
         try await scene.load([(1, app, .newest)])
+        scene.store.holdBroadcasts()
         let completions = (1...2).map { _ in scene.completions.completion() }
         for completion in completions { #expect(scene.service.publish(post, completion: completion) == .pending) }
         #expect(await scene.publish(post) == .refused(.serviceUnavailable))
+        scene.store.releaseBroadcasts()
         try await scene.run {
             for completion in completions { #expect(await scene.completions.outcome(of: completion) == .accepted) }
             while memory.current > 0 { await Task.yield() }
@@ -236,6 +238,66 @@ struct ChannelServiceTests {
         #expect(await scene.completions.outcome(of: completion) == .accepted)
         #expect(try await states(1) == [.received, .discardedUndeliverable])
         #expect(outlet.numbers == [] && scene.service.newest(ChannelScene.id(1), of: app) == nil)
+    }
+
+    // MARK: - Other nodes
+
+    private func stored(_ number: UInt64) -> StoredChannel {
+        let id = ChannelScene.id(number)
+        let channel = BroadcastChannel(id: id, app: AppNumber(1), storage: .newest, created: scene.clock.now())
+        return StoredChannel(channel: channel, newest: nil)
+    }
+
+    private func foreign(_ number: UInt64, to channel: UInt64) -> Broadcast {
+        Broadcast(
+            channel: ChannelScene.id(channel),
+            app: AppNumber(1),
+            number: number,
+            id: NotificationID(high: 0xE, low: number),
+            uniqueID: NotificationID(high: 0xF, low: number),
+            received: scene.clock.now(),
+            storedUntil: scene.clock.now() + .seconds(60),
+            priority: .immediate,
+            payload: Array("{}".utf8)
+        )
+    }
+
+    @Test func `a channel of another node is there as soon as its app is known, with what came meanwhile`() async throws
+    {
+        scene.service.created(stored(1))
+        scene.service.received(foreign(5, to: 1), isDurable: true)
+        scene.service.received(foreign(6, to: 2), isDurable: true)
+        #expect(scene.service.feed(ChannelScene.id(1), of: app) == nil && outlet.numbers == [])
+        _ = try await scene.apps.withNumber(of: app, for: nil) { $0 }
+        #expect(scene.service.newest(ChannelScene.id(1), of: app)?.number == 5)
+        scene.service.received(foreign(7, to: 1), isDurable: true)
+        #expect(outlet.numbers == [7])
+        #expect(scene.service.newest(ChannelScene.id(1), of: app)?.number == 7)
+        scene.service.deleted(ChannelScene.id(1))
+        #expect(scene.service.feed(ChannelScene.id(1), of: app) == nil)
+        #expect(scene.service.listing(of: app) == Array("{\"channels\":[]}".utf8))
+    }
+
+    @Test func `of what other nodes send faster than event loops take it, the newest of a channel waits`() async throws
+    {
+        var configuration = ChannelServiceConfiguration()
+        configuration.broadcastsUnderWay = 1
+        let scene = ChannelScene(configuration: configuration)
+        scene.service.deliver(through: outlet)
+        try await scene.load([(1, app, .newest)])
+        for number: UInt64 in 1...5 { scene.service.received(foreign(number, to: 1), isDurable: true) }
+        #expect(outlet.numbers == [1, 2])
+        #expect(scene.service.newest(ChannelScene.id(1), of: app)?.number == 5)
+        #expect(await scene.publish(scene.post(9, to: 1, of: app)) == .refused(.tooManyRequests))
+        outlet.finishAll(handed: 1)
+        #expect(outlet.numbers == [5])
+        outlet.finishAll(handed: 1)
+        #expect(await scene.publish(scene.post(9, to: 1, of: app)) == .accepted)
+        for (number, count) in [1: 1, 2: 1, 3: 0, 4: 0, 5: 1] as [UInt64: UInt64] {
+            let query = JournalQuery.notification(NotificationID(high: 0xE, low: number))
+            let lines = try await scene.store.lines(matching: query, limit: 9)
+            #expect(lines.map(\.state) == [.sentToSubscribers] && lines.map(\.subscriberCount) == [count])
+        }
     }
 }
 

@@ -116,7 +116,7 @@ struct DamagedRowTests {
         }
         for number in 1...4 as ClosedRange<UInt64> {
             try await store.createChannel(channel(number))
-            try await store.keepBroadcast(message(number, to: channel(number)), at: now)
+            try await store.keep(message(number, to: channel(number)), at: now)
         }
         await store.close()
         try damage(
@@ -129,7 +129,7 @@ struct DamagedRowTests {
         store = try open()
         #expect(try await store.loadChannels().map(\.channel) == [channel(2), channel(3), channel(4)])
         #expect(try await store.loadChannels().map { $0.newest?.number } == [nil, nil, 4])
-        try await store.keepBroadcast(message(5, to: channel(2)), at: now)
+        try await store.keep(message(5, to: channel(2)), at: now)
         try await store.removeExpiredBroadcasts(at: now + .seconds(30))
         #expect(try await store.loadChannels().map { $0.newest?.number } == [5, nil, 4])
         try await store.removeExpiredBroadcasts(at: now + .seconds(61))
@@ -163,7 +163,7 @@ struct DamagedRowTests {
                 payload: [1]
             )
             try await store.createChannel(channel)
-            try await store.keepBroadcast(broadcast, at: now)
+            try await store.keep(broadcast, at: now)
         }
         await store.close()
         try damage(
@@ -253,6 +253,15 @@ struct DamagedRowTests {
             await (try open()).close()
         } else {
             #expect(throws: StoreError(.damaged, "")) { _ = try open() }
+        }
+    }
+}
+
+extension SQLiteStore {
+    /// Stores a numbered message.
+    fileprivate func keep(_ broadcast: Broadcast, at moment: WallTime) async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            keepBroadcast(broadcast, at: moment) { continuation.resume(with: $0) }
         }
     }
 }

@@ -4,6 +4,10 @@ import Synchronization
 
 /// The channels' part of the store in memory.
 extension MemoryStore {
+    package func follow(_ sink: any ChannelSink) async throws {
+        channelReports.begin(sink, with: try await loadChannels())
+    }
+
     package func loadChannels() async throws -> [StoredChannel] {
         contents.withLock { contents in
             contents.channels.map { StoredChannel(channel: $0, newest: contents.broadcasts[$0.id]) }
@@ -12,6 +16,7 @@ extension MemoryStore {
 
     package func createChannel(_ channel: BroadcastChannel) async throws {
         try write { $0.channels.append(channel) }
+        channelReports.created(channel)
     }
 
     package func deleteChannel(_ id: ChannelID, at moment: WallTime) async throws {
@@ -21,9 +26,41 @@ extension MemoryStore {
             guard let stored = contents.broadcasts.removeValue(forKey: id) else { return }
             contents.journal.append(JournalEvent(.discardedChannelDeleted, stored, at: moment))
         }
+        channelReports.deleted(id)
     }
 
-    package func keepBroadcast(_ broadcast: Broadcast, at moment: WallTime) async throws {
+    package func publish(
+        _ broadcast: Broadcast,
+        at moment: WallTime,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        let numbered = channelReports.publish(broadcast, at: moment)
+        guard numbered.storedUntil != nil else { return done(.success(())) }
+        let keep: @Sendable () -> Void = { [self] in
+            let result = Result<Void, any Error> { try self.keep(numbered, at: moment) }
+            if case .success = result {
+                channelReports.settled(numbered, isStored: true)
+            } else {
+                channelReports.settled(numbered, isStored: false)
+            }
+            done(result)
+        }
+        let isHeld = heldBroadcasts.withLock { held in
+            held?.append(keep)
+            return held != nil
+        }
+        if !isHeld { keep() }
+    }
+
+    /// Holds back the writes of broadcasts, until ``releaseBroadcasts()``.
+    package func holdBroadcasts() { heldBroadcasts.withLock { $0 = [] } }
+
+    package func releaseBroadcasts() {
+        let held = heldBroadcasts.withLock { $0.take() }
+        for keep in held ?? [] { keep() }
+    }
+
+    private func keep(_ broadcast: Broadcast, at moment: WallTime) throws {
         flushNow()
         guard !failsKeeping.withLock({ $0 }) else { throw WriteFailure() }
         try write { contents in

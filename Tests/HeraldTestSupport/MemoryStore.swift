@@ -50,6 +50,8 @@ package final class MemoryStore: MailboxStore, JournalStore, RegistryStore, Chan
     private let reporter = Mutex(Weak())
     /// Whether only broadcasts cannot be stored.
     package let failsKeeping = Mutex(false)
+    let channelReports = LocalChannelReports()
+    let heldBroadcasts = Mutex<[@Sendable () -> Void]?>(nil)
     /// A meeting of concurrent calls that number, register or remove apps.
     package let meeting = Meeting()
     let clock: any WallClock

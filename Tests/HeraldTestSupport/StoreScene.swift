@@ -57,6 +57,7 @@ package struct StoreScene: Sendable {
     let expiresByItself: Bool
     package let clock: ManualClock
     package let witness = StoreWitness()
+    package let channels = ChannelWitness()
 
     package init(
         _ fixture: any StoreFixture,

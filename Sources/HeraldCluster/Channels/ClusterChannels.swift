@@ -3,54 +3,135 @@ package import HeraldModel
 package import Logging
 import Synchronization
 
-/// The channels of a cluster, each with its newest message, as records of the log.
+/// The channels of a cluster and their broadcasts, as records of the log that every node follows.
 ///
-/// All of it is in memory too. A message that was replaced, deleted or has expired leaves a line in this node's journal.
+/// A broadcast is one message of the log, and its number is its sequence there. Each node hands it to its own subscribers when
+/// it comes from the log: all nodes have the same order. The log keeps the last ``ClusterLimits/broadcastsPerChannel`` of each
+/// channel, so that a node that was cut off for a while misses none.
+///
+/// The node that accepted a broadcast writes the lines of its life to its journal: stored, replaced, expired.
 package final class ClusterChannels: Sendable {
-    private struct Contents: Sendable {
-        var channels: [ChannelID: Versioned<BroadcastChannel>] = [:]
-        var newest: [ChannelID: Versioned<Broadcast>] = [:]
+    /// A channel's newest message.
+    struct Newest: Sendable {
+        let broadcast: Broadcast
+        /// Whether this node accepted it.
+        let isOwn: Bool
     }
 
-    private let changes: RecordChanges
-    private let journal: any JournalStore
-    private let clock: any WallClock
-    private let logger: Logger
-    private let operations = KeyedOperations<ChannelID>()
-    private let contents = Mutex(Contents())
+    struct Contents: Sendable {
+        var channels: [ChannelID: Versioned<BroadcastChannel>] = [:]
+        /// Messages to be stored, also of a channel that this node has not heard of yet.
+        var newest: [ChannelID: Newest] = [:]
+        /// The last followed entry of each stream.
+        var positions: [LogStream: UInt64] = [:]
+        /// Broadcasts of this node without an answer of the log, and whether they came from there.
+        var awaited: [NotificationID: Bool] = [:]
+        /// The reason why a record cannot be read.
+        var failure: RecordError?
+        weak var sink: (any ChannelSink)?
+    }
 
-    package init(changes: RecordChanges, journal: any JournalStore, clock: any WallClock, logger: Logger) {
+    let node: NodeName
+    private let log: any ReplicatedLog
+    private let changes: RecordChanges
+    let journal: any JournalStore
+    let clock: any WallClock
+    private let scheduler: any ClusterScheduler
+    let logger: Logger
+    private let makeFollower: ClusterRegistry.MakeFollower
+    private let operations = KeyedOperations<ChannelID>()
+    private let followers = Mutex<[LogStream: LogFollower]>([:])
+    let contents = Mutex(Contents())
+
+    /// - Parameters:
+    ///   - node: The name of this node.
+    ///   - log: Takes broadcasts.
+    ///   - changes: Writes the records of channels.
+    ///   - journal: The journal of this node.
+    ///   - clock: The clock of the service.
+    ///   - scheduler: Runs the end of a wait.
+    ///   - logger: Gets damaged records.
+    ///   - makeFollower: Makes the followers of both streams.
+    package init(
+        node: NodeName,
+        log: any ReplicatedLog,
+        changes: RecordChanges,
+        journal: any JournalStore,
+        clock: any WallClock,
+        scheduler: any ClusterScheduler,
+        logger: Logger,
+        _ makeFollower: @escaping ClusterRegistry.MakeFollower
+    ) {
+        self.node = node
+        self.log = log
         self.changes = changes
         self.journal = journal
         self.clock = clock
+        self.scheduler = scheduler
         self.logger = logger
+        self.makeFollower = makeFollower
     }
 
-    // MARK: - Loading
+    // MARK: - Following
 
-    /// Loads everything; once, before any other call.
+    /// Loads everything and follows what comes, before any other call; after a failure it may be called again.
     /// - Throws: ``LogFailure`` if the log cannot be read, ``RecordError`` for a record of another version.
-    package func load(from snapshot: LogSnapshot) async throws {
-        try await snapshot.records(of: .channels, as: BroadcastChannel.self, logger) { channel, sequence in
-            self.contents.withLock { $0.channels[channel.id] = Versioned(channel, sequence: sequence) }
+    package func start() async throws {
+        let followers = followers.withLock { followers in
+            if followers.isEmpty {
+                for stream in [LogStream.channels, .broadcasts] {
+                    followers[stream] = makeFollower(stream) { [self] in apply($0, of: stream) }
+                }
+            }
+            return followers
         }
-        try await snapshot.records(of: .broadcasts, as: Broadcast.self, logger) { broadcast, sequence in
-            self.contents.withLock { $0.newest[broadcast.channel] = Versioned(broadcast, sequence: sequence) }
+        try await withThrowingTaskGroup { group in
+            for follower in followers.values { group.addTask { try await follower.start() } }
+            try await group.waitForAll()
         }
         contents.withLock { contents in
             // Broadcasts of deleted channels wait for the end of their time in the log.
-            contents.newest = contents.newest.filter { contents.channels[$0.key]?.record != nil }
+            contents.newest = contents.newest.filter { contents.channels[$0.key] != nil }
+        }
+        try check()
+    }
+
+    /// - Throws: ``RecordError`` if there is a record of another version.
+    package func check() throws {
+        if let error = contents.withLock({ $0.failure }) { throw error }
+    }
+
+    /// Ends the following.
+    package func close() {
+        let followers = followers.withLock { followers in
+            defer { followers = [:] }
+            return followers
+        }
+        for follower in followers.values { follower.cancel() }
+    }
+
+    /// Takes over every channel that was made or deleted before this call.
+    package func catchUp(_ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        LogFollower.catchUp(follower(of: .channels)) { done($0.mapError { $0 as any Error }) }
+    }
+
+    /// The followers of both streams, once they have begun.
+    var activeFollowers: [LogFollower] { followers.withLock { Array($0.values) } }
+
+    private func follower(of stream: LogStream) -> [LogFollower] {
+        followers.withLock { [$0[stream]].compactMap(\.self) }
+    }
+
+    /// Reports all channels to a sink, and everything that comes from then on.
+    package func report(to sink: any ChannelSink) {
+        contents.withLock { contents in
+            contents.sink = sink
+            sink.loaded(contents.stored)
         }
     }
 
     /// All channels in order of creation, with their messages, expired or not.
-    package func stored() -> [StoredChannel] {
-        contents.withLock { contents in
-            contents.channels.values.sorted { $0.sequence < $1.sequence }.compactMap(\.record).map { channel in
-                StoredChannel(channel: channel, newest: contents.newest[channel.id]?.record)
-            }
-        }
-    }
+    package func stored() -> [StoredChannel] { contents.withLock { $0.stored } }
 
     /// The number of channels of each app.
     package func counts() -> [AppNumber: Int] {
@@ -61,109 +142,110 @@ package final class ClusterChannels: Sendable {
         }
     }
 
-    // MARK: - Changes
+    // MARK: - Channels
 
     /// Stores a new channel.
     package func create(_ channel: BroadcastChannel) async throws {
-        try await changeChannel(channel.id) { $0 = channel }
+        try await change(channel.id) { $0 = channel }
     }
 
     /// Deletes a channel and its message; nothing happens if there is none.
     package func delete(_ id: ChannelID, at moment: WallTime) async throws {
-        try await changeChannel(id) { $0 = nil }
-        // The channel is gone, and its message cannot be read any more: if this fails, the log expires it.
-        guard let former = try? await removeNewest(of: id, where: { _ in true }) else { return }
-        journal.record([JournalEvent(.discardedChannelDeleted, former, at: moment)])
+        // A node that was cut off hears of it when it is back.
+        let time = ClusterLimits.removedRecordTimeToLive
+        let newest = contents.withLock { $0.newest[id]?.broadcast }
+        let isRemoved = try await change(id, timeToLive: time) { channel in
+            defer { channel = nil }
+            return channel != nil
+        }
+        // Its messages cannot be read any more, and expire in the log.
+        guard isRemoved, let newest else { return }
+        journal.record([JournalEvent(.discardedChannelDeleted, newest, at: moment)])
     }
 
-    /// Stores a message as its channel's newest, unless the channel has a newer one already, or is gone.
-    package func keep(_ broadcast: Broadcast, at moment: WallTime) async throws {
-        guard let storedUntil = broadcast.storedUntil else { return }
-        let rest = max(.seconds(1), storedUntil - clock.now()) + ClusterLimits.timeToLiveSlack
-        let former = Mutex<Broadcast?>(nil)
-        let isKept = try await changeNewest(of: broadcast.channel, timeToLive: rest) { [self] newest in
-            guard contents.withLock({ $0.channels[broadcast.channel]?.record != nil }) else { return false }
-            if let present = newest {
-                // After a lost answer, its own.
-                guard present != broadcast else { return true }
-                guard present.number < broadcast.number else { return false }
-                former.withLock { $0 = present }
-            }
-            newest = broadcast
-            return true
-        }
-        guard isKept else { return }
-        journal.record([JournalEvent(.storedForSubscribers, broadcast, at: moment)])
-        guard let former = former.withLock({ $0 }) else { return }
-        journal.record([JournalEvent(.replaced, former, at: moment, detail: .replacement(broadcast.id))])
-    }
-
-    /// Deletes messages that have expired, each with a line in the journal.
-    package func removeExpired(at moment: WallTime) async throws {
-        let expired = contents.withLock { contents in
-            contents.newest.values.compactMap(\.record).filter { $0.isExpired(at: moment) }
-        }
-        for broadcast in expired {
-            guard let removed = try await removeNewest(of: broadcast.channel, where: { $0.isExpired(at: moment) })
-            else {
-                continue
-            }
-            journal.record([JournalEvent(.discardedExpiredFromStorage, removed, at: moment)])
-        }
-    }
-
-    // MARK: - Records
-
-    private func changeChannel(
+    private func change<Value: Sendable>(
         _ id: ChannelID,
-        _ edit: @escaping @Sendable (inout BroadcastChannel?) -> Void
-    ) async throws {
-        try await withCheckedThrowingContinuation { continuation in
-            operations.run(id) { [self] finish in
-                let known = contents.withLock { $0.channels[id] } ?? Versioned()
-                changes.change(.channel(id), in: .channels, from: known, edit) { [self] result in
-                    if let changed = try? result.get().0 {
-                        contents.withLock { $0.channels[id] = changed.record == nil ? nil : changed }
-                    }
-                    finish()
-                    continuation.resume(with: result.map { _ in })
-                }
-            }
-        }
-    }
-
-    /// Removes the newest message of a channel.
-    /// - Returns: The message; nil if there was none.
-    private func removeNewest(
-        of id: ChannelID,
-        where isRemoved: @escaping @Sendable (Broadcast) -> Bool
-    ) async throws -> Broadcast? {
-        let former = Mutex<Broadcast?>(nil)
-        try await changeNewest(of: id) { newest in
-            guard let present = newest, isRemoved(present) else { return }
-            former.withLock { $0 = present }
-            newest = nil
-        }
-        return former.withLock { $0 }
-    }
-
-    private func changeNewest<Value: Sendable>(
-        of id: ChannelID,
         timeToLive: Duration? = nil,
-        _ edit: @escaping @Sendable (inout Broadcast?) throws -> Value
+        _ edit: @escaping @Sendable (inout BroadcastChannel?) -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             operations.run(id) { [self] finish in
-                let known = contents.withLock { $0.newest[id] } ?? Versioned()
-                let subject = LogSubject.broadcasts(id)
-                changes.change(subject, in: .broadcasts, from: known, timeToLive: timeToLive, edit) { [self] result in
-                    if let changed = try? result.get().0 {
-                        contents.withLock { $0.newest[id] = changed.record == nil ? nil : changed }
-                    }
+                let known = contents.withLock { $0.channels[id] } ?? Versioned()
+                changes.change(.channel(id), in: .channels, from: known, timeToLive: timeToLive, edit) {
+                    [self] result in
+                    if let changed = try? result.get().0 { contents.withLock { $0.changed(id, changed) } }
                     finish()
                     continuation.resume(with: result.map(\.1))
                 }
             }
         }
+    }
+
+    // MARK: - Broadcasts
+
+    /// Appends a broadcast to the log, which numbers it.
+    ///
+    /// `done` is called once, from any thread: when the log has it. The sink hears of it as every node does.
+    package func publish(
+        _ broadcast: Broadcast,
+        at moment: WallTime,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        let isThere = contents.withLock { contents in
+            guard contents.channels[broadcast.channel] != nil else { return false }
+            contents.awaited[broadcast.uniqueID] = false
+            return true
+        }
+        // Deleted since it was accepted.
+        guard isThere else { return done(.success(())) }
+        let rest = broadcast.storedUntil.map { max(.seconds(1), $0 - moment) + ClusterLimits.timeToLiveSlack }
+        let message = LogMessage(
+            .broadcasts(broadcast.channel, isStored: rest != nil),
+            payload: BroadcastRecord(node: node, broadcast: broadcast).body,
+            timeToLive: rest ?? ClusterLimits.transientTimeToLive
+        )
+        log.append(message, to: .broadcasts) { [self] outcome in
+            switch outcome {
+            case .stored: settle(broadcast, .success(()), done)
+            case .unknown: look(for: broadcast, done)
+            case .moved, .refused, .notSent: settle(broadcast, .failure(RecordChangeFailure(outcome)), done)
+            }
+        }
+    }
+
+    /// Waits for a broadcast whose answer was lost: once this node has caught up, it has come, or its outcome is unknown.
+    private func look(for broadcast: Broadcast, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        let end: @Sendable () -> Void = { [self] in
+            settle(broadcast, .failure(RecordChangeFailure.unknown), done)
+        }
+        LogFollower.catchUp(follower(of: .broadcasts)) { _ in end() }
+        scheduler.run(after: ClusterLimits.barrierAttempt, end)
+    }
+
+    /// Reports the outcome of a broadcast, once; one that came from the log is stored.
+    private func settle(
+        _ broadcast: Broadcast,
+        _ result: Result<Void, any Error>,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        guard let hasCome = contents.withLock({ $0.awaited.removeValue(forKey: broadcast.uniqueID) }) else { return }
+        if !hasCome, case .failure = result { return done(result) }
+        if broadcast.storedUntil != nil {
+            journal.record([JournalEvent(.storedForSubscribers, broadcast, at: clock.now())])
+        }
+        done(.success(()))
+    }
+
+    /// Forgets messages that have expired; each has a line in the journal of the node that accepted it.
+    package func removeExpired(at moment: WallTime) {
+        let expired = contents.withLock { contents in
+            let expired = contents.newest.filter { $0.value.broadcast.isExpired(at: moment) }
+            for id in expired.keys { contents.newest[id] = nil }
+            return expired.values
+        }
+        let events = expired.filter(\.isOwn).map {
+            JournalEvent(.discardedExpiredFromStorage, $0.broadcast, at: moment)
+        }
+        if !events.isEmpty { journal.record(events) }
     }
 }

@@ -53,7 +53,8 @@ package enum LogStream: Hashable, Sendable {
         case .apps: [LogSubject("\(prefix)*.*")]
         case .trust: [LogSubject("\(prefix)fact.*.*")]
         case .mailbox: [LogSubject("\(prefix)*.c"), LogSubject("\(prefix)*.n.*.*")]
-        case .devices, .registrations, .channels, .broadcasts: [LogSubject("\(prefix)*")]
+        case .broadcasts: [LogSubject("\(prefix)stored.*"), LogSubject("\(prefix)transient.*")]
+        case .devices, .registrations, .channels: [LogSubject("\(prefix)*")]
         }
     }
 

@@ -87,9 +87,23 @@ package struct LogSubject: Hashable, Sendable, CustomStringConvertible {
         LogSubject("hrld.channel.\(SubjectText.of(channel))")
     }
 
-    /// The broadcasts of a channel.
-    package static func broadcasts(_ channel: ChannelID) -> LogSubject {
-        LogSubject("hrld.cast.\(SubjectText.of(channel))")
+    /// The channel of a channel's subject; nil for every other subject.
+    package var channel: ChannelID? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[1] == "channel", let bytes = SubjectText.bytes(parts[2]), bytes.count == 16 else {
+            return nil
+        }
+        return ChannelID(
+            high: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) },
+            low: bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        )
+    }
+
+    /// The broadcasts of a channel, of those that are stored for later subscribers, or of the others.
+    ///
+    /// The last stored one is the newest message for a device that subscribes, whatever came after it.
+    package static func broadcasts(_ channel: ChannelID, isStored: Bool) -> LogSubject {
+        LogSubject("hrld.cast.\(isStored ? "stored" : "transient").\(SubjectText.of(channel))")
     }
 }
 

@@ -23,7 +23,7 @@ package struct StreamDefinition: Sendable {
         configuration.storage = .file
         configuration.replicas = replicas
         configuration.discard = .old
-        configuration.messagesPerSubject = 1
+        configuration.messagesPerSubject = stream == .broadcasts ? ClusterLimits.broadcastsPerChannel : 1
         configuration.firstSequence = Broadcast.firstNumber(at: moment)
         configuration.allowsDirectReads = true
         configuration.allowsTimeToLive = true

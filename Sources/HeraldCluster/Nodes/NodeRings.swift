@@ -161,10 +161,11 @@ package final class NodeRings: Sendable {
         for follower in followers { follower.cancel() }
     }
 
+    /// The number of devices that any node has claimed.
+    package var claimCount: Int { shares.reduce(0) { $0 + $1.state.withLock { $0.claims.count } } }
+
     /// Sets the gauge of claims.
-    package func measure() {
-        metrics.claims.record(shares.reduce(0) { $0 + $1.state.withLock { $0.claims.count } })
-    }
+    package func measure() { metrics.claims.record(claimCount) }
 
     private func share(of device: DeviceNumber) -> Share { shares[partitions.partition(of: device).index] }
 
@@ -172,7 +173,7 @@ package final class NodeRings: Sendable {
 
     /// This node has claimed a device.
     /// - Returns: false if a newer claim is known already.
-    func claimed(_ device: DeviceNumber, fence: UInt64) -> Bool {
+    package func claimed(_ device: DeviceNumber, fence: UInt64) -> Bool {
         // Under the lock, so that a newer claim is seen either here or when it is applied.
         share(of: device).state.withLock { state in
             let newest = state.claims[device]?.sequence

@@ -14,7 +14,10 @@ final class ClusterNode: Sendable {
     let name: NodeName
     let store: ClusterStore
     private let link: EngineLink
-    private let active: ActiveNode
+    /// The nodes of the cluster.
+    let nodes: NodeList
+    private let membership: NodeMembership
+    private let messages: NATSNodeMessages
     /// Renews this node's record, from the moment that it has one.
     private let keeping: Task<Void, any Error>
     /// The trust folder, which has everything that the cluster shares.
@@ -30,18 +33,13 @@ final class ClusterNode: Sendable {
     private let faults = Gauge(label: "herald_cluster_faults")
     private let followed: FollowedStreams
 
-    /// The time between two looks at the servers and streams.
-    private static let look = Duration.seconds(5)
-    /// The time in which servers that have just started must serve reads.
-    private static let firstRead = Duration.seconds(60)
-    /// The looks in a row that must show a loss: a paused leader knows after ten seconds that it is none.
-    private static let lossLooks = 6
-
     private init(
         name: NodeName,
         store: ClusterStore,
         link: EngineLink,
-        active: ActiveNode,
+        nodes: NodeList,
+        membership: NodeMembership,
+        messages: NATSNodeMessages,
         keeping: Task<Void, any Error>,
         trust: TrustSync,
         checks: EngineChecks,
@@ -53,7 +51,9 @@ final class ClusterNode: Sendable {
         self.name = name
         self.store = store
         self.link = link
-        self.active = active
+        self.nodes = nodes
+        self.membership = membership
+        self.messages = messages
         self.keeping = keeping
         self.trust = trust
         self.checks = checks
@@ -64,7 +64,7 @@ final class ClusterNode: Sendable {
         self.logger = logger
     }
 
-    /// Connects to the servers, checks them, and becomes the node that serves.
+    /// Connects to the servers, checks them, and joins the other nodes.
     /// - Parameters:
     ///   - configuration: The settings of the cluster.
     ///   - folder: The data folder of the node.
@@ -99,14 +99,14 @@ final class ClusterNode: Sendable {
             try await link.waitUntilConnected()
             let checks = EngineChecks(configuration: configuration, jetStream: link.jetStream, clock: clock)
             step("checking the NATS servers")
-            try refuse(await checks.servers(), logger)
+            try ClusterStart.refuse(await checks.servers(), logger)
             let streams = LogStream.all(of: partitions)
-            let before = await lasting(streams, &file.seen, checks, onStep: step)
+            let before = await ClusterStart.lasting(streams, &file.seen, checks, onStep: step)
             if configuration.acceptsLoss {
                 for loss in before { logger.warning("starting all the same", metadata: ["loss": "\(loss.text)"]) }
                 file.seen = SeenStreams()
             } else {
-                try refuse(before, logger)
+                try ClusterStart.refuse(before, logger)
             }
             let log = NATSLog(link.jetStream)
             let barriers = LogBarriers(log: log, node: name)
@@ -114,10 +114,10 @@ final class ClusterNode: Sendable {
             let streamSet = ClusterStreams(link.jetStream, replicas: configuration.replicas)
             let scheduler = EventLoopScheduler(link.connection.eventLoop)
             step("checking the streams of the cluster")
-            let cluster = try await onceReadable(onStep: step) {
+            let cluster = try await ClusterStart.onceReadable(onStep: step) {
                 try await streamSet.open(partitions, at: clock.now(), changes)
             }
-            try refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
+            try ClusterStart.refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
             let entry = TrustEntry(
                 configuration: configuration,
                 folder: folder,
@@ -126,54 +126,70 @@ final class ClusterNode: Sendable {
                 step: step,
                 logger: logger
             )
-            let trust = try await onceReadable(onStep: step) {
+            let trust = try await ClusterStart.onceReadable(onStep: step) {
                 try await entry.enter(
                     TrustEntry.Connection(log: log, barriers: barriers, changes: changes, scheduler: scheduler)
                 )
             }
-            let active = ActiveNode(
-                log: log,
-                barriers: barriers,
-                own: ActiveNodeRecord(node: name, folder: file.folder)
+            let started = clock.now()
+            let own = NodeRecord(
+                node: name,
+                folder: file.folder,
+                incarnation: NodeRecord.makeIncarnation(at: started),
+                version: Version.number,
+                started: started,
+                newestTokenKey: try trust.newestTokenKey()
             )
+            let membership = NodeMembership(log: log, barriers: barriers, own: own) {
+                (try? trust.newestTokenKey()) ?? own.newestTokenKey
+            }
             // From here on a loss is noticed, also by a node that ends at once.
             _ = await checks.look(streams, &file.seen)
             try file.write(folder)
             let isWaiting = Atomic(false)
-            try await active.take { other in
+            try await membership.take { other in
                 guard !isWaiting.exchange(true, ordering: .relaxed) else { return }
-                let seconds = ActiveNodeMachine.silence.components.seconds
+                let seconds = NodeNameMachine.silence.components.seconds
                 step(
-                    other.map { "the node \($0.text) has not signed off: waiting \(seconds) s for a sign of life" }
-                        ?? "waiting until the NATS servers serve reads and writes"
+                    other.map {
+                        "the name \($0.node.text) is another folder's (\($0.folderName)), which has not signed off: "
+                            + "waiting \(seconds) s for a sign of life"
+                    } ?? "waiting until the NATS servers serve reads and writes"
                 )
             }
-            let keeping = Task { try await active.keep() }
+            let keeping = Task { try await membership.keep() }
             step("reading the cluster's records")
+            let messages = try NATSNodeMessages(link.connection, node: name)
+            let nodes = NodeList(own: own.claims, log: log, barriers: barriers, scheduler: scheduler)
             let store = ClusterStore(
                 log: log,
                 cluster: cluster,
-                own: ClaimRecord(node: name, incarnation: .random(in: 0 ... .max)),
+                own: own.claims,
+                messages: messages.exchange,
+                nodes: nodes,
                 journal: journal,
                 clock: clock,
                 scheduler: scheduler,
                 logger: logger
             )
             do {
+                try await nodes.start()
                 try await store.load()
                 // Another node may have changed it while this one waited.
                 try await trust.catchUp()
-                try active.check()
+                try membership.check()
             } catch {
                 keeping.cancel()
-                await active.release()
+                await membership.leave()
                 throw error
             }
             return ClusterNode(
                 name: name,
                 store: store,
                 link: link,
-                active: active,
+                nodes: nodes,
+                membership: membership,
+                messages: messages,
                 keeping: keeping,
                 trust: trust,
                 checks: checks,
@@ -185,70 +201,6 @@ final class ClusterNode: Sendable {
         } catch {
             await link.connection.close()
             throw error
-        }
-    }
-
-    /// Repeats work until the servers answer: for a while after their own start, they serve no reads.
-    /// - Throws: The error of the work, or ``CommandError/Code/unreachable`` after ``firstRead``.
-    private static func onceReadable<Value: Sendable>(
-        onStep step: (String) -> Void,
-        _ work: @Sendable () async throws -> Value
-    ) async throws -> Value {
-        let end = ContinuousClock.now + firstRead
-        var isFirst = true
-        while true {
-            do {
-                return try await work()
-            } catch  where isTemporary(error) {
-                guard .now < end else {
-                    throw CommandError(
-                        .unreachable,
-                        "the NATS servers do not serve their streams: start those that are down (herald cluster status)"
-                    )
-                }
-                if isFirst {
-                    step("the NATS servers serve no reads yet: waiting up to \(firstRead.components.seconds) s")
-                }
-                isFirst = false
-                try await Task.sleep(for: .seconds(1))
-            }
-        }
-    }
-
-    private static func isTemporary(_ error: any Error) -> Bool {
-        switch error {
-        case LogFailure.unavailable, LogFailure.behind, JetStreamError.failed: true
-        case JetStreamError.refused(let refusal): refusal.status == JetStreamRefusal.unavailable
-        default: false
-        }
-    }
-
-    /// The losses that the streams show again and again: a server that was the leader, and was paused, shows old states for
-    /// some seconds.
-    private static func lasting(
-        _ streams: [LogStream],
-        _ seen: inout SeenStreams,
-        _ checks: EngineChecks,
-        onStep step: (String) -> Void
-    ) async -> [ClusterFinding] {
-        for number in 1..<lossLooks {
-            let losses = await checks.look(streams, &seen).findings.filter { $0.severity == .refusal }
-            if losses.isEmpty { return [] }
-            if number == 1 {
-                let seconds = look.components.seconds * Int64(lossLooks - 1)
-                step("the NATS servers show less than they had: waiting \(seconds) s for one that has more")
-            }
-            try? await Task.sleep(for: look)
-        }
-        return await checks.look(streams, &seen).findings.filter { $0.severity == .refusal }
-    }
-
-    /// Logs warnings.
-    /// - Throws: ``CommandError/Code/refused`` with the first refusal.
-    private static func refuse(_ findings: [ClusterFinding], _ logger: Logger) throws {
-        for finding in findings where finding.severity == .warning { logger.warning("\(finding.line)") }
-        if let refusal = findings.first(where: { $0.severity == .refusal }) {
-            throw CommandError(.configuration, refusal.line)
         }
     }
 
@@ -269,11 +221,14 @@ final class ClusterNode: Sendable {
         return findings.withLock { $0.map(\.line) } + [trust].compactMap(\.self)
     }
 
-    /// The newest token key that each live node opens, by its record.
-    var liveTokenKeys: [NodeName: UInt32] { [:] }
+    /// The newest token key that each other live node opens, by its record.
+    var liveTokenKeys: [NodeName: UInt32] {
+        let live = nodes.all.filter { $0.state == .serving && $0.record.node != name }
+        return Dictionary(live.map { ($0.record.node, $0.record.newestTokenKey) }) { first, _ in first }
+    }
 
-    /// - Throws: If another node has taken over.
-    func check() throws { try active.check() }
+    /// - Throws: If another process has taken this node's name.
+    func check() throws { try membership.check() }
 
     /// Sets the gauges.
     func measure() {
@@ -284,18 +239,16 @@ final class ClusterNode: Sendable {
     }
 
     /// Watches servers and streams.
-    /// - Parameters:
-    ///   - connected: The number of connected devices, each of which has a record in the mailbox's streams.
-    ///   - dismiss: Dismisses all devices.
+    /// - Parameter dismiss: Dismisses all devices.
     /// - Throws: ``CommandError/Code/refused`` when they have lost what they had acknowledged.
-    private func watch(_ connected: @Sendable () -> Int, _ dismiss: @Sendable () -> Void) async throws {
+    private func watch(_ dismiss: @Sendable () -> Void) async throws {
         var looksWithLoss = 0
         while !Task.isCancelled {
-            do { try await Task.sleep(for: Self.look) } catch { return }
+            do { try await Task.sleep(for: ClusterStart.look) } catch { return }
             try store.check()
             try FollowedStreams.check(store.lags)
-            if active.timeSinceRenewal > ActiveNodeMachine.silence {
-                // Another node may serve by now: devices are to look for it.
+            if membership.takeLongestGap() > NodeNameMachine.silence {
+                // The other nodes may have stopped to ring: devices are to look for them.
                 dismiss()
             }
             guard link.problem == nil else { continue }
@@ -304,7 +257,7 @@ final class ClusterNode: Sendable {
             let (states, ofStreams) = await checks.look(streams, &seen)
             let found = await checks.servers(of: states.values) + ofStreams
             leaderless.withLock { $0 = StreamCheck.leaderless(states.values).count }
-            store.mailbox.setCount(max(0, Self.records(in: states) - connected()))
+            store.mailbox.setCount(max(0, records(in: states) - store.rings.claimCount))
             let isNew = findings.withLock { findings in
                 defer { findings = found }
                 return findings != found
@@ -314,15 +267,17 @@ final class ClusterNode: Sendable {
             // Servers that are down are no loss, and come back.
             let loss = ofStreams.first { $0.severity == .refusal }
             looksWithLoss = loss == nil ? 0 : looksWithLoss + 1
-            if let loss, looksWithLoss >= Self.lossLooks { throw CommandError(.refused, loss.line) }
+            if let loss, looksWithLoss >= ClusterStart.lossLooks { throw CommandError(.refused, loss.line) }
             if seen != before { save(seen) }
         }
     }
 
-    /// The notifications and claims in the mailbox's streams, which have a barrier each.
-    private static func records(in states: [LogStream: StreamInfo]) -> Int {
-        states.reduce(0) { sum, state in
-            if case .mailbox = state.key { sum + max(0, Int(clamping: state.value.state.messages) - 1) } else { sum }
+    /// The notifications and claims in the mailbox's streams, which have a barrier of each node.
+    private func records(in states: [LogStream: StreamInfo]) -> Int {
+        let barriers = nodes.all.count
+        return states.reduce(0) { sum, state in
+            guard case .mailbox = state.key else { return sum }
+            return sum + max(0, Int(clamping: state.value.state.messages) - barriers)
         }
     }
 
@@ -341,25 +296,22 @@ final class ClusterNode: Sendable {
 
     /// Ends this node's part in the cluster; after everything that stores has stopped.
     func close() async {
+        messages.close()
         store.close()
+        nodes.close()
         trust.close()
         keeping.cancel()
         _ = await keeping.result
-        await active.release()
+        await membership.leave()
         await link.connection.close()
     }
 }
 
 extension ClusterNode {
     /// Keeps the place in the cluster until the service stops, and leaves it.
-    /// - Parameters:
-    ///   - connected: The number of connected devices.
-    ///   - dismiss: Dismisses all devices.
-    /// - Throws: When another node has taken over, or the servers have lost something.
-    func run(
-        connected: @escaping @Sendable () -> Int,
-        dismiss: @escaping @Sendable () -> Void
-    ) async throws {
+    /// - Parameter dismiss: Dismisses all devices.
+    /// - Throws: When another process has taken this node's name, or the servers have lost something.
+    func run(dismiss: @escaping @Sendable () -> Void) async throws {
         do {
             try await cancelWhenGracefulShutdown {
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -371,7 +323,7 @@ extension ClusterNode {
                             self.keeping.cancel()
                         }
                     }
-                    group.addTask { try await self.watch(connected, dismiss) }
+                    group.addTask { try await self.watch(dismiss) }
                     defer { group.cancelAll() }
                     try await group.next()
                 }

@@ -116,6 +116,7 @@ struct ServiceAssembly: Sendable {
             logger: logger
         )
         engine.report(to: postOffice)
+        directory.serve(postOffice)
         let registry = Registry(
             configuration: configuration.registry,
             store: engine,

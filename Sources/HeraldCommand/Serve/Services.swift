@@ -40,11 +40,7 @@ struct ClusterService: Service {
     let postOffice: PostOffice
 
     func run() async throws {
-        try await node.run {
-            postOffice.connectedCount
-        } dismiss: {
-            postOffice.dismiss(.shuttingDown)
-        }
+        try await node.run { postOffice.dismiss(.shuttingDown) }
     }
 }
 

@@ -4,7 +4,7 @@ import HeraldCluster
 struct TokenKeyUse: Hashable, Sendable {
     /// The newest key that this node opens.
     let newest: UInt32
-    /// The newest key that each live node opens, by its record; none while no node has a record.
+    /// The newest key that each other live node opens, by its record; none while this node is alone.
     let live: [NodeName: UInt32]
 
     /// The newest key that every live node opens.

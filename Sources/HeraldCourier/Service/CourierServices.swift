@@ -43,6 +43,8 @@ package protocol DeviceRegistry: AnyObject, Sendable {
     /// The state that other nodes change too; nil for a service of one node.
     var shared: (any SharedState)? { get }
     func number(of device: DeviceID) -> DeviceNumber?
+    /// Whether a device is connected to another node of the cluster.
+    func isHeldElsewhere(_ id: DeviceID) -> Bool
     /// Admits a device whose certificate has been checked.
     func arrive(_ id: DeviceID) async throws -> Registry.Arrival
     /// Admits a device that has a number.

@@ -183,7 +183,7 @@ final class RegistryRequests: Sendable {
         let registry = services.registry
         guard registry.number(of: client.id) != nil else {
             return wait(client) { client in
-                guard self.takeovers.permits(client.link.identity) else { return .tooManyTakeovers }
+                guard self.permits(client) else { return .tooManyTakeovers }
                 let arrival = try await registry.arrive(client.id)
                 self.takeovers.admitted(client.id, fence: arrival.fence)
                 return try await withCheckedThrowingContinuation { continuation in
@@ -192,7 +192,7 @@ final class RegistryRequests: Sendable {
             }
         }
         begin(client) { client, done in
-            guard self.takeovers.permits(client.link.identity) else { return done(.success(.tooManyTakeovers)) }
+            guard self.permits(client) else { return done(.success(.tooManyTakeovers)) }
             registry.arriveAgain(client.id) { result in
                 switch result {
                 case .failure(let error): done(.failure(error))
@@ -202,6 +202,10 @@ final class RegistryRequests: Sendable {
                 }
             }
         }
+    }
+
+    private func permits(_ client: Client) -> Bool {
+        takeovers.permits(client.link.identity, isHeldElsewhere: services.registry.isHeldElsewhere(client.id))
     }
 
     /// Admits a device with what the store has of it.

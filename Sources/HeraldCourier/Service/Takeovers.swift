@@ -7,7 +7,7 @@ import Synchronization
 
 /// Takeover: a newer connection of a device replaces the older one (MQTT 5 §3.1.4, 3.1.1 §3.1.4).
 ///
-/// 1. CONNECT of a device that is connected already counts as a takeover; past a limit ``permits(_:)`` refuses it.
+/// 1. CONNECT of a device that is connected already counts as a takeover; past a limit ``permits(_:isHeldElsewhere:)`` refuses it.
 /// 2. The registry gives the newer connection a fence, a number that rises with each connection of the device;
 ///    ``admitted(_:fence:)`` notes it as the device's newest.
 /// 3. The post office attaches the newer connection and dismisses the older one: the higher fence wins
@@ -37,9 +37,14 @@ final class Takeovers: Sendable {
     }
 
     /// Whether a device may connect now: it is not connected, or has not taken over from itself too often.
-    func permits(_ identity: DeviceIdentity) -> Bool {
+    ///
+    /// - Parameters:
+    ///   - identity: The device.
+    ///   - isHeldElsewhere: Whether it is connected to another node of the cluster. Each node counts the takeovers that end
+    ///     at it.
+    func permits(_ identity: DeviceIdentity, isHeldElsewhere: Bool) -> Bool {
         let decision = state.withLock { state in
-            state.fences[identity.id] == nil ? nil : state.limiter.takesOver(identity.id, now: .now)
+            state.fences[identity.id] == nil && !isHeldElsewhere ? nil : state.limiter.takesOver(identity.id, now: .now)
         }
         switch decision {
         case nil: return true

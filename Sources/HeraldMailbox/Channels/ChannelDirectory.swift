@@ -10,6 +10,8 @@ struct ChannelDirectory {
         var newest: Broadcast?
         /// The newest durable message.
         var durable: Broadcast?
+        /// Whether its deletion is under way: nothing new is accepted for it.
+        var isBeingDeleted = false
     }
 
     private struct AppChannels {
@@ -24,7 +26,6 @@ struct ChannelDirectory {
     private var entries: [ChannelID: Entry] = [:]
     private var byApp: [App: AppChannels] = [:]
     private var reserved = 0
-    private var lastNumber: UInt64 = 0
 
     init(_ configuration: ChannelServiceConfiguration) {
         self.configuration = configuration
@@ -32,16 +33,20 @@ struct ChannelDirectory {
 
     var count: Int { entries.count }
 
-    var all: [Entry] { Array(entries.values) }
+    var all: [Entry] { entries.values.filter { !$0.isBeingDeleted } }
 
+    /// A channel, also one whose deletion is under way.
+    func entry(_ id: ChannelID) -> Entry? { entries[id] }
+
+    /// A channel of an app.
     func entry(_ id: ChannelID, of app: App) -> Entry? {
-        guard let entry = entries[id], entry.app == app else { return nil }
+        guard let entry = entries[id], entry.app == app, !entry.isBeingDeleted else { return nil }
         return entry
     }
 
     /// The channels of an app, oldest first, then by identifier: the same order after a restart.
     func channels(of app: App) -> [Entry] {
-        let found = byApp[app]?.ids.compactMap { entries[$0] } ?? []
+        let found = byApp[app]?.ids.compactMap { entry($0, of: app) } ?? []
         return found.sorted { Self.rank($0.channel) < Self.rank($1.channel) }
     }
 
@@ -75,36 +80,33 @@ struct ChannelDirectory {
         return true
     }
 
-    /// Gives back the place of a channel that could not be made.
-    mutating func cancelReservation(for app: App) {
+    /// Gives back the reserved place of a channel: it was added, or could not be made.
+    mutating func endReservation(for app: App) {
         reserved -= 1
         byApp[app]?.reserved -= 1
         dropIfEmpty(app)
     }
 
-    /// Adds a channel in its reserved place.
-    mutating func fulfil(_ entry: Entry) {
-        reserved -= 1
-        byApp[entry.app]?.reserved -= 1
-        add(entry)
-    }
-
-    /// Adds a channel.
+    /// Adds a channel, unless it is there.
     mutating func add(_ entry: Entry) {
+        guard entries[entry.channel.id] == nil else { return }
         entries[entry.channel.id] = entry
         byApp[entry.app, default: AppChannels()].ids.insert(entry.channel.id)
         byApp[entry.app]?.listing = nil
-        lastNumber = max(lastNumber, entry.durable?.number ?? 0)
+    }
+
+    /// Accepts nothing more for a channel, or everything again.
+    mutating func setBeingDeleted(_ isBeingDeleted: Bool, _ id: ChannelID) {
+        entries[id]?.isBeingDeleted = isBeingDeleted
+        if let app = entries[id]?.app { byApp[app]?.listing = nil }
     }
 
     /// Takes a channel away.
-    mutating func remove(_ id: ChannelID, of app: App) -> Entry? {
-        guard let entry = entry(id, of: app) else { return nil }
-        entries[id] = nil
-        byApp[app]?.ids.remove(id)
-        byApp[app]?.listing = nil
-        dropIfEmpty(app)
-        return entry
+    mutating func remove(_ id: ChannelID) {
+        guard let entry = entries.removeValue(forKey: id) else { return }
+        byApp[entry.app]?.ids.remove(id)
+        byApp[entry.app]?.listing = nil
+        dropIfEmpty(entry.app)
     }
 
     private mutating func dropIfEmpty(_ app: App) {
@@ -113,15 +115,10 @@ struct ChannelDirectory {
 
     // MARK: - Messages
 
-    /// The number of the next broadcast: greater than every other, also from before a restart, because numbers follow the
-    /// clock.
-    mutating func nextNumber(now: WallTime) -> UInt64 {
-        lastNumber = max(lastNumber + 1, Broadcast.firstNumber(at: now))
-        return lastNumber
-    }
-
-    mutating func setNewest(_ broadcast: Broadcast) {
+    /// Sets the message for devices that subscribe now.
+    mutating func setNewest(_ broadcast: Broadcast, isDurable: Bool) {
         entries[broadcast.channel]?.newest = broadcast
+        if isDurable { entries[broadcast.channel]?.durable = broadcast }
     }
 
     /// Notes that a message is durable.

@@ -5,9 +5,10 @@ import Synchronization
 
 /// Broadcast channels: providers create, list and delete them and send to them; devices subscribe.
 ///
-/// 1. All channels are in memory. Every change is durable before it is answered.
-/// 2. A broadcast goes to the connected subscribers at once, in the order in which broadcasts were accepted. The message for
-///    later subscribers is stored meanwhile, and the provider is answered when it is durable.
+/// 1. All channels are in memory, as the store reports them. Every change is durable before it is answered.
+/// 2. The store numbers a broadcast and reports it, and it goes to the connected subscribers in the order of the reports: on
+///    one machine at once, in a cluster when it comes from the log, at every node. The provider is answered when the message
+///    for later subscribers is durable.
 /// 3. No subscriber is missed: the newest message is set before the event loops are told, and a device is on its loop's
 ///    list before it asks for the newest. The loop recognizes a duplicate by its number.
 package final class ChannelService: Sendable {
@@ -15,7 +16,9 @@ package final class ChannelService: Sendable {
 
     private struct State {
         var directory: ChannelDirectory
-        var underWay = 0
+        var queue: BroadcastQueue
+        /// Channels of other nodes, of whose app this node has not heard yet.
+        var unnamed: [ChannelID: StoredChannel] = [:]
         weak var outlet: (any BroadcastOutlet)?
     }
 
@@ -43,26 +46,18 @@ package final class ChannelService: Sendable {
         self.store = store
         self.apps = apps
         self.logger = logger
-        state = Mutex(State(directory: ChannelDirectory(configuration)))
+        state = Mutex(
+            State(
+                directory: ChannelDirectory(configuration),
+                queue: BroadcastQueue(limit: configuration.broadcastsUnderWay)
+            )
+        )
     }
 
-    /// Loads all channels from the store; once, after the registry and before any listener opens.
+    /// Loads all channels from the store, and follows it; once, after the registry and before any listener opens.
     /// - Throws: If the store cannot be read.
     package func load() async throws {
-        let stored = try await store.loadChannels()
-        let now = clock.certainTime()
-        state.withLock { state in
-            for one in stored {
-                guard let app = apps.app(one.channel.app) else { continue }
-                var entry = entry(one.channel, app)
-                if let newest = one.newest {
-                    entry.durable = newest
-                    entry.newest = newest.isExpired(at: now) ? nil : newest
-                }
-                state.directory.add(entry)
-            }
-            metrics.channels.record(state.directory.count)
-        }
+        try await store.follow(self)
     }
 
     /// Sets the outlet of broadcasts; it is not retained.
@@ -85,12 +80,12 @@ package final class ChannelService: Sendable {
 
     /// A channel of an app; nil if the app has no such channel.
     package func channel(_ id: ChannelID, of app: App) -> BroadcastChannel? {
-        state.withLock { $0.directory.entry(id, of: app)?.channel }
+        look { $0.entry(id, of: app)?.channel }
     }
 
     /// The identifiers of an app's channels, oldest first, as JSON: `{"channels":["<base64>",…]}`.
     package func listing(of app: App) -> [UInt8] {
-        state.withLock { $0.directory.listing(of: app) }
+        look { $0.listing(of: app) }
     }
 
     /// Creates a channel; the completion is settled when it is durable.
@@ -113,10 +108,10 @@ package final class ChannelService: Sendable {
                 try await self.apps.withNumber(of: app, for: team.map { .team($0) }) { number in
                     let channel = BroadcastChannel(id: id, app: number, storage: storage, created: created)
                     try await self.store.createChannel(channel)
-                    self.update { $0.fulfil(self.entry(channel, app)) }
                 }
+                self.look { $0.endReservation(for: app) }
             } onFailure: {
-                self.update { $0.cancelReservation(for: app) }
+                self.look { $0.endReservation(for: app) }
             }
         }
         return .pending
@@ -127,53 +122,55 @@ package final class ChannelService: Sendable {
     /// Broadcasts in flight are still delivered.
     package func delete(_ id: ChannelID, of app: App, completion: Completion) -> PostDecision {
         guard store.isAccepting else { return .refused(.serviceUnavailable, since: nil) }
-        // Removed from the directory first: nothing new is accepted for it.
-        guard let entry = update({ $0.remove(id, of: app) }) else {
-            return .refused(.channelNotRegistered, since: nil)
+        let isThere = look { directory in
+            guard directory.entry(id, of: app) != nil else { return false }
+            directory.setBeingDeleted(true, id)
+            return true
         }
+        guard isThere else { return .refused(.channelNotRegistered, since: nil) }
         let moment = clock.now()
         tasks.add {
             await self.settle(completion, "could not delete a channel") {
                 try await self.store.deleteChannel(id, at: moment)
             } onFailure: {
-                self.update { $0.add(entry) }
+                self.look { $0.setBeingDeleted(false, id) }
             }
         }
         return .pending
     }
 
-    /// Accepts a broadcast: sends it to the subscribers, and stores it where that is asked for.
+    /// Accepts a broadcast: the store numbers it, reports it, and keeps it where that is asked for.
     package func publish(_ post: BroadcastPost, completion: Completion) -> PostDecision {
         guard store.isAccepting, !memory.isFull else { return .refused(.serviceUnavailable, since: nil) }
-        let (broadcast, decision) = state.withLock { state -> (Broadcast?, PostDecision) in
-            guard let entry = state.directory.entry(post.channel, of: post.app) else {
-                return (nil, .refused(.channelNotRegistered, since: nil))
-            }
-            guard state.underWay < configuration.broadcastsUnderWay else {
-                return (nil, .refused(.tooManyRequests, since: nil))
-            }
-            let isStored = entry.channel.storage == .newest && post.storedUntil != nil
-            let broadcast = Broadcast(
-                channel: post.channel,
-                app: entry.channel.app,
-                number: state.directory.nextNumber(now: clock.now()),
-                id: post.id,
-                uniqueID: post.uniqueID,
-                received: post.received,
-                storedUntil: isStored ? post.storedUntil : nil,
-                priority: post.priority,
-                payload: post.payload
-            )
-            if isStored { state.directory.setNewest(broadcast) }
-            entry.feed.countPublished()
-            state.underWay += 1
-            let order = BroadcastOrder(broadcast, entry.feed) { self.finished(broadcast, handed: $0) }
-            store.record(JournalEvent(.received, broadcast, at: broadcast.received), settling: nil)
-            if let outlet = state.outlet { outlet.send(order) } else { tasks.add { order.finish(handed: 0) } }
-            return (broadcast, isStored ? .pending : .accepted)
+        let (entry, hasRoom) = state.withLock { state in
+            name(&state)
+            return (state.directory.entry(post.channel, of: post.app), state.queue.hasRoom)
         }
-        if decision == .pending, let broadcast { keep(broadcast, completion) }
-        return decision
+        guard let entry else { return .refused(.channelNotRegistered, since: nil) }
+        guard hasRoom else { return .refused(.tooManyRequests, since: nil) }
+        entry.feed.countPublished()
+        let broadcast = Broadcast(
+            channel: post.channel,
+            app: entry.channel.app,
+            number: 0,
+            id: post.id,
+            uniqueID: post.uniqueID,
+            received: post.received,
+            storedUntil: entry.channel.storage == .newest ? post.storedUntil : nil,
+            priority: post.priority,
+            payload: post.payload
+        )
+        let bytes = broadcast.payload.count
+        memory.add(payloadBytes: bytes)
+        store.record(JournalEvent(.received, broadcast, at: broadcast.received), settling: nil)
+        store.publish(broadcast, at: clock.now()) { [self] result in
+            memory.remove(payloadBytes: bytes)
+            switch result {
+            case .success: completion.settle(.accepted)
+            case .failure(let error): fail(completion, "could not store a broadcast", error)
+            }
+        }
+        return .pending
     }
 
     /// Records a broadcast that no app could read, and nothing else; the completion is settled when that is durable.
@@ -202,12 +199,12 @@ package final class ChannelService: Sendable {
 
     /// The feed of a channel; nil if the app has no such channel.
     package func feed(_ id: ChannelID, of app: App) -> ChannelFeed? {
-        state.withLock { $0.directory.entry(id, of: app)?.feed }
+        look { $0.entry(id, of: app)?.feed }
     }
 
     /// The message for a device that subscribes now; the courier withholds one whose expiry is not certain.
     package func newest(_ id: ChannelID, of app: App) -> Broadcast? {
-        let newest = state.withLock { $0.directory.entry(id, of: app)?.newest }
+        let newest = look { $0.entry(id, of: app)?.newest }
         guard let newest, !newest.isExpired(at: clock.certainTime()) else { return nil }
         return newest
     }
@@ -224,7 +221,7 @@ package final class ChannelService: Sendable {
 
     /// The channels of an app, or of all, in no order; at most `limit`.
     package func summaries(of app: App?, limit: Int) -> [Summary] {
-        let entries = state.withLock { state in app.map { state.directory.channels(of: $0) } ?? state.directory.all }
+        let entries = look { directory in app.map { directory.channels(of: $0) } ?? directory.all }
         return entries.prefix(limit).map { entry in
             Summary(
                 channel: entry.channel,
@@ -235,38 +232,56 @@ package final class ChannelService: Sendable {
         }
     }
 
-    private func entry(_ channel: BroadcastChannel, _ app: App) -> ChannelDirectory.Entry {
-        let feed = ChannelFeed(id: channel.id, bundle: app.topic, metrics: metrics)
-        return ChannelDirectory.Entry(channel: channel, app: app, feed: feed)
-    }
+    // MARK: - Parts
 
+    /// Looks at the channels, or changes them.
     @discardableResult
-    private func update<Result: Sendable>(_ change: (inout ChannelDirectory) -> Result) -> Result {
-        let (result, count) = state.withLock { state in
-            let result = change(&state.directory)
-            return (result, state.directory.count)
+    private func look<Result: Sendable>(_ body: (inout ChannelDirectory) -> Result) -> Result {
+        state.withLock { state in
+            name(&state)
+            return body(&state.directory)
         }
-        metrics.channels.record(count)
-        return result
     }
 
-    private func keep(_ broadcast: Broadcast, _ completion: Completion) {
-        let bytes = broadcast.payload.count
-        memory.add(payloadBytes: bytes)
-        tasks.add {
-            defer { self.memory.remove(payloadBytes: bytes) }
-            await self.settle(completion, "could not store a broadcast") {
-                try await self.store.keepBroadcast(broadcast, at: self.clock.now())
-                self.state.withLock { $0.directory.stored(broadcast) }
-            } onFailure: {
-                self.state.withLock { $0.directory.couldNotStore(broadcast) }
-            }
+    /// Adds a channel as soon as the name of its app is known.
+    private func add(_ stored: StoredChannel, _ state: inout State) {
+        guard let app = apps.app(stored.channel.app) else { return state.unnamed[stored.channel.id] = stored }
+        let feed = ChannelFeed(id: stored.channel.id, bundle: app.topic, metrics: metrics)
+        var entry = ChannelDirectory.Entry(channel: stored.channel, app: app, feed: feed)
+        entry.durable = stored.newest
+        entry.newest = stored.newest.flatMap { $0.isExpired(at: clock.certainTime()) ? nil : $0 }
+        state.directory.add(entry)
+    }
+
+    /// Adds the channels whose apps have become known.
+    private func name(_ state: inout State) {
+        guard !state.unnamed.isEmpty else { return }
+        for (id, stored) in state.unnamed where apps.app(stored.channel.app) != nil {
+            state.unnamed[id] = nil
+            add(stored, &state)
         }
+    }
+
+    /// Sends a broadcast to the event loops.
+    private func send(_ broadcast: Broadcast, _ feed: ChannelFeed, _ state: inout State) {
+        let order = BroadcastOrder(broadcast, feed) { self.finished(broadcast, handed: $0) }
+        if let outlet = state.outlet { outlet.send(order) } else { tasks.add { order.finish(handed: 0) } }
     }
 
     /// Records the end of a broadcast on all event loops.
     private func finished(_ broadcast: Broadcast, handed: Int) {
-        state.withLock { $0.underWay -= 1 }
+        state.withLock { state in
+            var next = state.queue.finished()
+            while let waiting = next {
+                if let feed = state.directory.entry(waiting.channel)?.feed { return send(waiting, feed, &state) }
+                // Its channel was deleted.
+                next = state.queue.finished()
+            }
+        }
+        note(broadcast, handed: handed)
+    }
+
+    private func note(_ broadcast: Broadcast, handed: Int) {
         let detail = JournalEvent.Detail.subscriberCount(UInt64(clamping: handed))
         store.record(JournalEvent(.sentToSubscribers, broadcast, at: clock.now(), detail: detail), settling: nil)
     }
@@ -284,11 +299,15 @@ package final class ChannelService: Sendable {
             onFailure()
             completion.settle(.refused(.cannotCreateChannelConfig))
         } catch {
-            logger.error(failure, metadata: ["error": "\(error)"])
             onFailure()
-            let isUnknown = (error as? any StoreOutcomeError)?.isUnknown ?? false
-            completion.settle(isUnknown ? .unknown : .refused(.serviceUnavailable))
+            fail(completion, failure, error)
         }
+    }
+
+    private func fail(_ completion: Completion, _ failure: Logger.Message, _ error: any Error) {
+        logger.error(failure, metadata: ["error": "\(error)"])
+        let isUnknown = (error as? any StoreOutcomeError)?.isUnknown ?? false
+        completion.settle(isUnknown ? .unknown : .refused(.serviceUnavailable))
     }
 
     private func runSweeps() async {
@@ -309,5 +328,62 @@ package final class ChannelService: Sendable {
         } catch {
             logger.warning("could not remove expired broadcasts; trying again later", metadata: ["error": "\(error)"])
         }
+    }
+}
+
+// MARK: - Reports of the store
+
+extension ChannelService: ChannelSink {
+    package func loaded(_ channels: [StoredChannel]) {
+        change { state in for one in channels { add(one, &state) } }
+    }
+
+    package func created(_ channel: StoredChannel) {
+        change { add(channel, &$0) }
+    }
+
+    package func deleted(_ id: ChannelID) {
+        change { state in
+            state.unnamed[id] = nil
+            state.directory.remove(id)
+        }
+    }
+
+    package func received(_ broadcast: Broadcast, isDurable: Bool) {
+        let dropped: Broadcast? = state.withLock { state in
+            name(&state)
+            let isStored = broadcast.storedUntil != nil
+            guard let entry = state.directory.entry(broadcast.channel) else {
+                // Nobody has subscribed to the channel here.
+                if isStored { state.unnamed[broadcast.channel]?.newest = broadcast }
+                return nil
+            }
+            if isStored { state.directory.setNewest(broadcast, isDurable: isDurable) }
+            switch state.queue.add(broadcast) {
+            case .send:
+                send(broadcast, entry.feed, &state)
+                return nil
+            case .wait(let dropped): return dropped
+            }
+        }
+        if let dropped { note(dropped, handed: 0) }
+    }
+
+    package func settled(_ broadcast: Broadcast, isStored: Bool) {
+        state.withLock { state in
+            if isStored {
+                state.directory.stored(broadcast)
+            } else {
+                state.directory.couldNotStore(broadcast)
+            }
+        }
+    }
+
+    private func change(_ body: (inout State) -> Void) {
+        let count = state.withLock { state in
+            body(&state)
+            return state.directory.count
+        }
+        metrics.channels.record(count)
     }
 }

@@ -138,6 +138,11 @@ package final class Registry: Sendable {
         numbers.withLock { $0.devices[device] }
     }
 
+    /// Whether a device is connected to another node of the cluster.
+    package func isHeldElsewhere(_ id: DeviceID) -> Bool {
+        number(of: id).map { directory.isHeldElsewhere($0) } ?? false
+    }
+
     /// Admits a device whose certificate is verified.
     /// - Throws: If the store or the directory fails; the device is refused, and tries again.
     package func arrive(_ id: DeviceID) async throws -> Arrival {

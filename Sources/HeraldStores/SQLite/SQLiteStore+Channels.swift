@@ -3,12 +3,17 @@ package import HeraldMailbox
 package import HeraldModel
 
 extension SQLiteStore: ChannelStore {
+    package func follow(_ sink: any ChannelSink) async throws {
+        channelReports.begin(sink, with: try await loadChannels())
+    }
+
     package func loadChannels() async throws -> [StoredChannel] {
         try await readers.read { [damage] in try ChannelTable.load($0, damage) }
     }
 
     package func createChannel(_ channel: BroadcastChannel) async throws {
         try await change { database, _ in try ChannelTable.create(channel, database) }
+        channelReports.created(channel)
     }
 
     package func deleteChannel(_ id: ChannelID, at moment: WallTime) async throws {
@@ -16,11 +21,36 @@ extension SQLiteStore: ChannelStore {
             guard let stored = try ChannelTable.delete(id, database, damage) else { return }
             batch.record(JournalEvent(.discardedChannelDeleted, stored, at: moment))
         }
+        channelReports.deleted(id)
     }
 
-    package func keepBroadcast(_ broadcast: Broadcast, at moment: WallTime) async throws {
-        guard let storedUntil = broadcast.storedUntil else { return }
-        try await change { [damage] database, batch in
+    package func publish(
+        _ broadcast: Broadcast,
+        at moment: WallTime,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        let numbered = channelReports.publish(broadcast, at: moment)
+        guard numbered.storedUntil != nil else { return done(.success(())) }
+        keepBroadcast(numbered, at: moment) { [channelReports] result in
+            if case .success = result {
+                channelReports.settled(numbered, isStored: true)
+            } else {
+                channelReports.settled(numbered, isStored: false)
+            }
+            done(result)
+        }
+    }
+
+    /// Stores a message as its channel's newest, unless the channel has a newer one already, or is gone.
+    ///
+    /// The journal lines `stored` and, for the message before, `replaced` become durable with it.
+    func keepBroadcast(
+        _ broadcast: Broadcast,
+        at moment: WallTime,
+        _ done: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+        guard let storedUntil = broadcast.storedUntil else { return done(.success(())) }
+        change { [damage] database, batch in
             switch try ChannelTable.store(broadcast, until: storedUntil, database, damage) {
             case .superseded:
                 return
@@ -29,6 +59,8 @@ extension SQLiteStore: ChannelStore {
                 guard let older else { return }
                 batch.record(JournalEvent(.replaced, older, at: moment, detail: .replacement(broadcast.id)))
             }
+        } _: { result in
+            done(result)
         }
     }
 

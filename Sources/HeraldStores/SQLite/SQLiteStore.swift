@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import HeraldMailbox
 package import HeraldModel
 package import Logging
 
@@ -17,6 +18,7 @@ package final class SQLiteStore: Sendable {
     let readers: ReaderPool
     let gate: StoreGate
     let reporter = WeakReporter()
+    let channelReports = LocalChannelReports()
     let logger: Logger
     let damage: DamagedRows
     private let presence: FilePresence

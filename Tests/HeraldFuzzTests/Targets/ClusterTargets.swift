@@ -19,7 +19,7 @@ extension FuzzTarget {
         case 3: checkMeaning(DeviceEntry.self, body)
         case 4: checkForm(DeviceRegistrations.self, body)
         case 5: checkForm(BroadcastChannel.self, body)
-        case 6: checkForm(Broadcast.self, body)
+        case 6: checkForm(BroadcastRecord.self, body)
         case 7: checkForm(ClusterRecord.self, body)
         case 8: checkForm(CounterRecord.self, body)
         default: break

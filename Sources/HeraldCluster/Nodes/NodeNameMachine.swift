@@ -1,16 +1,17 @@
-/// Decides whether this node may serve its cluster: one node at a time does.
+/// Decides whether this process may bear its node's name: one at a time does.
 ///
-/// The serving node renews its record in the log. Another one takes over when the record was not renewed for a while. The log
-/// decides between the two: each renewal expects the one before, so a node that was taken for dead is refused when it comes
-/// back, and stops. Until then it loses nothing, because every notification is stored before it is accepted.
-package struct ActiveNodeMachine: Sendable {
+/// The process renews its record in the log. One on another folder takes the name over when the record was not renewed for a
+/// while, or says that its process has left. The log decides between the two: each renewal expects the one before, so a
+/// process that was taken for dead is refused when it comes back, and stops. Until then it loses nothing, because every
+/// notification is stored before it is accepted.
+package struct NodeNameMachine: Sendable {
     /// The record as the log has it.
     package struct Seen: Hashable, Sendable {
         /// 0 if there is none.
         package let sequence: UInt64
-        package let record: ActiveNodeRecord?
+        package let record: NodeRecord?
 
-        package init(sequence: UInt64, record: ActiveNodeRecord?) {
+        package init(sequence: UInt64, record: NodeRecord?) {
             self.sequence = sequence
             self.record = record
         }
@@ -23,14 +24,14 @@ package struct ActiveNodeMachine: Sendable {
         case read(after: Duration)
         /// Read the record now.
         case readNow
-        /// Another node serves: stop, or do not start.
-        case giveWay(to: ActiveNodeRecord)
-        /// The node serves; write again after this time.
+        /// Another process has the name: stop, or do not start.
+        case giveWay(to: NodeRecord)
+        /// The process has the name; write again after this time.
         case serve(renewAfter: Duration)
     }
 
     private enum State: Hashable, Sendable {
-        /// Another node's record was seen, and not renewed since, for this time.
+        /// The record of another folder was seen, and not renewed since, for this time.
         case watching(Seen, unchangedFor: Duration)
         /// The own record is being written.
         case writing(expecting: UInt64)
@@ -39,20 +40,20 @@ package struct ActiveNodeMachine: Sendable {
 
     /// The time between two renewals.
     package static let renewal = Duration.seconds(2)
-    /// The time between two looks at another node's record.
+    /// The time between two looks at the record of another folder.
     package static let look = Duration.seconds(1)
     /// The time without a renewal after which a node counts as gone: longer than the servers need to elect a leader.
     package static let silence = Duration.seconds(15)
 
-    private let own: ActiveNodeRecord
+    private let own: NodeRecord
     private var state: State?
 
-    package init(own: ActiveNodeRecord) {
+    package init(own: NodeRecord) {
         self.own = own
     }
 
     /// The record of another node that is being watched.
-    package var watched: ActiveNodeRecord? {
+    package var watched: NodeRecord? {
         guard case .watching(let seen, _)? = state else { return nil }
         return seen.record
     }
@@ -60,7 +61,8 @@ package struct ActiveNodeMachine: Sendable {
     /// The log has this record.
     package mutating func read(_ seen: Seen) -> Order {
         guard let record = seen.record else { return write(expecting: seen.sequence) }
-        if record.process == own.process {
+        let isFree = record.state == .left
+        if record.incarnation == own.incarnation {
             state = .serving(seen.sequence)
             return .serve(renewAfter: Self.renewal)
         }
@@ -72,11 +74,12 @@ package struct ActiveNodeMachine: Sendable {
             return .giveWay(to: record)
         case nil:
             // This folder's former process is dead: the lock proves it.
-            if record.folder == own.folder { return write(expecting: seen.sequence) }
+            if isFree || record.folder == own.folder { return write(expecting: seen.sequence) }
             state = .watching(seen, unchangedFor: .zero)
             return .read(after: Self.look)
         case .watching(let before, let time):
-            guard before == seen else { return .giveWay(to: record) }
+            guard before == seen || isFree else { return .giveWay(to: record) }
+            if isFree { return write(expecting: seen.sequence) }
             let time = time + Self.look
             guard time < Self.silence else { return write(expecting: seen.sequence) }
             state = .watching(seen, unchangedFor: time)
@@ -104,7 +107,7 @@ package struct ActiveNodeMachine: Sendable {
         return write(expecting: sequence)
     }
 
-    /// The sequence of the own record; nil if this node does not serve.
+    /// The sequence of the own record; nil if this process does not have the name.
     package var held: UInt64? {
         if case .serving(let sequence) = state { sequence } else { nil }
     }

@@ -1,0 +1,297 @@
+import HeraldCluster
+import HeraldMailbox
+import HeraldModel
+import HeraldTestSupport
+import NIOCore
+import Synchronization
+import Testing
+
+/// Rings and claims of nodes on one log, in virtual time.
+@Suite struct NodeRingsTests {
+    private let log = MemoryLog()
+    private let time = SimTime()
+    private let messages: MemoryNodes
+    private let live = LiveSet()
+    private let a: RingingNode
+    private let b: RingingNode
+    private let device = DeviceNumber(7)
+
+    init() throws {
+        messages = MemoryNodes(scheduler: time)
+        a = try RingingNode("a", log, messages, time: time, live: live)
+        b = try RingingNode("b", log, messages, time: time, live: live)
+        for node in [a, b] { node.rings.start { _ in } }
+        time.pass(.milliseconds(1))
+    }
+
+    /// Stores a notification at a node, which then rings.
+    private func store(at node: RingingNode, _ number: UInt64 = 1) -> UInt64 {
+        let partition = Partition(0)
+        let slot = Slot(device: device, app: AppNumber(1))
+        let message = LogMessage(.slot(slot, generation: 1, partition), payload: ByteBuffer(integer: number))
+        let sequence = log.stored(message, in: .mailbox(partition))
+        let envelope = Envelope(notification(number, isStorable: true), generation: 1)
+        node.directory.notifyHolders(of: [StoredPut(envelope: envelope, sequence: sequence, tag: nil)])
+        return sequence
+    }
+
+    private func notification(_ number: UInt64, isStorable: Bool) -> Notification {
+        Notification(
+            id: NotificationID(high: 1, low: number),
+            uniqueID: NotificationID(high: 2, low: number),
+            slot: Slot(device: device, app: AppNumber(1)),
+            received: WallTime(seconds: 1_800_000_000),
+            storedUntil: isStorable ? WallTime(seconds: 1_800_000_060) : nil,
+            priority: .immediate,
+            pushType: .alert,
+            collapseID: nil,
+            payload: Array("{}".utf8)
+        )
+    }
+
+    private func claim(at node: RingingNode) -> Result<UInt64, any Error>? {
+        let claimed = Mutex<Result<UInt64, any Error>?>(nil)
+        node.directory.claim(device) { result in claimed.withLock { $0 = result } }
+        return claimed.withLock { $0 }
+    }
+
+    @Test func `the holder of the device hears of a notification, once`() throws {
+        _ = try #require(claim(at: b)).get()
+        let sequence = store(at: a)
+        time.pass(.milliseconds(1))
+        #expect(b.heard.stored == [sequence])
+        time.pass(.seconds(1))
+        #expect(b.heard.stored == [sequence] && a.heard.ringEnds == [true])
+    }
+
+    @Test func `nobody is rung for a device that nobody holds, or that is here`() throws {
+        _ = store(at: a)
+        time.pass(.seconds(1))
+        _ = try #require(claim(at: a)).get()
+        _ = store(at: a)
+        time.pass(.seconds(1))
+        #expect(b.heard.stored.isEmpty && a.heard.ringEnds == [true, true])
+    }
+
+    @Test func `a lost ring is repeated, and given up when nobody answers`() throws {
+        _ = try #require(claim(at: b)).get()
+        messages.lose { address, _ in address == .kind(.ring) }
+        let sequence = store(at: a)
+        time.pass(.milliseconds(150))
+        messages.lose(nil)
+        time.pass(.milliseconds(200))
+        #expect(b.heard.stored == [sequence] && a.heard.ringEnds == [true])
+        messages.lose { address, _ in address == .kind(.ring) }
+        _ = store(at: a)
+        time.pass(.seconds(6))
+        #expect(a.heard.ringEnds == [true])
+        time.pass(.seconds(3))
+        #expect(a.heard.ringEnds == [true, false])
+    }
+
+    @Test func `a node that has not heard of a claim rings as soon as it has`() throws {
+        _ = try #require(claim(at: a)).get()
+        log.holdBack(true)
+        _ = try #require(claim(at: b)).get()
+        let sequence = store(at: a)
+        time.pass(.milliseconds(50))
+        #expect(b.heard.stored.isEmpty)
+        log.holdBack(false)
+        time.pass(.milliseconds(120))
+        #expect(b.heard.stored == [sequence])
+    }
+
+    @Test func `a ring for what the read had to contain is no news`() throws {
+        let sequence = store(at: a)
+        log.holdBack(true)
+        let fence = try #require(claim(at: b)).get()
+        #expect(fence > sequence)
+        // It is repeated to all, since nobody has answered.
+        time.pass(.milliseconds(300))
+        #expect(b.heard.stored.isEmpty)
+    }
+
+    @Test func `the newer claim ends the older connection, at another node`() throws {
+        let first = try #require(claim(at: a)).get()
+        #expect(a.directory.holds(device, fence: first) && b.directory.isHeldElsewhere(device))
+        let second = try #require(claim(at: b)).get()
+        #expect(a.heard.ended == [first] && b.heard.ended.isEmpty)
+        #expect(!a.directory.holds(device, fence: first) && b.directory.holds(device, fence: second))
+        // Its release takes nothing away from the newer one.
+        a.directory.release(device, fence: first)
+        #expect(a.directory.isHeldElsewhere(device) && a.rings.claimCount == 1)
+        b.directory.release(device, fence: second)
+        #expect(!a.directory.isHeldElsewhere(device) && a.rings.claimCount == 0)
+    }
+
+    @Test func `a claim that is not the newest any more serves no connection`() throws {
+        let partition = Partition(0)
+        // The claim of another node comes into the log between this one's and its answer.
+        log.fail(.lostAnswer)
+        #expect(throws: ClusterDirectory.ClaimFailure.self) { _ = try claim(at: a)?.get() }
+        let newer = log.stored(LogMessage(.claim(device, partition), payload: b.own.body), in: .mailbox(partition))
+        #expect(!a.rings.claimed(device, fence: newer - 1))
+    }
+
+    @Test func `a ring for an unknown registration waits until the registrations are known`() throws {
+        _ = try #require(claim(at: b)).get()
+        b.heard.setBehind()
+        let sequence = store(at: a)
+        time.pass(.milliseconds(1))
+        #expect(b.heard.stored == [sequence] && b.heard.catchUps == 1)
+    }
+
+    @Test func `a node that is gone is not rung`() throws {
+        _ = try #require(claim(at: b)).get()
+        live.remove(b.own.node)
+        _ = store(at: a)
+        time.pass(.milliseconds(250))
+        #expect(b.heard.stored.isEmpty && a.heard.ringEnds == [true])
+        #expect(!a.directory.isHeldElsewhere(device))
+    }
+
+    @Test func `a single attempt goes to the holder, and its end is told`() throws {
+        let taken = Mutex<[Bool]>([])
+        func pass(_ number: UInt64) {
+            let envelope = Envelope(notification(number, isStorable: false), generation: 1)
+            a.directory.passOn(envelope) { isTaken in taken.withLock { $0.append(isTaken) } }
+            time.pass(.milliseconds(1))
+        }
+        pass(1)
+        #expect(taken.withLock { $0 } == [false])
+        _ = try #require(claim(at: b)).get()
+        pass(2)
+        #expect(taken.withLock { $0 } == [false, true] && b.heard.once == [2])
+        messages.lose { address, _ in address == .kind(.once) }
+        pass(3)
+        time.pass(ClusterLimits.passOnTime)
+        #expect(taken.withLock { $0 } == [false, true, false] && b.heard.once == [2])
+        messages.lose(nil)
+        // The claims that this node knows are old: the device may be anywhere.
+        b.directory.release(device, fence: b.mailbox.fence(of: device) ?? 0)
+        log.holdBack(true)
+        time.pass(ClusterLimits.staleClaims + .seconds(3))
+        pass(4)
+        #expect(taken.withLock { $0.last } == true && b.heard.once == [2, 4])
+    }
+}
+
+/// The nodes that live in a test.
+private final class LiveSet: Sendable {
+    private struct View: LiveNodes {
+        let all: LiveSet
+        let own: NodeName
+
+        var others: Set<NodeName> { all.names.withLock { $0.subtracting([own]) } }
+        func mayLive(_ holder: ClaimRecord) -> Bool { all.names.withLock { $0.contains(holder.node) } }
+    }
+
+    private let names = Mutex<Set<NodeName>>([])
+
+    func join(_ node: NodeName) -> any LiveNodes {
+        names.withLock { _ = $0.insert(node) }
+        return View(all: self, own: node)
+    }
+
+    func remove(_ node: NodeName) { names.withLock { _ = $0.remove(node) } }
+}
+
+/// A node whose connections are notes.
+private final class RingingNode: Sendable {
+    let own: ClaimRecord
+    let heard = HeardNotes()
+    let mailbox: ClusterMailbox
+    let rings: NodeRings
+    let directory: ClusterDirectory
+
+    init(_ name: String, _ log: MemoryLog, _ messages: MemoryNodes, time: SimTime, live: LiveSet) throws {
+        own = ClaimRecord(node: try #require(NodeName(name)), incarnation: 1)
+        let partitions = try #require(Partitions(count: 1))
+        let barriers = LogBarriers(log: log, node: own.node)
+        let clock = ManualClock(WallTime(seconds: 1_800_000_000))
+        mailbox = ClusterMailbox(
+            log: log,
+            barriers: barriers,
+            partitions: partitions,
+            node: own.node,
+            journal: MemoryStore(clock: clock),
+            clock: clock,
+            scheduler: time,
+            logger: .silent
+        )
+        rings = NodeRings(
+            own: own,
+            partitions: partitions,
+            log: log,
+            barriers: barriers,
+            messages: messages.join(own.node),
+            mailbox: mailbox,
+            nodes: live.join(own.node),
+            scheduler: time
+        ) { [heard] _, done in
+            heard.catchUp()
+            done(.success(()))
+        } onEnd: { [heard] _, isAnswered in
+            heard.ringEnded(isAnswered)
+        }
+        directory = ClusterDirectory(log: log, partitions: partitions, record: own, mailbox: mailbox, rings: rings)
+        directory.serve(heard)
+    }
+}
+
+/// Notes of everything that a node would deliver and end.
+private final class HeardNotes: ConnectionHolder {
+    private struct Notes {
+        var stored: [UInt64] = []
+        var once: [UInt64] = []
+        var ended: [UInt64] = []
+        var ringEnds: [Bool] = []
+        var catchUps = 0
+        var isBehind = false
+    }
+
+    private let notes = Mutex(Notes())
+
+    var stored: [UInt64] { notes.withLock { $0.stored } }
+    var once: [UInt64] { notes.withLock { $0.once } }
+    var ended: [UInt64] { notes.withLock { $0.ended } }
+    var ringEnds: [Bool] { notes.withLock { $0.ringEnds } }
+    var catchUps: Int { notes.withLock { $0.catchUps } }
+
+    /// The next registration is not known here.
+    func setBehind() { notes.withLock { $0.isBehind = true } }
+
+    func catchUp() {
+        notes.withLock { notes in
+            notes.catchUps += 1
+            notes.isBehind = false
+        }
+    }
+
+    func ringEnded(_ isAnswered: Bool) { notes.withLock { $0.ringEnds.append(isAnswered) } }
+
+    func storedElsewhere(_ stored: StoredNotification) -> Bool {
+        notes.withLock { notes in
+            if !notes.isBehind { notes.stored.append(stored.sequence) }
+            return !notes.isBehind
+        }
+    }
+
+    func deliverOnce(_ envelope: Envelope) -> PassedDelivery {
+        notes.withLock { $0.once.append(envelope.notification.id.low) }
+        return .taken
+    }
+
+    func letGo(_ device: DeviceNumber, fence: UInt64) { notes.withLock { $0.ended.append(fence) } }
+}
+
+extension MemoryLog {
+    /// Appends a message that is stored at once.
+    fileprivate func stored(_ message: LogMessage, in stream: LogStream) -> UInt64 {
+        let sequence = Mutex<UInt64>(0)
+        append(message, to: stream) { outcome in
+            if case .stored(let stored) = outcome { sequence.withLock { $0 = stored } }
+        }
+        return sequence.withLock { $0 }
+    }
+}
