@@ -90,7 +90,7 @@ interop: build drivers examples peers $(INSTALLED)
 # Repeats the endurance tests, or one of them, and ends with a table.
 soak: $(INSTALLED)
 ifneq ($(PART),list)
-	$(MAKE) build drivers peers $(if $(filter-out sweep simulation cluster-rules,$(PART)),,everything)
+	$(MAKE) build drivers peers $(if $(filter-out sweep simulation,$(PART)),,everything)
 	$(if $(filter-out power engine-power engine-power-one,$(PART)),,$(MAKE) guest || true)
 endif
 	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald $(PYTHON) Tests/Interop/soak.py $(PART) $(FOR)

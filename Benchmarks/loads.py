@@ -362,7 +362,7 @@ def device_tokens(port, ca, identities, devices, topics, keep_session=False):
     """Connects the devices once, registers them for the topics, and gives each topic's device tokens."""
     subscribe = ",".join(f"apps/{topic}/#" for topic in topics)
     command = [*_device_load(port, ca, identities, devices, subscribe, keep_session=keep_session), "--tokens"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300 + devices / 10)
     found = {topic: [] for topic in topics}
     for topic, token in re.findall(r"^apps/(\S+)/token ([0-9a-f]{64})$", run.stdout, re.M):
         found[topic].append(token)

@@ -98,14 +98,14 @@ class Herald(OwnServer):
     """`herald serve` on a copy of a data folder.
 
     With `sync_delay` (milliseconds) every sync of its disk takes that much longer: the library SlowSync is preloaded, and
-    the program is the same.
+    the program is the same. `options` are more of its command line.
     """
 
-    def __init__(self, folder, data, sync_delay=0, release=RELEASE, loops=1):
+    def __init__(self, folder, data, sync_delay=0, release=RELEASE, loops=1, options=()):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(data, folder)
         super().__init__(folder)
-        self.sync_delay, self.release, self.loops = sync_delay, release, loops
+        self.sync_delay, self.release, self.loops, self.options = sync_delay, release, loops, options
         self.serve()
 
     def serve(self):
@@ -113,6 +113,7 @@ class Herald(OwnServer):
             [
                 self.release / "herald", "serve", "--data", self.folder,
                 *(part for name in ("api", "binary", "feedback", "device", "activation", "console") for part in (f"--{name}-port", 0)),
+                *self.options,
             ],
             slow_sync(self.sync_delay))
         self.ca = self.folder / "ca.pem"

@@ -155,7 +155,7 @@ extension ClusterStore: RegistryStore {
     }
 
     package func feedback(for app: AppNumber, limit: Int) async throws -> [FeedbackRecord] {
-        return await registry.feedback(for: app, limit: limit)
+        await registry.feedback(for: app, limit: limit)
     }
 
     package func clearFeedback(_ records: [FeedbackRecord]) async throws {
@@ -166,7 +166,11 @@ extension ClusterStore: RegistryStore {
 extension ClusterStore: SharedState {
     package func catchUp(_ part: SharedPart, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
         switch part {
-        case .channels: channels.catchUp(done)
+        case .channels:
+            // A channel is found by the name of its app.
+            registry.catchUp([.apps]) { [channels] result in
+                if case .failure = result { done(result) } else { channels.catchUp(done) }
+            }
         default: registry.catchUp(registry.streams(of: part), done)
         }
     }

@@ -43,7 +43,7 @@ extension StoreEngine {
         let log = NATSLog(jetStream)
         let changes = RecordChanges(log: log, barriers: LogBarriers(log: log, node: try ClusterFixture.node))
         let partitions = try #require(Partitions(count: 1))
-        let streams = ClusterStreams(jetStream, replicas: NATSServer.replicas)
+        let streams = ClusterStreams(jetStream, replicas: 1)
         let cluster = try await streams.open(partitions, at: clock.now(), changes)
         return try await ClusterFixture(log: log, cluster: cluster, clock: clock) {
             for stream in LogStream.all(of: partitions) { try? await jetStream.deleteStream(stream.name) }

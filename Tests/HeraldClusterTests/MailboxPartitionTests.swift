@@ -1,5 +1,6 @@
 import HeraldMailbox
 import HeraldModel
+import NIOCore
 import Testing
 
 @testable import HeraldCluster
@@ -22,6 +23,15 @@ import Testing
         #expect(partition.retryRemovals().isEmpty)
         #expect(partition.removed(removal(1), .stored(10)) == false)
         #expect(partition.removed(removal(2), .notSent) == true, "another retry")
+    }
+
+    @Test mutating func `a read contains what an earlier one has found`() {
+        partition.saw(5)
+        #expect(partition.beginRead([removal(9).slot.slot], of: [DeviceNumber(1)]) == 5)
+        let subject = LogSubject.slot(removal(9).slot.slot, generation: 1, Partition(0))
+        let entries = [LogEntry(subject: subject, sequence: 9, payload: ByteBuffer())]
+        #expect(partition.endRead([DeviceNumber(1)], entries).count == 1)
+        #expect(partition.beginRead([removal(9).slot.slot], of: [DeviceNumber(1)]) == 9)
     }
 
     @Test mutating func `the removals of a closed partition wait until it opens`() {

@@ -66,8 +66,8 @@ final class MemoryLog: ReplicatedLog {
                 let outcome = self.append(message, to: stream, &state)
                 return (outcome, state.holdsBack ? [] : state.followers)
             }
-            done(outcome)
             for follower in followers { follower.report() }
+            done(outcome)
         }
         if let queue { queue.async(execute: append) } else { append() }
     }

@@ -7,38 +7,31 @@ import NIOPosix
 import Synchronization
 
 /// The NATS server that the tests of this process share; it ends with the process, whose pipe it reads.
-///
-/// `HERALD_NATS_SERVERS` names others, with commas between them: a cluster that runs already, with the same accounts.
 final class NATSServer: Sendable {
     static let shared = NATSServer()
 
     private struct Running {
-        let servers: [NATSServerAddress]
-        let pipe: Pipe?
+        let port: Int
+        let pipe: Pipe
         var accounts = 0
     }
 
     private struct DoesNotStart: Error {}
 
-    private static let named = ProcessInfo.processInfo.environment["HERALD_NATS_SERVERS"]?.split(separator: ",") ?? []
-
-    /// The number of servers that keep each message: all.
-    static var replicas: Int { max(1, named.count) }
-
     private let state = Mutex<Running?>(nil)
 
     /// A connection to an account without streams, when it is up.
     func connection() async throws -> NATSConnection {
-        let (servers, account) = try state.withLock { state in
+        let (port, account) = try state.withLock { state in
             var running = try state ?? NATSServer.start()
             defer {
                 running.accounts += 1
                 state = running
             }
-            return (running.servers, "a\(running.accounts)")
+            return (running.port, "a\(running.accounts)")
         }
         let configuration = NATSConfiguration(
-            servers: servers,
+            servers: [NATSServerAddress(host: "127.0.0.1", port: port)],
             name: account,
             credential: .password(user: account, password: account)
         )
@@ -53,9 +46,6 @@ final class NATSServer: Sendable {
     }
 
     private static func start() throws -> Running {
-        guard named.isEmpty else {
-            return Running(servers: try named.map { try NATSServerAddress(String($0)) }, pipe: nil)
-        }
         let process = Process()
         let (input, output) = (Pipe(), Pipe())
         process.executableURL = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -70,7 +60,7 @@ final class NATSServer: Sendable {
             line += String(decoding: bytes, as: UTF8.self)
         }
         guard let port = Int(line.dropLast()) else { throw DoesNotStart() }
-        return Running(servers: [NATSServerAddress(host: "127.0.0.1", port: port)], pipe: input)
+        return Running(port: port, pipe: input)
     }
 }
 

@@ -35,7 +35,7 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
     private(set) var devices: [SimDevice] = []
     private(set) var posts: [SimPost] = []
     /// The times that all faults end in a history.
-    private static let calms = 4
+    private static let calms = 2
 
     private let names: [NodeName]
     private let schedule: SimSchedule

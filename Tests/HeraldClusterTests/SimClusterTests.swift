@@ -32,7 +32,7 @@ import Testing
         return words[0]..<words[0] + words[1]
     }()
     private static let histories: Range<UInt64> = 1..<2_001
-    private static let steps = 200
+    private static let steps = 100
 
     /// The first history with a violation; plays on all cores.
     private static func first(of seeds: Range<UInt64>, _ mutation: Mutation? = nil) async throws -> Finding? {

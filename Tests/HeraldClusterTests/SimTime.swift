@@ -10,7 +10,7 @@ final class SimTime: ClusterScheduler {
         let work: @Sendable () -> Void
 
         static func < (left: Event, right: Event) -> Bool {
-            (left.moment, left.number) < (right.moment, right.number)
+            left.moment == right.moment ? left.number < right.number : left.moment < right.moment
         }
     }
 
@@ -32,12 +32,16 @@ final class SimTime: ClusterScheduler {
         state.withLock { state in
             state.lastNumber += 1
             let moment = state.nanoseconds + TimeAmount(delay).nanoseconds
-            state.heap.append(Event(moment: moment, number: state.lastNumber, work: work))
+            let event = Event(moment: moment, number: state.lastNumber, work: work)
+            state.heap.append(event)
             var child = state.heap.count - 1
-            while child > 0, state.heap[child] < state.heap[(child - 1) / 2] {
-                state.heap.swapAt(child, (child - 1) / 2)
+            while child > 0 {
+                let parent = state.heap[(child - 1) / 2]
+                guard event < parent else { break }
+                state.heap[child] = parent
                 child = (child - 1) / 2
             }
+            state.heap[child] = event
         }
     }
 
@@ -52,16 +56,21 @@ final class SimTime: ClusterScheduler {
         state.withLock { state in
             guard let first = state.heap.first, first.moment <= end else { return nil }
             let last = state.heap.removeLast()
-            if !state.heap.isEmpty {
-                state.heap[0] = last
+            let count = state.heap.count
+            if count > 0 {
                 var parent = 0
-                while 2 * parent + 1 < state.heap.count {
+                while 2 * parent + 1 < count {
                     var child = 2 * parent + 1
-                    if child + 1 < state.heap.count, state.heap[child + 1] < state.heap[child] { child += 1 }
-                    guard state.heap[child] < state.heap[parent] else { break }
-                    state.heap.swapAt(child, parent)
+                    var least = state.heap[child]
+                    if child + 1 < count {
+                        let other = state.heap[child + 1]
+                        if other < least { (child, least) = (child + 1, other) }
+                    }
+                    guard least < last else { break }
+                    state.heap[parent] = least
                     parent = child
                 }
+                state.heap[parent] = last
             }
             state.nanoseconds = max(state.nanoseconds, first.moment)
             return first.work

@@ -70,6 +70,8 @@ struct KnownApps: AppDirectory {
         App(topic: topic("com.example.app.push-type.liveactivity"), environment: .production),
     ]
 
+    /// Apps that another node has made.
+    let late = LateApps()
     /// The teams of the apps that no device has registered.
     var teams: [App: String] = [:]
 
@@ -79,11 +81,39 @@ struct KnownApps: AppDirectory {
 
     func app(_ number: AppNumber) -> App? {
         let index = Int(number.value) - 1
-        return apps.indices.contains(index) ? apps[index] : nil
+        return apps.indices.contains(index) ? apps[index] : late.all[number]
     }
 
     func number(of app: App) -> AppNumber? {
-        apps.firstIndex(of: app).map { AppNumber(UInt32($0) + 1) }
+        apps.firstIndex(of: app).map { AppNumber(UInt32($0) + 1) } ?? late.all.first { $0.value == app }?.key
+    }
+}
+
+/// The state of a cluster in which another node has made apps, which this node learns when it catches up.
+final class LateApps: SharedState {
+    private struct State {
+        var known: [AppNumber: App] = [:]
+        var unknown: [AppNumber: App] = [:]
+        var fails = false
+    }
+
+    private struct Unreachable: Error {}
+
+    private let state = Mutex(State())
+
+    var all: [AppNumber: App] { state.withLock { $0.known } }
+
+    /// Another node makes an app.
+    func make(_ app: App, _ number: AppNumber) { state.withLock { $0.unknown[number] = app } }
+
+    func fail() { state.withLock { $0.fails = true } }
+
+    func catchUp(_ part: SharedPart, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        let fails = state.withLock { state in
+            if !state.fails { state.known.merge(state.unknown) { $1 } }
+            return state.fails
+        }
+        done(fails ? .failure(Unreachable()) : .success(()))
     }
 }
 

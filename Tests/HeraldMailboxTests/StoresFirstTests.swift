@@ -24,11 +24,16 @@ import Testing
         shard.clearEffects()
     }
 
-    private func envelope(_ number: UInt64, generation: UInt32 = 2, priority: Priority = .immediate) -> Envelope {
+    private func envelope(
+        _ number: UInt64,
+        to other: Slot? = nil,
+        generation: UInt32 = 2,
+        priority: Priority = .immediate
+    ) -> Envelope {
         let notification = Notification(
             id: NotificationID(high: 1, low: number),
             uniqueID: NotificationID(high: 2, low: number),
-            slot: slot,
+            slot: other ?? slot,
             received: now,
             storedUntil: now + .seconds(60),
             priority: priority,
@@ -94,6 +99,24 @@ import Testing
         shard.couldNotRead([slot], number: first)
         shard.haveRead([slot], found: [waiting], number: second, now: now)
         #expect(delivered == [1])
+    }
+
+    @Test mutating func `what waits for room is read when an app that fills it is removed`() {
+        let other = Slot(device: slot.device, app: AppNumber(4))
+        shard.slots.setRegistration(Registration(slot: other, generation: 2, isLive: true, registered: now))
+        shard.open([AppSubscription(other.app, qualityOfService: 1)], on: slot.device, fence: 1)
+        shard.haveRead([other], found: [], number: shard.lastRead, now: now)
+        for number in 1...4 {
+            shard.stored(StoredPut(envelope: envelope(UInt64(number)), sequence: UInt64(number), tag: nil))
+        }
+        let waiting = StoredNotification(notification: envelope(5, to: other).notification, generation: 2, sequence: 5)
+        shard.stored(StoredPut(envelope: envelope(5, to: other), sequence: 5, tag: nil))
+        #expect(delivered == [1, 2, 3, 4])
+        let last = shard.lastRead
+        shard.endRegistration(slot, at: now)
+        #expect(shard.lastRead == last + 1)
+        shard.haveRead([other], found: [waiting], number: shard.lastRead, now: now)
+        #expect(delivered == [1, 2, 3, 4, 5])
     }
 
     @Test mutating func `a late report about an older notification opens no gate that a newer one keeps blocked`() {

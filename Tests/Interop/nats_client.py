@@ -82,7 +82,7 @@ class NATSClient:
             raise Ended from error
         return self._next
 
-    def answer(self, number, timeout=PATIENCE):
+    def answer(self, number, timeout=2 * PATIENCE):
         answer = self._answers[number].get(timeout=timeout)
         if answer is None:
             raise Ended
@@ -104,8 +104,8 @@ class NATSClient:
         return self.done("create", configuration=settings)["info"]
 
     def store(self, subject, payload=b"", **fields):
-        """The sequence of a message that must be stored."""
-        answer = self.ask("store", payload, subject=subject, **fields)
+        """The sequence of a message that must be stored, however busy the machine is."""
+        answer = self.ask("store", payload, subject=subject, within=PATIENCE, **fields)
         assert answer["outcome"] == "stored", answer
         return answer["sequence"]
 

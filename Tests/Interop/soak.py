@@ -83,10 +83,6 @@ PARTS = {
         "test_cluster_servers.py::test_bad_disks_cost_nothing_that_was_accepted",
         "full or failing disks of the NATS servers of a node, under load", "no accepted notification is lost", 1, 12, 20, 5,
     ),
-    "cluster-rules": Part(
-        "test_cluster_rules.py::test_the_stores_keep_every_rule_on_three_servers",
-        "all rules of a store engine, on three NATS servers", "a cluster's stores keep every rule", 0, 1, 180, 5,
-    ),
     "binary-crash": Part(
         "test_binary_crash.py::test_answered_notifications_survive_a_kill",
         "kill -9 of the service under load on the binary interface", "no accepted notification is lost", 3, 100, 1.5,

@@ -3,13 +3,16 @@
 import json
 import pathlib
 import shutil
+import subprocess
+import time
+import urllib.request
 
 import pytest
 
 from nats_servers import NATSTrio
-from provider import Provider, away_device
 from parties import assert_accepted
-from service import eventually, herald
+from provider import Provider, _local_port, away_device, listening_device
+from service import HERALD, PATIENCE, TOPIC, eventually, herald
 from test_cluster_node import options, refusal
 
 
@@ -31,6 +34,17 @@ def key(node, tmp_path):
     source = node.data / "trust" / "cluster.key"
     assert source.stat().st_mode & 0o777 == 0o600
     return pathlib.Path(shutil.copy(source, tmp_path / "cluster.key"))
+
+
+def revoke(service, device):
+    """Revokes a device by the admin API of a node."""
+    token = (service.data / "run" / "admin.token").read_text().strip()
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{service.listeners['console']}/v1/devices/{device}/revoke", method="POST",
+        headers={"authorization": f"Bearer {token}"},
+    )
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+        assert answer.status == 200
 
 
 def listed(service, *command):
@@ -105,3 +119,73 @@ def test_a_node_that_does_not_belong_here_is_told_why(trio, node, key, tmp_path)
     settings = tmp_path / "herald.yaml"
     settings.write_text(f"data: {node.data}\ncluster: [{trio.servers[0].url}]\ncluster-monitor: [{trio.servers[0].monitor}]\n")
     assert "cluster.key is missing" in herald("doctor", "--config", settings, check=False).stdout
+
+
+class TestSeveralNodes:
+    """What is changed at one node is in force at the others."""
+
+    #: The time in which it is, at all nodes in touch.
+    BOUND = 1.2
+
+    @pytest.fixture
+    def other(self, trio, node, key, fresh):
+        return fresh(*options(trio, "two"), "--cluster-key", str(key)).start()
+
+    def test_a_revoked_device_is_dismissed_by_every_node(self, node, other):
+        devices = [listening_device(node, name=f"d{number}") for number in range(20)]
+        eventually(lambda: len(listed(other, "device", "list")) == len(devices))
+        times = []
+        for device in devices:
+            port = _local_port(device.process.pid, node.listeners["device"])
+            revoke(other, device.id)
+            began = time.monotonic()
+            eventually(lambda: not node.has_device_at(port), what="the end of a revoked device's connection")
+            times.append(time.monotonic() - began)
+        assert sorted(times)[len(times) // 2] <= self.BOUND, times
+        for device in devices:
+            device.stop()
+
+    def test_a_token_key_made_at_one_node_is_used_at_the_other(self, node, other):
+        device = listening_device(other)
+        old = device.token
+        certificate = node.provider_certificate()
+        assert "token key 2 seals device tokens from now on" in herald("token", "rotate", "--data", node.data).stdout
+        eventually(lambda: device.token != old, what="a token under the new key")
+        with Provider(node, certificate) as provider:
+            for token in (old, device.token):
+                assert_accepted(provider.push(token, {"id": token[:8]}))
+        herald("token", "retire", "1", "--data", other.data)
+
+        def is_refused():
+            with Provider(node, certificate) as provider:
+                return provider.push(old, {"id": "old"}).reason == "BadDeviceToken"
+
+        eventually(is_refused, what="the end of a retired key's tokens")
+        device.stop()
+
+    def test_a_credential_of_one_node_is_good_at_the_other(self, node, other):
+        device = listening_device(node)
+        key = other.provider_key(TOPIC)
+        eventually(lambda: [one["id"] for one in listed(node, "provider", "list")] == [key[1]])
+        with Provider(node, key=key) as provider:
+            assert_accepted(provider.push(device.token, {"id": "one"}))
+        device.stop()
+
+    def test_one_code_at_two_nodes_makes_one_device(self, node, other, tmp_path):
+        for turn in range(3):
+            code = listed(node, "device", "invite")["code"]
+            eventually(lambda: len(listed(other, "device", "invite", "--list")) == turn + 1)
+            commands = [
+                [
+                    str(HERALD), "agent", "activate", "--service", f"localhost:{service.listeners['activation']}",
+                    "--code", code, "--folder", str(tmp_path / f"{turn}{service.data.name}"),
+                ]
+                for service in (node, other)
+            ]
+            processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for command in commands]
+            codes = sorted(process.wait(timeout=PATIENCE) for process in processes)
+            assert codes[0] == 0 and codes[1] != 0, "one wins, and the other says so"
+            for process in processes:
+                process.communicate()
+            for service in (node, other):
+                eventually(lambda: len(listed(service, "device", "list")) == turn + 1)

@@ -11,11 +11,6 @@ package final class ClusterDirectory: ConnectionDirectory {
         package let outcome: AppendOutcome
     }
 
-    /// The error for a connection whose device has been claimed by another node since.
-    package struct Overtaken: Error, Hashable, CustomStringConvertible {
-        package var description: String { "the device has connected to another node since" }
-    }
-
     private let log: any ReplicatedLog
     private let partitions: Partitions
     private let record: ClaimRecord
@@ -43,7 +38,7 @@ package final class ClusterDirectory: ConnectionDirectory {
         let message = LogMessage(.claim(device, partition), payload: record.body)
         log.append(message, to: .mailbox(partition)) { [rings] outcome in
             guard case .stored(let fence) = outcome else { return done(.failure(ClaimFailure(outcome: outcome))) }
-            guard rings.claimed(device, fence: fence) else { return done(.failure(Overtaken())) }
+            guard rings.claimed(device, fence: fence) else { return done(.failure(NewerConnection())) }
             done(.success(fence))
         }
     }

@@ -17,10 +17,10 @@ struct MailboxPartition {
         var removed: Set<UInt64> = []
     }
 
-    /// The greatest sequence that this node has seen: of its own writes, of claims, and of rings.
+    /// The greatest sequence that this node has seen: of its own writes, of claims, of rings, and of what it has read.
     ///
-    /// Reads are bounded by it. So a read contains every put that this node has reported, and all that was stored before the
-    /// device was claimed here.
+    /// Reads are bounded by it. So a read contains every put that this node has reported, all that was stored before the
+    /// device was claimed here, and what an earlier read has found: another replica may lag behind the one that answered.
     private(set) var bound: UInt64 = 0
     /// Whether a put has failed or has lost its answer, and no barrier has been made since.
     private(set) var isClosed = false
@@ -134,6 +134,7 @@ struct MailboxPartition {
             its.count -= 1
             reads[device] = its.count == 0 ? nil : its
         }
+        for entry in entries { saw(entry.sequence) }
         return entries.filter { !removed.contains($0.sequence) }
     }
 

@@ -141,7 +141,9 @@ struct ServiceAssembly: Sendable {
             await store.close()
             throw error
         }
-        let admission = Admission(trust: trust, apps: registry)
+        let admission = Admission(trust: trust, apps: registry) { [seal = trust.seal] in
+            (cluster?.liveTokenKeys.values.max() ?? 0) > seal.newestOpenKey
+        }
         let drills = DrillService(clock: clock, logger: logger)
         let gateway = Gateway(
             configuration: configuration.gateway,

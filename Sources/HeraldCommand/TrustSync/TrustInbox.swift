@@ -1,4 +1,5 @@
 import HeraldCluster
+import NIOCore
 import Synchronization
 
 /// The messages of the shared trust that have come and are not taken yet.
@@ -13,7 +14,15 @@ final class TrustInbox: Sendable {
     }
 
     func add(_ new: [LogEntry]) {
-        entries.withLock { $0 += new }
+        // Copies, since a message may keep all that was read from the connection together with it.
+        let copies = new.map { entry in
+            LogEntry(
+                subject: entry.subject,
+                sequence: entry.sequence,
+                payload: ByteBuffer(bytes: entry.payload.readableBytesView)
+            )
+        }
+        entries.withLock { $0 += copies }
         arrived.yield()
     }
 

@@ -210,8 +210,21 @@ final class RegistryRequests: Sendable {
 
     /// Admits a device with what the store has of it.
     ///
-    /// Another node of a cluster may have registered an app of its session just now.
+    /// Another node of a cluster may have made a channel of its session just now.
     private func admit(_ arrival: Registry.Arrival, _ client: Client, _ done: @escaping Done) {
+        let channels = (arrival.record.session?.subscriptions ?? [:]).keys.lazy.compactMap { CourierFilter($0) }
+            .filter { ChannelFilter($0) != nil }
+        guard let shared = services.registry.shared, !channels.allSatisfy({ exists($0, client) }) else {
+            return admitWithApps(arrival, client, done)
+        }
+        shared.catchUp(.channels) { result in
+            if case .failure(let error) = result { return done(.failure(error)) }
+            self.admitWithApps(arrival, client, done)
+        }
+    }
+
+    /// Admits a device; another node of a cluster may have registered an app of its session just now.
+    private func admitWithApps(_ arrival: Registry.Arrival, _ client: Client, _ done: @escaping Done) {
         let (device, hasAllApps) = admission(arrival, client)
         guard let shared = services.registry.shared, !hasAllApps else { return done(.success(.admitted(device))) }
         shared.catchUp(.registrations(of: arrival.number)) { result in

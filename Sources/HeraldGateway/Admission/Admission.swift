@@ -30,10 +30,20 @@ package struct Admission: Sendable {
 
     private let trust: TrustService
     private let apps: any AppDirectory
+    private let lacksTokenKey: @Sendable () -> Bool
 
-    package init(trust: TrustService, apps: any AppDirectory) {
+    /// - Parameters:
+    ///   - trust: Authorities, keys and revocations.
+    ///   - apps: The known apps.
+    ///   - lacksTokenKey: Whether another node of the cluster has a token key that this one lacks.
+    package init(
+        trust: TrustService,
+        apps: any AppDirectory,
+        lacksTokenKey: @escaping @Sendable () -> Bool = { false }
+    ) {
         self.trust = trust
         self.apps = apps
+        self.lacksTokenKey = lacksTokenKey
     }
 
     /// Verifies provider tokens.
@@ -103,6 +113,9 @@ package struct Admission: Sendable {
             return .refused(Refusal(.badDeviceToken, "a device token of this service is 64 hexadecimal digits"))
         }
         guard let contents = trust.seal.open(token) else {
+            guard !lacksTokenKey() else {
+                return .refused(Refusal(.serviceUnavailable, "this node does not have the newest token key yet"))
+            }
             let why = "this service did not issue the device token, or it has retired the token's key"
             return .refused(Refusal(.badDeviceToken, why))
         }

@@ -11,6 +11,7 @@ extension DeliveryShard {
             if delivery.state.isBeingStored { slots.addUnconfirmedWrites(1, slot) }
             apply(.registrationEnded, to: delivery, on: connection)
         }
+        catchUpIfRoom(connection)
     }
 
     /// Replaces a registration by its successor, which may have ended it, or have made it again.

@@ -228,7 +228,8 @@ struct DeliveryShard {
         let slot = envelope.notification.slot
         let connection = connections[slot.device]
         if let connection, let delivery = connection.inFlight.delivery(of: envelope) {
-            return apply(.storeFailed, to: delivery, on: connection)
+            apply(.storeFailed, to: delivery, on: connection)
+            return catchUpIfRoom(connection)
         }
         confirmWrite(slot, slots.index(of: slot), connection)
         if !endDetached(envelope, .storeFailed) { add(.settle(outcome), to: envelope) }
@@ -242,9 +243,7 @@ struct DeliveryShard {
     /// Applies the store's report to a delivery whose connection is gone.
     /// - Returns: Whether there is such a delivery.
     private mutating func endDetached(_ envelope: Envelope, _ event: DeliveryEvent) -> Bool {
-        guard !detached.isEmpty, let state = detached.removeValue(forKey: ObjectIdentifier(envelope)) else {
-            return false
-        }
+        guard let state = detached.removeValue(forKey: ObjectIdentifier(envelope)) else { return false }
         if let effect = state.after(event).effect { add(effect, to: envelope) }
         return true
     }
@@ -310,7 +309,8 @@ struct DeliveryShard {
 
     /// Reads up to `limit` slots whose hold is over, or that could not be read; the others have their turn next time.
     mutating func release(at now: WallTime, limit: Int) {
-        for (device, slots) in Dictionary(grouping: holds.take(dueAt: now, limit: limit), by: \.device) {
+        let due = Dictionary(grouping: holds.take(dueAt: now, limit: limit), by: \.device)
+        for (device, slots) in due.sorted(by: { $0.key.value < $1.key.value }) {
             guard let connection = connections[device] else { continue }
             read(slots.map(\.app).filter { connection.gates[$0]?.isBlocked ?? false }, on: connection)
         }

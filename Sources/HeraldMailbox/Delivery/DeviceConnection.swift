@@ -90,23 +90,23 @@ final class DeviceConnection {
         return true
     }
 
-    /// The apps that wait for the clock: without budget, or with a notification that looks expired after a jump.
+    /// The apps, by number, that wait for the clock: without budget, or with a notification that looks expired after a jump.
     var appsHeldByClock: [AppNumber] {
         gates.compactMap { app, gate in
             switch gate.state {
             case .blocked(.expiry), .blocked(.budget): app
             case .direct, .catchingUp, .blocked: nil
             }
-        }
+        }.sorted { $0.value < $1.value }
     }
 
-    /// The apps that are blocked for want of room, and with `includingPower` those that wait for power too.
+    /// The apps, by number, that are blocked for want of room, and with `includingPower` those that wait for power too.
     ///
     /// Apps without budget wait for the clock.
     func blockedApps(includingPower: Bool) -> [AppNumber] {
         gates.compactMap { app, gate in
             guard case .blocked(let reason) = gate.state else { return nil }
             return reason == .room || (includingPower && reason == .power) ? app : nil
-        }
+        }.sorted { $0.value < $1.value }
     }
 }
