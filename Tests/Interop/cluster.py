@@ -17,7 +17,7 @@ import sys
 import textwrap
 
 from nats_servers import NATSTrio
-from service import PATIENCE, Service, open_connections
+from service import PATIENCE, Service, eventually, herald, open_connections
 
 #: The listeners that the load balancer has, too.
 BALANCED = ("api", "binary", "feedback", "device", "activation")
@@ -100,6 +100,14 @@ class Cluster(Service):
         ]
         held = sum(len(open_connections(node.pid, node.listeners["device"])) for node in self.nodes)
         return any(port in part for part in parts) or held > sum(map(len, parts))
+
+    def provider_key(self, *topics, **options):
+        """A provider token key that all nodes know."""
+        made = super().provider_key(*topics, **options)
+        for node in self.nodes:
+            listed = lambda: herald("provider", "list", "--data", node.data, "--json").stdout
+            eventually(lambda: made[1] in listed(), what=f"the key at {node.data.name}")
+        return made
 
     def close(self):
         for end in (*self._balancers, *filter(None, self._networks)):

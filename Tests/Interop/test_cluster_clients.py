@@ -1,4 +1,4 @@
-"""The clients of others on a cluster behind a TCP load balancer: the same tests as on one machine, unchanged."""
+"""The clients of others on a cluster of three nodes behind a TCP load balancer: the same tests as on one machine, unchanged."""
 
 import copy
 
@@ -21,7 +21,7 @@ class TestAioapns(test_api_apple.TestAioapns):
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     names = [part for name in ("localhost", *test_api_apple.NAMES) for part in ("--hostname", name)]
-    cluster = Cluster(tmp_path_factory.mktemp("cluster"), 1, *names).start()
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"), 3, *names).start()
     yield cluster
     cluster.close()
 
