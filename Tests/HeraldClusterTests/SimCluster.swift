@@ -87,6 +87,8 @@ final class SimCluster: CompletionHandler, @unchecked Sendable {
             if !violations.isEmpty { return violations }
             world.chance.setCalm(false)
         }
+        for device in devices { device.disconnect(isNoticed: true) }
+        world.end()
         return []
     }
 

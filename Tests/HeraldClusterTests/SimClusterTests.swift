@@ -31,7 +31,7 @@ import Testing
         guard let words, words.count == 2 else { return histories }
         return words[0]..<words[0] + words[1]
     }()
-    private static let histories: Range<UInt64> = 1..<2_001
+    private static let histories: Range<UInt64> = 1..<10_001
     private static let steps = 100
 
     /// The first history with a violation; plays on all cores.

@@ -52,6 +52,7 @@ final class SimDevice: @unchecked Sendable {
         let link = SimLink(self, node, fence: fence)
         self.link = link
         world.note("device \(number.value) is at \(node.name.text) by \(fence), saving \(isSavingPower)")
+        world.attached.append((node, number, fence))
         node.postOffice.attach(number, link: link, isSavingPower: isSavingPower, fence: fence)
         let apps = generations.indices.map { AppSubscription(slot($0).app, qualityOfService: 1) }
         node.postOffice.open(apps, on: number, fence: fence)

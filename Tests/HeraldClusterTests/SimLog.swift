@@ -263,6 +263,15 @@ final class SimLog: ReplicatedLog {
         if !entries.isEmpty { sink?.received(entries) }
     }
 
+    /// Drops all followers.
+    func end() {
+        let followers = contents.withLock { contents in
+            defer { contents = Contents() }
+            return contents
+        }
+        withExtendedLifetime(followers) {}
+    }
+
     // MARK: - Leaders
 
     /// Cuts a replica off that leads, or lets it catch up.

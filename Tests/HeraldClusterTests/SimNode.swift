@@ -40,6 +40,8 @@ final class SimWorld: @unchecked Sendable {
     var cutOff: Set<Int> = []
     /// Whether the nodes do not hear each other.
     var isDeaf = false
+    /// The connections that there have been.
+    var attached: [(node: SimNode, device: DeviceNumber, fence: UInt64)] = []
     /// The sequences whose rings were given up.
     var givenUp: Set<UInt64> = []
     /// The processes that have begun so far.
@@ -63,6 +65,18 @@ final class SimWorld: @unchecked Sendable {
 
     func note(_ words: @autoclosure () -> String) {
         if trace != nil { trace?.append("\(time.nanoseconds / 1000) \(words())") }
+    }
+
+    /// Lets everything go that holds itself: a test plays many histories.
+    func end() {
+        for (node, device, fence) in attached {
+            node.postOffice.detach(device, fence: fence)
+            node.rings.stop()
+        }
+        attached = []
+        nodes = []
+        time.end()
+        log.end()
     }
 
     /// The true time, from which the clock of each node differs by its skew.

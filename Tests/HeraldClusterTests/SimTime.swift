@@ -45,6 +45,16 @@ final class SimTime: ClusterScheduler {
         }
     }
 
+    /// Drops all events.
+    func end() {
+        let events = state.withLock { state in
+            defer { state.heap = [] }
+            return state.heap
+        }
+        // Outside the lock: what ends with them may ask for the time.
+        withExtendedLifetime(events) {}
+    }
+
     /// Runs all events of the next while.
     func pass(_ duration: Duration) {
         let end = nanoseconds + TimeAmount(duration).nanoseconds
