@@ -133,6 +133,30 @@ import Testing
         #expect(!a.rings.claimed(device, fence: newer - 1))
     }
 
+    @Test func `a claim serves no connection if a newer one was made and released since`() throws {
+        let subject = LogSubject.claim(device, Partition(0))
+        log.fail(.lostAnswer)
+        #expect(throws: ClusterDirectory.ClaimFailure.self) { _ = try claim(at: a)?.get() }
+        let newer = log.stored(LogMessage(subject, payload: b.own.body), in: .mailbox(Partition(0)))
+        _ = log.stored(.tombstone(subject, expecting: newer), in: .mailbox(Partition(0)))
+        #expect(!a.rings.claimed(device, fence: newer - 1))
+    }
+
+    @Test func `a release in the log ends an older connection, whose newer claim may have been left out`() throws {
+        let first = try #require(claim(at: a)).get()
+        let subject = LogSubject.claim(device, Partition(0))
+        _ = log.stored(.tombstone(subject, expecting: first), in: .mailbox(Partition(0)))
+        #expect(a.heard.ended == [first] && !a.directory.holds(device, fence: first))
+    }
+
+    @Test func `a claim ends the older connection of its own node, also if its connection is gone`() throws {
+        let first = try #require(claim(at: a)).get()
+        log.holdBack(true)
+        let second = try #require(claim(at: a)).get()
+        a.directory.release(device, fence: second)
+        #expect(a.heard.ended == [first] && !a.directory.holds(device, fence: first))
+    }
+
     @Test func `a ring for an unknown registration waits until the registrations are known`() throws {
         _ = try #require(claim(at: b)).get()
         b.heard.setBehind()

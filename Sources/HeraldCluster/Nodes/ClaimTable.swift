@@ -32,7 +32,8 @@ package struct ClaimTable: Sendable {
     }
 
     /// Applies an entry of the log.
-    /// - Returns: The device that it claims; nil for a release, and for an entry that is no claim.
+    /// - Returns: The device that it claims or releases; nil for another entry. A release stands for a newer claim too, which
+    ///   may have been left out.
     package mutating func apply(_ entry: LogEntry) -> DeviceNumber? {
         guard let device = entry.subject.claimedDevice, entry.sequence > entries[device]?.sequence ?? 0 else {
             return nil
@@ -40,7 +41,7 @@ package struct ClaimTable: Sendable {
         // A claim of another version of Herald is one of somebody whom this node cannot ring.
         guard !entry.isTombstone, let record = try? ClaimRecord(entry.payload) else {
             entries[device] = nil
-            return entry.isTombstone ? nil : device
+            return device
         }
         entries[device] = Entry(sequence: entry.sequence, holder: index(of: record))
         return device

@@ -172,11 +172,15 @@ package final class NodeRings: Sendable {
     // MARK: - Claims
 
     /// This node has claimed a device.
-    /// - Returns: false if a newer claim is known already.
+    /// - Returns: false if a newer claim is known already, also if it was released.
     package func claimed(_ device: DeviceNumber, fence: UInt64) -> Bool {
         // Under the lock, so that a newer claim is seen either here or when it is applied.
-        let (isNewest, older): (Bool, UInt64?) = share(of: device).state.withLock { state in
+        let share = share(of: device)
+        let (isNewest, older): (Bool, UInt64?) = share.state.withLock { state in
             let newest = state.claims[device]?.sequence
+            // Where the log is known past the claim, another one that was released since may have replaced it.
+            let isKnown = followers[share.partition.index].position >= fence
+            guard !isKnown || newest == fence else { return (false, nil) }
             return mailbox.at(device) { partition in
                 let older = partition.held.fence(of: device)
                 let isNewest = partition.claimed(device, fence: fence, newest: newest)
