@@ -27,6 +27,7 @@ final class TrustNode: Sendable {
     ///   - key: The setting `cluster-key`.
     ///   - folder: The data folder; a new one by default.
     ///   - acceptsLoss: The setting `cluster-accept-loss`.
+    /// - Throws: If the node cannot enter.
     init(
         _ name: String,
         _ log: any ReplicatedLog,

@@ -122,7 +122,7 @@ def test_a_node_that_does_not_belong_here_is_told_why(trio, node, key, tmp_path)
 
 
 class TestSeveralNodes:
-    """What is changed at one node is in force at the others."""
+    """A change at one node is in force at the others."""
 
     #: The time in which it is, at all nodes in touch.
     BOUND = 1.2

@@ -92,7 +92,11 @@ package final class NodeExchange: NodeMessages {
     // MARK: - For the carrier
 
     /// Bytes have come for this node; those that are no message of a node are ignored.
-    /// - Parameter isForAll: Whether they went to all nodes.
+    ///
+    /// - Parameters:
+    ///   - bytes: The bytes.
+    ///   - address: The place to which they went.
+    ///   - isForAll: Whether they went to all nodes.
     package func received(_ bytes: ByteBuffer, at address: Address, isForAll: Bool) {
         guard let frame = try? NodeFrame(bytes), !(isForAll && frame.sender == node) else { return }
         switch address {

@@ -57,7 +57,11 @@ struct RingBook {
     var isEmpty: Bool { waiting.isEmpty }
 
     /// This node has stored a notification.
-    /// - Parameter hint: The node that probably holds the device.
+    /// - Parameters:
+    ///   - notification: The notification.
+    ///   - hint: The node that probably holds the device.
+    ///   - now: The present moment.
+    /// - Returns: The first ring; nil if nobody is to be rung yet.
     mutating func stored(_ notification: PassedNotification, hint: NodeName?, at now: NIODeadline) -> Order? {
         var ring = Ring(of: node)
         var decision = Decision()
@@ -70,7 +74,10 @@ struct RingBook {
     }
 
     /// All claims up to a sequence are known.
-    /// - Parameter holder: The node that held a device at a sequence; nil if none did.
+    /// - Parameters:
+    ///   - position: The sequence.
+    ///   - holder: The node that held a device at a sequence; nil if none did.
+    /// - Returns: The rings to send.
     mutating func settle(upTo position: UInt64, _ holder: (DeviceNumber, UInt64) -> NodeName?) -> Decision {
         var decision = Decision()
         for (sequence, one) in waiting where sequence <= position {

@@ -70,6 +70,7 @@ extension ClusterTrust {
     ///   - cluster: The record of the cluster; nil if it is new, or has lost what it had.
     ///   - authority: The root authority of the node's folder; nil if it has none yet.
     ///   - key: The cluster key that the node has; nil for none.
+    /// - Returns: The way in which the node enters.
     /// - Throws: ``OtherTrust``.
     package static func entry(
         to cluster: ClusterTrust?,

@@ -37,6 +37,7 @@ enum StreamCheck {
     /// - Parameters:
     ///   - failures: The streams, with the reasons.
     ///   - count: The number of all streams.
+    /// - Returns: A finding for each cause.
     static func findings(of failures: [LogStream: JetStreamError], among count: Int) -> [ClusterFinding] {
         let isAll = failures.count == count
         let causes = Dictionary(grouping: failures) { $0.value }

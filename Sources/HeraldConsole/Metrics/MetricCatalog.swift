@@ -111,6 +111,12 @@ enum MetricCatalog {
             "Faults of the cluster's NATS servers and streams; /health names them."
         ),
         MetricDescription(
+            "herald_cluster_follower_lag_seconds",
+            .gauge,
+            labels: ["stream"],
+            "Age of what this node knows of a stream that it follows, in seconds."
+        ),
+        MetricDescription(
             "herald_cluster_passed_on_total",
             .counter,
             "Notifications that are never stored and went to the node of their device."
@@ -125,12 +131,6 @@ enum MetricCatalog {
             "herald_cluster_takeovers_total",
             .counter,
             "Connections that ended because their device connected to another node."
-        ),
-        MetricDescription(
-            "herald_cluster_follower_lag_seconds",
-            .gauge,
-            labels: ["stream"],
-            "Age of what this node knows of a stream that it follows, in seconds."
         ),
         MetricDescription(
             "herald_connections_limit",

@@ -36,12 +36,13 @@ final class Takeovers: Sendable {
         self.logger = logger
     }
 
-    /// Whether a device may connect now: it is not connected, or has not taken over from itself too often.
+    /// Decides whether a device may connect now.
     ///
     /// - Parameters:
     ///   - identity: The device.
     ///   - isHeldElsewhere: Whether it is connected to another node of the cluster. Each node counts the takeovers that end
     ///     at it.
+    /// - Returns: Whether it is not connected, or has not taken over from itself too often.
     func permits(_ identity: DeviceIdentity, isHeldElsewhere: Bool) -> Bool {
         let decision = state.withLock { state in
             state.fences[identity.id] == nil && !isHeldElsewhere ? nil : state.limiter.takesOver(identity.id, now: .now)

@@ -245,7 +245,10 @@ package final class ChannelService: Sendable {
 
     /// Adds a channel as soon as the name of its app is known.
     private func add(_ stored: StoredChannel, _ state: inout State) {
-        guard let app = apps.app(stored.channel.app) else { return state.unnamed[stored.channel.id] = stored }
+        guard let app = apps.app(stored.channel.app) else {
+            state.unnamed[stored.channel.id] = stored
+            return
+        }
         let feed = ChannelFeed(id: stored.channel.id, bundle: app.topic, metrics: metrics)
         var entry = ChannelDirectory.Entry(channel: stored.channel, app: app, feed: feed)
         entry.durable = stored.newest

@@ -108,7 +108,8 @@ extension PostOffice {
             noteDeadToken(decision, envelope)
             return decision
         }
-        let isUnderWay = confirmations.confirm(.registrations(of: envelope.notification.slot.device)) { [self] isCaughtUp in
+        let part = SharedPart.registrations(of: envelope.notification.slot.device)
+        let isUnderWay = confirmations.confirm(part) { [self] isCaughtUp in
             guard isCaughtUp else { return envelope.settle(.refused(.serviceUnavailable)) }
             let decision = again(self)
             noteDeadToken(decision, envelope)
@@ -130,6 +131,7 @@ extension PostOffice {
     ///
     /// A generation that has ended here never comes back.
     private func isUncertain(_ envelope: Envelope) -> Bool {
-        registration(envelope.notification.slot).map { $0.generation < envelope.generation || $0.isLive(in: envelope.generation) } ?? true
+        guard let known = registration(envelope.notification.slot) else { return true }
+        return known.generation < envelope.generation || known.isLive(in: envelope.generation)
     }
 }

@@ -115,6 +115,8 @@ final class ConnectionDriver: ServerLink.Owner {
     /// TCP is connected, or has failed.
     private func connected(_ result: Result<any Channel, any Error>, _ link: ServerLink, isTLSFirst: Bool) {
         switch result {
+        case .failure(ChannelError.connectTimeout):
+            link.end(NATSError(.timeout, "\(link.server.address) did not accept the connection in time"))
         case .failure(let error):
             link.end(NATSError(.connectionLost, "\(link.server.address) cannot be reached: \(Self.reason(error))"))
         case .success(let channel):

@@ -30,6 +30,7 @@ package final class FolderSharing: Sendable {
 
     /// Begins to note changes for the other nodes.
     /// - Parameter anew: Whether to share everything again: the cluster is new, or has lost something.
+    /// - Throws: ``TrustError``.
     package func begin(anew: Bool) async throws {
         try await ledger.beginSharing(anew: anew)
         let files = try await ledger.sharedFiles()

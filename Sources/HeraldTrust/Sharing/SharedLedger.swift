@@ -5,6 +5,7 @@
 package protocol SharedLedger: TrustStore {
     /// Notes the changes from now on.
     /// - Parameter anew: Whether to forget what was shared and taken: everything counts as unshared again.
+    /// - Throws: ``TrustError``.
     func beginSharing(anew: Bool) async throws
 
     /// The sequence of the log up to which every fact of the ledger was taken; nil if none was.
@@ -17,7 +18,11 @@ package protocol SharedLedger: TrustStore {
     func wasShared(_ numbers: [Int64]) async throws
 
     /// Merges facts of the log with those of the ledger.
-    /// - Parameter position: The sequence of the log up to which these are all; nil if they are single ones.
+    /// - Parameters:
+    ///   - facts: The facts.
+    ///   - position: The sequence of the log up to which these are all; nil if they are single ones.
+    /// - Returns: The difference that it made.
+    /// - Throws: ``TrustError``.
     func take(_ facts: [SharedFact], upTo position: UInt64?) async throws -> TakenFacts
 
     /// The shared files as the log has them.
