@@ -5,7 +5,7 @@ public import HeraldPhone
 /// A virtual device that is connected to the service of a test.
 public struct TestDevice: Sendable {
     /// How long to wait for something that is bound to come.
-    public static let patience = Duration.seconds(10)
+    public static let patience = Duration.seconds(30)
 
     /// The device: the user's actions, its screen and its display records.
     public let agent: DeviceAgent
