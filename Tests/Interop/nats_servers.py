@@ -138,6 +138,9 @@ class NATSServer:
 
     def pause(self):
         os.kill(self.pid, signal.SIGSTOP)
+        # The threads stop one after the other.
+        threads = pathlib.Path(f"/proc/{self.pid}/task")
+        eventually(lambda: all((each / "stat").read_text().rpartition(") ")[2][0] in "TZ" for each in threads.iterdir()))
 
     def resume(self):
         os.kill(self.pid, signal.SIGCONT)
