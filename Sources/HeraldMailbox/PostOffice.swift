@@ -82,7 +82,7 @@ package final class PostOffice: Sendable {
 
     /// Accepts a notification, without waiting; an envelope whose decision is `.pending` is settled exactly once.
     package func post(_ envelope: Envelope) -> PostDecision {
-        let decision = decide(envelope)
+        let decision = confirmDiscard(envelope) { $0.decide(envelope) } ?? decide(envelope)
         guard case .refused = decision else {
             metrics.received.increment()
             return decision

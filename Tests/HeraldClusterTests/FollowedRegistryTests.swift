@@ -139,6 +139,30 @@ import Testing
         #expect(await completions.next() == .accepted)
     }
 
+    @Test func `an app that was switched on again at one node gets its notifications at the other at once`() async throws {
+        let made = try await register(at: a)
+        try await a.registry.setEnabled(false, for: made.slot)
+        #expect(b.postOffice.registration(made.slot)?.isEnabled == false)
+        log.holdBack(true)
+        try await a.registry.setEnabled(true, for: made.slot)
+        let completions = WitnessCompletions()
+        #expect(b.post(to: made, Completion(handler: completions, number: 1)) == .pending)
+        log.holdBack(false)
+        #expect(await completions.next() == .accepted)
+        let slot = RegisteredSlot(made.slot, generation: made.generation)
+        #expect(try await b.store.waiting(in: [slot]).count == 1)
+    }
+
+    @Test func `a notification for an app that is switched off is discarded`() async throws {
+        let made = try await register(at: a)
+        try await a.registry.setEnabled(false, for: made.slot)
+        let completions = WitnessCompletions()
+        #expect(b.post(to: made, Completion(handler: completions, number: 1)) == .pending)
+        #expect(await completions.next() == .accepted)
+        let slot = RegisteredSlot(made.slot, generation: made.generation)
+        #expect(try await b.store.waiting(in: [slot]).isEmpty)
+    }
+
     @Test func `a token of a newer generation than the known one is good at once`() async throws {
         let first = try await register(at: a)
         #expect(try await unregister(first.slot, at: a))

@@ -45,7 +45,3 @@ def parties(shared):
 @pytest.fixture(scope="module")
 def provider_pem(shared):
     return shared.provider_certificate(TOPIC, f"{TOPIC}.voip", MAIL, *APPS)
-
-
-# A node that has not yet heard that the app is on again discards the notification.
-test_mosquitto_pub_switches_an_app_off_and_on = None

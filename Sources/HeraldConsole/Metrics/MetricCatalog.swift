@@ -98,7 +98,7 @@ enum MetricCatalog {
             "herald_cluster_confirmations_total",
             .counter,
             labels: ["end"],
-            "Refusals that waited for what other nodes know, by end (refused, changed, failed, over_limit)."
+            "Refusals, and discards of apps that are switched off, that waited for what other nodes know, by end (refused, changed, failed, over_limit)."
         ),
         MetricDescription(
             "herald_cluster_connected",

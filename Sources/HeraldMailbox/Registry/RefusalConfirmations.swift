@@ -2,10 +2,10 @@ import CoreMetrics
 package import HeraldModel
 import Synchronization
 
-/// Catches up with the other nodes before Herald refuses something that one of them may just have made.
+/// Catches up with the other nodes before Herald refuses or discards something that one of them may just have made possible.
 ///
-/// A provider deletes a device token that is answered 400 or 410. So before such an answer a node learns what all nodes had
-/// stored when the request came, and decides again.
+/// A provider deletes a device token that is answered 400 or 410, and a notification for an app that is switched off is lost.
+/// So before either a node learns what all nodes had stored when the request came, and decides again.
 package final class RefusalConfirmations: Sendable {
     /// Limit of confirmations under way; past it, requests are answered 503.
     ///
@@ -108,15 +108,37 @@ extension PostOffice {
             noteDeadToken(decision, envelope)
             return decision
         }
+        return catchUp(envelope, confirmations, again)
+    }
+
+    /// Decides in a cluster about a notification that would be discarded, because its app is switched off as far as this
+    /// node knows.
+    ///
+    /// A generation stays when the user switches the app on again, so nothing is remembered.
+    /// - Returns: nil if it would not.
+    func confirmDiscard(
+        _ envelope: Envelope,
+        _ decide: @escaping @Sendable (PostOffice) -> PostDecision
+    ) -> PostDecision? {
+        guard let confirmations, isSwitchedOff(envelope) else { return nil }
+        return catchUp(envelope, confirmations, decide)
+    }
+
+    private func catchUp(
+        _ envelope: Envelope,
+        _ confirmations: RefusalConfirmations,
+        _ decide: @escaping @Sendable (PostOffice) -> PostDecision
+    ) -> PostDecision {
         let part = SharedPart.registrations(of: envelope.notification.slot.device)
         let isUnderWay = confirmations.confirm(part) { [self] isCaughtUp in
             guard isCaughtUp else { return envelope.settle(.refused(.serviceUnavailable)) }
-            let decision = again(self)
+            let isSwitchedOff = isSwitchedOff(envelope)
+            let decision = decide(self)
             noteDeadToken(decision, envelope)
             switch decision {
-            case .pending: confirmations.ended(isRefused: false)
+            case .pending: confirmations.ended(isRefused: isSwitchedOff)
             case .accepted:
-                confirmations.ended(isRefused: false)
+                confirmations.ended(isRefused: isSwitchedOff)
                 envelope.settle(.accepted)
             case .refused(let reason, let since):
                 confirmations.ended(isRefused: true)
@@ -125,6 +147,12 @@ extension PostOffice {
             }
         }
         return isUnderWay ? .pending : .refused(.serviceUnavailable, since: nil)
+    }
+
+    /// Whether the user does not want the app's notifications, as far as this node knows.
+    private func isSwitchedOff(_ envelope: Envelope) -> Bool {
+        guard let known = registration(envelope.notification.slot) else { return false }
+        return known.isLive(in: envelope.generation) && !known.isEnabled
     }
 
     /// Whether another node may have made the registration of the token.

@@ -54,7 +54,7 @@ extension TrustDatabase: SharedLedger {
     package func take(_ facts: [SharedFact], upTo position: UInt64?) async throws -> TakenFacts {
         try await change { database in
             var taken = TakenFacts()
-            // What comes from the log need not go there again.
+            // The log has these facts already.
             try database.execute(sql: "UPDATE setting SET value = 0 WHERE name = 'shared'")
             for fact in facts { try TrustDatabase.take(fact, database, &taken) }
             try database.execute(sql: "UPDATE setting SET value = 1 WHERE name = 'shared'")
