@@ -139,7 +139,7 @@ import Testing
         #expect(await completions.next() == .accepted)
     }
 
-    @Test func `an app that was switched on again at one node gets its notifications at the other at once`() async throws {
+    @Test func `an app that is switched on again at one node is served by the other at once`() async throws {
         let made = try await register(at: a)
         try await a.registry.setEnabled(false, for: made.slot)
         #expect(b.postOffice.registration(made.slot)?.isEnabled == false)

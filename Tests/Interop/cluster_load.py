@@ -111,7 +111,11 @@ class ClusterLoad:
         """All that is wrong, after the load has ended and the cluster is whole again."""
         assert not any(pusher.is_alive() for pusher in self.pushers), "a provider waits in vain"
         errors = [repr(pusher.error) for pusher in self.pushers if pusher.error]
-        last = {device.id: drain(self.node, device, TOPICS, self.ledger, self.lock, self.key) for device in self.here + self.away}
+        # A stream that has a new leader may refuse a connection once more.
+        last = {
+            device.id: drain(self.node, device, TOPICS, self.ledger, self.lock, self.key, comes_back=True)
+            for device in self.here + self.away
+        }
         returned = [id for device in self.away for id in last[device.id]]
         entries = self.ledger.entries
         return errors + [

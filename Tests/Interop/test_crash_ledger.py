@@ -156,13 +156,21 @@ class Listener:
     def __init__(self, service, device, topics, ledger, lock, comes_back=False):
         self.arrived = []
         self.subscribed = threading.Event()
+        #: What became of its attempts to connect, and of its connections.
+        self.ends = []
         self.client = mqtt.Client(
             mqtt.CallbackAPIVersion.VERSION2, client_id=device.id, protocol=mqtt.MQTTv5, reconnect_on_failure=comes_back
         )
         self.client.reconnect_delay_set(1, 1)
         self.client.tls_set_context(tls_context(service.ca, device.path, alpn=()))
-        self.client.on_connect = lambda client, *_: client.subscribe([(f"apps/{topic}", 1) for topic in topics])
         self.client.on_subscribe = lambda *_: self.subscribed.set()
+
+        def on_connect(client, _data, _flags, reason, _properties):
+            self.ends.append(f"CONNACK {reason}")
+            client.subscribe([(f"apps/{topic}", 1) for topic in topics])
+
+        def on_disconnect(_client, _data, _flags, reason, _properties):
+            self.ends.append(f"disconnected: {reason}")
 
         def on_message(_client, _data, message):
             id = json.loads(message.payload)["id"]
@@ -170,11 +178,11 @@ class Listener:
             with lock:
                 ledger.seen.add(id)
 
-        self.client.on_message = on_message
+        self.client.on_connect, self.client.on_disconnect, self.client.on_message = on_connect, on_disconnect, on_message
         self.client.connect_timeout = PATIENCE
         self.client.connect("127.0.0.1", service.listeners["device"])
         self.client.loop_start()
-        assert self.subscribed.wait(timeout=PATIENCE), "the device could not subscribe"
+        assert self.subscribed.wait(timeout=PATIENCE), f"the device could not subscribe: {self.ends}"
 
     def close(self):
         self.client.disconnect()
@@ -250,9 +258,9 @@ def balance(service, rounds, statuses, before_death=lambda cycle: None, before_s
     assert set(answers) <= statuses, answers
 
 
-def drain(service, device, topics, ledger, lock, credential):
+def drain(service, device, topics, ledger, lock, credential, comes_back=False):
     """Connects the device for the last time and returns what it is sent."""
-    listener = Listener(service, device, topics, ledger, lock)
+    listener = Listener(service, device, topics, ledger, lock, comes_back)
     with contextlib.suppress(AssertionError):
         # If it does not come about, the ledger tells what is missing.
         eventually(lambda: not any(ledger.entries[id].slot[0] == device.id for id in ledger.lost(time.time())))
