@@ -41,4 +41,6 @@ package enum NodeMessageKind: String, Hashable, Sendable {
     case rung
     /// A notification that is never stored, for a device of the node.
     case once
+    /// A question for the drills of the node.
+    case drills
 }

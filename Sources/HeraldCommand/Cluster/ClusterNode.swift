@@ -13,11 +13,11 @@ import Synchronization
 final class ClusterNode: Sendable {
     let name: NodeName
     let store: ClusterStore
-    private let link: EngineLink
+    let link: EngineLink
     /// The nodes of the cluster.
     let nodes: NodeList
     private let membership: NodeMembership
-    private let messages: NATSNodeMessages
+    let messages: NATSNodeMessages
     /// Renews this node's record, from the moment that it has one.
     private let keeping: Task<Void, any Error>
     /// The trust folder, which has everything that the cluster shares.

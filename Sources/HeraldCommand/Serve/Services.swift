@@ -112,8 +112,11 @@ struct GatewayService: Service {
 /// Ends drills whose time is over, and reminds of the others.
 struct DrillWatch: Service {
     let drills: DrillService
+    /// The drills of the cluster; nil for a service of one node.
+    let cluster: ClusterDrills?
 
     func run() async throws {
         await cancelWhenGracefulShutdown { await drills.run() }
+        cluster?.close()
     }
 }

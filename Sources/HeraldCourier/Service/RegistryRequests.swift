@@ -52,7 +52,11 @@ final class RegistryRequests: Sendable {
     var waitingArrivals: Int { arrivals?.waitingCount ?? 0 }
 
     func run() async {
-        await queue.run()
+        await withTaskGroup { group in
+            if let arrivals { group.addTask { await arrivals.run() } }
+            await queue.run()
+            group.cancelAll()
+        }
     }
 
     func finish() {
