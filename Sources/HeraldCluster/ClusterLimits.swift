@@ -45,6 +45,11 @@ package enum ClusterLimits {
     /// A put takes 1 to 3 ms: this is the work of a second, and some megabytes.
     package static let putsInFlight = 8192
 
+    /// The most puts for one app of a connected device that wait for their turn; past it the newer take the place of the oldest.
+    ///
+    /// They are put one after another, at 1 to 3 ms each. As many as a device may have in flight.
+    package static let putsInTurn = 128
+
     /// The most slots of one read: JetStream answers at most 1,024 subjects.
     package static let slotsPerRead = 1000
 
