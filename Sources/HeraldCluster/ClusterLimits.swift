@@ -77,6 +77,13 @@ package enum ClusterLimits {
     /// The age of what a follower has applied, past which it is not fresh any more: more than two ticks.
     package static let followerFreshness = Duration.seconds(5)
 
+    /// The time without a message, although there is one, after which a follower begins anew: longer than the election of a
+    /// leader, 4 to 9 s.
+    package static let followerSilence = Duration.seconds(10)
+
+    /// The time without a message, although there is one, after which the start of a follower fails: it has begun anew twice.
+    package static let followerStart = Duration.seconds(30)
+
     /// The age past which a follower may have missed a tombstone: ``removedRecordTimeToLive``, less five minutes.
     package static let longestLag = Duration.seconds(3300)
 
