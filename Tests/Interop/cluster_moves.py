@@ -32,7 +32,7 @@ class Visit:
 
 
 def disorder(visits, entries):
-    """What is wrong with the order in which one device got notifications.
+    """Faults in the order in which one device got notifications.
 
     An older notification must not come after a newer one of its slot. It is older if it was answered before the newer one was
     begun, and the newer one was accepted. It comes after it if it comes later on the same connection, or on a connection that was
@@ -54,6 +54,20 @@ def disorder(visits, entries):
             if entry.status == 200:
                 newest[entry.slot] = max(newest[entry.slot], entry.sent)
     return faults
+
+
+class Shared:
+    """An iterator that several threads share."""
+
+    def __init__(self, numbers):
+        self._numbers, self._lock = iter(numbers), threading.Lock()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        with self._lock:
+            return next(self._numbers)
 
 
 class Budget:
