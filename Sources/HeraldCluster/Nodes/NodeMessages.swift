@@ -43,4 +43,8 @@ package enum NodeMessageKind: String, Hashable, Sendable {
     case once
     /// A question for the drills of the node.
     case drills
+    /// A query of the journal, which asks for the lines of the node.
+    case journal
+    /// A question for the state of the node.
+    case state
 }
