@@ -1,3 +1,4 @@
+import ArgumentParser
 import HeraldCluster
 import HeraldConsole
 import HeraldModel
