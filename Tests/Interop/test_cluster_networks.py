@@ -20,10 +20,10 @@ GIVES_UP = 5
 STREAM = "HERALD_BOX_0"
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
+@pytest.fixture
+def cluster(tmp_path):
     with PrivateNetwork():
-        cluster = NetworkCluster(tmp_path_factory.mktemp("cluster"))
+        cluster = NetworkCluster(tmp_path)
         try:
             yield cluster.start()
         finally:
