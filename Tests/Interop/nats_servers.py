@@ -147,12 +147,12 @@ class NATSServer:
             self.process.wait()
             self.process = None
 
-<<<<<<< HEAD
     def stop(self):
         """Asks it to stop, as a service manager does, and waits for its end."""
         self.process.terminate()
         self.process.wait(timeout=PATIENCE)
-=======
+        self.process = None
+
     def lame_duck(self):
         """Ends it as an upgrade does: it asks its clients to leave, hands over what it leads, and ends by itself.
 
@@ -160,7 +160,6 @@ class NATSServer:
         """
         os.kill(self.pid, signal.SIGUSR2)
         self.process.wait(timeout=2 * PATIENCE)
->>>>>>> int
         self.process = None
 
     def pause(self):
