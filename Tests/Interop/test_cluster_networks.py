@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from cluster_load import RoamingLoad
 from cluster_network import Cut, NetworkCluster, PrivateNetwork
+from cluster_roaming import RoamingLoad
 
 #: Seconds of a fault: in `make test`, and in `make soak`. A silent server is noticed after 4 to 9 s, a silent node after 15 s.
 SHORT, LONG = (1, 2, 3), (1, 3, 6, 10, 20, 30)
@@ -39,7 +39,7 @@ def play(cluster, rounds, fault):
             load.arrives()
             load.waits.clear()
             for number in rounds:
-                print(f"round {number}")
+                print(f"round {number} at {time.strftime('%X')}")
                 fault(cluster, load, rounds.random(number), number)
                 cluster.trio.wait()
                 load.accept()
@@ -97,6 +97,7 @@ def fault_of(cluster, chance, number):
     node = chance.choice(cluster.nodes)
     server = cluster.trio.leader(STREAM) if chance.random() < 0.5 else chance.choice(cluster.servers)
     member = chance.choice((server, node))
+    print(f"node {node}, server {server}, {member} alone")
     match number % 5:
         case 0:
             return apart([node], cluster.servers), node
@@ -122,7 +123,6 @@ def test_partitions_and_pauses_cost_nothing(cluster, rounds):
         with fault:
             former = node and load.leave(node)
             time.sleep(chance.choice(SHORT if rounds.are_few else LONG))
-            print(number, fault, node, former, time.strftime("%X"))
             if chance.random() < 0.5:
                 # Until the others have elected leaders.
                 load.flows()

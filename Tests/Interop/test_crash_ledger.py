@@ -155,6 +155,7 @@ class Listener:
 
     def __init__(self, service, device, topics, ledger, lock, comes_back=False):
         self.arrived = []
+        self.ledger, self.lock = ledger, lock
         self.subscribed = threading.Event()
         #: What became of its attempts to connect, and of its connections.
         self.ends = []
@@ -180,10 +181,7 @@ class Listener:
             self.ends.append(f"{time.strftime('%X')} disconnected: {reason}")
 
         def on_message(_client, _data, message):
-            id = json.loads(message.payload)["id"]
-            self.arrived.append(id)
-            with lock:
-                ledger.seen.add(id)
+            self.receive(json.loads(message.payload)["id"])
 
         self.topics = topics
         self.client.on_connect, self.client.on_disconnect, self.client.on_message = on_connect, on_disconnect, on_message
@@ -195,6 +193,11 @@ class Listener:
     def begin(self, service):
         self.client.connect(service.host, service.listeners["device"])
         self.client.loop_start()
+
+    def receive(self, id):
+        self.arrived.append(id)
+        with self.lock:
+            self.ledger.seen.add(id)
 
     def subscribe(self):
         self.client.subscribe([(f"apps/{topic}", 1) for topic in self.topics])
