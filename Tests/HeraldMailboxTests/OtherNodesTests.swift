@@ -81,6 +81,12 @@ import Testing
         #expect(delivered == [8, 9] && effects(on: 8).isEmpty)
     }
 
+    @Test mutating func `a notification from before the claim of the connection is left to its read`() {
+        connect(fence: 8)
+        #expect(hear(stored(7), stored(8)) == [true, true] && delivered.isEmpty)
+        #expect(hear(stored(9)) == [true] && delivered == [9])
+    }
+
     @Test mutating func `while the mailbox is read, it waits for the answer`() {
         shard.attach(slot.device, link: Link(), isSavingPower: false, fence: 1)
         shard.open([AppSubscription(slot.app, qualityOfService: 1)], on: slot.device, fence: 1)
