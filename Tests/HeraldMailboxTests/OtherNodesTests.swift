@@ -51,12 +51,6 @@ import Testing
         #expect(scene.effects(on: 3) == [.record(.received), .store(.deviceOffline, nil)])
     }
 
-    @Test mutating func `a notification from before the claim of the connection is left to its read`() {
-        connect(fence: 8)
-        #expect(hear(stored(7), stored(8)) == [true, true] && delivered.isEmpty)
-        #expect(hear(stored(9)) == [true] && delivered == [9])
-    }
-
     @Test mutating func `while the mailbox is read, it waits for the answer`() {
         scene.attach()
         #expect(hear(scene.envelope(8)) == [true] && scene.delivered.isEmpty)

@@ -7,8 +7,7 @@ extension DeliveryShard {
     mutating func storedElsewhere(_ stored: StoredNotification, now: WallTime) -> Bool {
         let slot = stored.notification.slot
         guard slots.registration(slot)?.isLive(in: stored.generation) ?? false else { return false }
-        // What came before the claim of this connection is in its read, or has ended. The connection may be newer than the ring.
-        guard let connection = connections[slot.device], stored.sequence > connection.fence else { return true }
+        guard let connection = connections[slot.device] else { return true }
         let put = StoredPut(envelope: stored.envelope, sequence: stored.sequence, tag: nil)
         deliverStored(put, on: connection, at: now)
         catchUpIfRoom(connection)
