@@ -69,7 +69,12 @@ import Testing
             storage: .newest,
             created: now
         )
-        let orphan = BroadcastChannel(id: ChannelID(high: 1, low: 3), app: AppNumber(78), storage: .newest, created: now)
+        let orphan = BroadcastChannel(
+            id: ChannelID(high: 1, low: 3),
+            app: AppNumber(78),
+            storage: .newest,
+            created: now
+        )
         let (store, folder) = try await filled([
             .app(app),
             .registrations(device, [registration(77, 1)], feedback: [], generationFloor: 0),
