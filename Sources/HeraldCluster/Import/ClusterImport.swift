@@ -63,8 +63,11 @@ package struct ClusterImport: Sendable {
         var summary = Summary()
         summary.apps = try await takeApps(registry.apps)
         let apps = Set(registry.apps.map(\.number))
-        // What belongs to no app that is known could never be used.
-        let registrations = registry.registrations.filter { apps.contains($0.slot.app) }
+        let devices = Set(registry.devices.map(\.1))
+        // Those of damaged apps and devices could never be used.
+        let registrations = registry.registrations.filter {
+            apps.contains($0.slot.app) && devices.contains($0.slot.device)
+        }
         summary.registrations = registrations.count
         let feedback = try await feedback(of: apps)
         let byDevice = Dictionary(grouping: registrations, by: \.slot.device)
