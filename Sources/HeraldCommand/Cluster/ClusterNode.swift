@@ -17,7 +17,7 @@ final class ClusterNode: Sendable {
     /// The nodes of the cluster.
     let nodes: NodeList
     private let membership: NodeMembership
-    let messages: NATSNodeMessages
+    private let messages: NATSNodeMessages
     /// Renews this node's record, from the moment that it has one.
     private let keeping: Task<Void, any Error>
     /// The trust folder, which has everything that the cluster shares.
@@ -239,6 +239,12 @@ final class ClusterNode: Sendable {
         let live = nodes.all.filter { $0.state == .serving && $0.record.node != name }
         return Dictionary(live.map { ($0.record.node, $0.record.newestTokenKey) }) { first, _ in first }
     }
+
+    /// The questions to other nodes, and of them.
+    var questions: NodeQuestions { NodeQuestions(exchange: messages.exchange) }
+
+    /// Whether a device is connected to another node.
+    func isHeldElsewhere(_ device: DeviceNumber) -> Bool { store.directory.isHeldElsewhere(device) }
 
     /// - Throws: If another process has taken this node's name.
     func check() throws { try membership.check() }
