@@ -58,7 +58,9 @@ struct ClusterSession: Sendable {
         if case .failure(.refused(let refusal))? = found[.meta], refusal.code == JetStreamRefusal.streamNotFound {
             throw Self.noCluster
         }
-        let record = try await ClusterStart.onceReadable(onStep: Self.tell) { try await ClusterIdentity.read(changes) }
+        let record = try await ClusterStart.onceReadable(link, onStep: Self.tell) {
+            try await ClusterIdentity.read(changes)
+        }
         guard let record else { throw Self.noCluster }
         if record.importSource != nil { throw ImportProblem.underWay(since: record.created) }
         return record
@@ -80,6 +82,6 @@ struct ClusterSession: Sendable {
             logger: logger
         )
         let connection = TrustEntry.Connection(log: log, barriers: barriers, changes: changes, scheduler: scheduler)
-        try await ClusterStart.onceReadable(onStep: Self.tell) { try await entry.enter(connection) }.close()
+        try await ClusterStart.onceReadable(link, onStep: Self.tell) { try await entry.enter(connection) }.close()
     }
 }

@@ -10,12 +10,15 @@ enum ClusterStart {
     static let look = Duration.seconds(5)
     /// The time in which servers that have just started must serve reads.
     private static let firstRead = Duration.seconds(60)
+    /// The time in which a start that is told to stop may still say that the node leaves.
+    static let farewell = Duration.seconds(2)
     /// The looks in a row that must show a loss: a paused leader knows after ten seconds that it is none.
     static let lossLooks = 6
 
     /// Repeats work until the servers answer: for a while after their own start, they serve no reads.
     /// - Throws: The error of the work, or ``CommandError/Code/unreachable`` after ``firstRead``.
     static func onceReadable<Value: Sendable>(
+        _ link: EngineLink,
         onStep step: (String) -> Void,
         _ work: @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -28,7 +31,8 @@ enum ClusterStart {
                 guard .now < end else {
                     throw CommandError(
                         .unreachable,
-                        "the NATS servers do not serve their streams: start those that are down (herald cluster status)"
+                        "\(link.serverName) does not serve the streams (\(reason(error))): start the NATS servers that are "
+                            + "down (herald cluster status), or restart \(link.serverName)"
                     )
                 }
                 if isFirst {
@@ -42,9 +46,18 @@ enum ClusterStart {
 
     private static func isTemporary(_ error: any Error) -> Bool {
         switch error {
-        case LogFailure.unavailable, LogFailure.behind, JetStreamError.failed: true
+        case LogFailure.unavailable, LogFailure.behind, LogFailure.silent, JetStreamError.failed: true
         case JetStreamError.refused(let refusal): refusal.status == JetStreamRefusal.unavailable
         default: false
+        }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        switch error {
+        case LogFailure.unavailable: "a write got no answer"
+        case LogFailure.behind: "a read found no replica that is up to date"
+        case LogFailure.silent(let stream): "\(stream) takes writes, and none of them came back"
+        default: "\(error)"
         }
     }
 

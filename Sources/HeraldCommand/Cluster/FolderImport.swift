@@ -77,7 +77,7 @@ struct FolderImport {
         let devices = try await store.loadRegistry().devices.map(\.1)
         let streams = ClusterStreams(session.link.jetStream, replicas: configuration.cluster.replicas)
         let now = session.clock.now()
-        let mark = try await ClusterStart.onceReadable(onStep: ClusterSession.tell) {
+        let mark = try await ClusterStart.onceReadable(session.link, onStep: ClusterSession.tell) {
             try await streams.openForImport(of: source, partitions, without: devices, at: now, session.changes)
         }
         let fault = await EngineSelfTest(session.log, node: session.node).run()
