@@ -91,6 +91,7 @@ final class ClusterNode: Sendable {
         guard let partitions = Partitions(count: configuration.partitions) else {
             throw CommandError(.configuration, "cluster-partitions is out of range")
         }
+        let hasDevices = try await ClusterStart.checkDevices(of: journal, folder)
         let step: @Sendable (String) -> Void = { text in
             manager.status(text)
             logger.info("\(text)")
@@ -118,7 +119,7 @@ final class ClusterNode: Sendable {
             let scheduler = EventLoopScheduler(link.connection.eventLoop)
             step("checking the streams of the cluster")
             let cluster = try await ClusterStart.onceReadable(link, onStep: step) {
-                try await streamSet.open(partitions, at: clock.now(), changes)
+                try await streamSet.open(partitions, mayBeNew: !hasDevices, at: clock.now(), changes)
             }
             try ClusterStart.refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
             let entry = TrustEntry(
