@@ -220,7 +220,7 @@ extension ClusterNode {
             log: log,
             barriers: LogBarriers(log: log, node: name),
             scheduler: EventLoopScheduler(link.connection.eventLoop),
-            messages: messages.exchange,
+            messages: questions.exchange,
             others: { [nodes] in nodes.others }
         )
         return ClusterDrills(own: name, engine: engine, service: service, clock: clock, logger: logger)
