@@ -34,7 +34,7 @@ class Viewer:
         self.lines = []
 
     def line(self, pattern):
-        """What the groups of the pattern match in the next line that has it."""
+        """The groups of the pattern in the next line that matches it."""
         for line in self.process.stdout:
             self.lines.append(line)
             if match := re.search(pattern, line):

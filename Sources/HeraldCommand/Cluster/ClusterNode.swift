@@ -218,7 +218,7 @@ final class ClusterNode: Sendable {
     /// Faults that endanger what is stored, while the node serves.
     var warnings: [String] {
         let trust = trust.problem.map { "trust is not in common with the other nodes now: \($0)" }
-        return findings.withLock { $0.map(\.line) } + [trust].compactMap(\.self)
+        return findings.withLock { $0.map(\.line) } + [trust].compactMap(\.self) + self.trust.tooLongFiles
     }
 
     /// The newest token key that each other live node opens, by its record.
