@@ -2,6 +2,7 @@
 
     trio = NATSTrio(tmp_path).start()      three servers of one cluster, every write synced; none of them is behind
     trio.servers[0].kill()                 kill -9; `pause` and `resume` stop it and let it go on
+    trio.servers[0].lame_duck()            its clients and leaders move to the others; then it ends
     trio.start()                           starts those that do not run, and waits until none is behind
     trio.close()                           ends all; the folders stay
 
@@ -38,6 +39,8 @@ jetstream {{
 }}
 ping_interval: "10s"
 ping_max: 2
+lame_duck_duration: "30s"
+lame_duck_grace_period: "1s"
 {cluster}
 """
 
@@ -135,6 +138,15 @@ class NATSServer:
             self.process.kill()
             self.process.wait()
             self.process = None
+
+    def lame_duck(self):
+        """Ends it as an upgrade does: it asks its clients to leave, hands over what it leads, and ends by itself.
+
+        That takes a second or two (the grace period), and longer if clients stay.
+        """
+        os.kill(self.pid, signal.SIGUSR2)
+        self.process.wait(timeout=2 * PATIENCE)
+        self.process = None
 
     def pause(self):
         os.kill(self.pid, signal.SIGSTOP)

@@ -161,6 +161,16 @@ enum MetricCatalog {
             .histogram,
             "Time from acceptance to the device's acknowledgement, in seconds (steps of 1 ms), of notifications that did not wait in the store."
         ),
+        MetricDescription(
+            "herald_device_arrivals_refused_total",
+            .counter,
+            "Devices refused because they had waited for their turn: too many arrived at once at a node of a cluster."
+        ),
+        MetricDescription(
+            "herald_device_arrivals_waiting",
+            .gauge,
+            "Devices that wait for their turn to arrive at a node of a cluster."
+        ),
         MetricDescription("herald_device_connections_total", .counter, "Connections of devices."),
         MetricDescription(
             "herald_device_queues_full_total",
