@@ -125,11 +125,12 @@ import Testing
     @Test func `a file that is too long for the other nodes is named, until it is not`() async throws {
         let (data, open) = (layout.data + "/node", TrustDatabase.open)
         let folder = try await TrustFolder.create(at: data, store: open, now: now)
-        let text = String(decoding: try TrustFile.read(folder.layout.deviceAuthority, .secret), as: UTF8.self)
+        let authority = folder.layout.folder + "/device-authority.pem"
+        let text = String(decoding: try TrustFile.read(authority, .secret), as: UTF8.self)
         let key = try #require(text.range(of: "-----BEGIN PRIVATE KEY-----"))
         let certificates = text[..<key.lowerBound]
         // Its key is elsewhere, so this list is the authority's.
-        try TrustFile.write(Array(certificates.utf8), to: folder.layout.deviceAuthority, .secret)
+        try TrustFile.write(Array(certificates.utf8), to: authority, .secret)
         let sharing = try FolderSharing(try TrustFolder.load(at: data, store: open))
         let list = folder.layout.revocationList(.device)
         for (length, isTooLong) in [(700_000, false), (700_001, true), (10, false)] {
