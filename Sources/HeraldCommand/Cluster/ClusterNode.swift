@@ -226,7 +226,7 @@ final class ClusterNode: Sendable {
     /// Faults of this node's part in the cluster.
     var warningsOfNode: [String] {
         let trust = trust.problem.map { "trust is not in common with the other nodes now: \($0)" }
-        return [trust, FollowedStreams.warning(lags)].compactMap(\.self)
+        return [trust, FollowedStreams.warning(lags)].compactMap(\.self) + self.trust.tooLongFiles
     }
 
     /// The age of what this node knows of each stream that it follows.
