@@ -156,7 +156,7 @@ class Listener:
     def __init__(self, service, device, topics, ledger, lock, comes_back=False):
         self.arrived = []
         self.subscribed = threading.Event()
-        #: What became of its attempts to connect, and of its connections.
+        #: The ends of its attempts to connect, and of its connections.
         self.ends = []
         self.client = mqtt.Client(
             mqtt.CallbackAPIVersion.VERSION2, client_id=device.id, protocol=mqtt.MQTTv5, reconnect_on_failure=comes_back
