@@ -18,7 +18,7 @@ final class ClusterNode: Sendable {
     /// The nodes of the cluster.
     let nodes: NodeList
     private let membership: NodeMembership
-    let messages: NATSNodeMessages
+    private let messages: NATSNodeMessages
     /// Renews this node's record, from the moment that it has one.
     private let keeping: Task<Void, any Error>
     /// The trust folder, which has everything that the cluster shares.
@@ -91,6 +91,7 @@ final class ClusterNode: Sendable {
         guard let partitions = Partitions(count: configuration.partitions) else {
             throw CommandError(.configuration, "cluster-partitions is out of range")
         }
+        let hasDevices = try await ClusterStart.checkDevices(of: journal, folder)
         let step: @Sendable (String) -> Void = { text in
             manager.status(text)
             logger.info("\(text)")
@@ -118,7 +119,7 @@ final class ClusterNode: Sendable {
             let scheduler = EventLoopScheduler(link.connection.eventLoop)
             step("checking the streams of the cluster")
             let cluster = try await ClusterStart.onceReadable(link, onStep: step) {
-                try await streamSet.open(partitions, at: clock.now(), changes)
+                try await streamSet.open(partitions, mayBeNew: !hasDevices, at: clock.now(), changes)
             }
             try ClusterStart.refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
             let entry = TrustEntry(
@@ -238,6 +239,12 @@ final class ClusterNode: Sendable {
         let live = nodes.all.filter { $0.state == .serving && $0.record.node != name }
         return Dictionary(live.map { ($0.record.node, $0.record.newestTokenKey) }) { first, _ in first }
     }
+
+    /// The questions to other nodes, and of them.
+    var questions: NodeQuestions { NodeQuestions(exchange: messages.exchange) }
+
+    /// Whether a device is connected to another node.
+    func isHeldElsewhere(_ device: DeviceNumber) -> Bool { store.directory.isHeldElsewhere(device) }
 
     /// - Throws: If another process has taken this node's name.
     func check() throws { try membership.check() }

@@ -1,5 +1,7 @@
+import Foundation
 import HeraldCluster
 import HeraldNATS
+import HeraldStores
 import Logging
 
 /// Steps of a start that wait for the servers, or refuse them.
@@ -77,6 +79,21 @@ enum ClusterStart {
             try? await Task.sleep(for: look)
         }
         return await checks.look(streams, &seen).findings.filter { $0.severity == .refusal }
+    }
+
+    /// Looks for devices in the data folder, which a node keeps in the cluster.
+    /// - Returns: Whether there are some: then the folder is a restored one, and must not make a new cluster.
+    /// - Throws: ``CommandError/Code/configuration`` for the folder of a single machine.
+    static func checkDevices(of journal: SQLiteStore, _ folder: DataFolder) async throws -> Bool {
+        guard try await journal.hasContents() else { return false }
+        guard FileManager.default.fileExists(atPath: folder.nodePath) else {
+            throw CommandError(
+                .configuration,
+                "\(folder.path) has the devices of a single machine: take them into a new cluster with herald cluster import "
+                    + "\(folder.path), or start with an empty folder"
+            )
+        }
+        return true
     }
 
     /// Logs warnings.

@@ -74,7 +74,7 @@ struct ServiceRun {
             clockWatch: clockWatch,
             started: started
         )
-        assembly.cluster?.answer { [journal = assembly.journal] question, limit in
+        assembly.cluster?.questions.answer { [journal = assembly.journal] question, limit in
             try await journal.ownLines(question, limit: limit)
         } report: {
             administration.nodeReport
