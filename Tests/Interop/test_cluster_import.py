@@ -65,15 +65,21 @@ def test_a_single_machine_becomes_a_cluster(trio, fresh, tmp_path):
     assert "stop the service" in refused("cluster", "import", service.data, *options(trio))
     service.stop()
 
-    # An import that fails half way is repeated, and no node serves what it has left.
-    keys = service.data / "trust" / "token.keys"
-    keys.rename(tmp_path / "token.keys")
+    # Without a key of the folder, nothing is touched.
+    def hidden(name):
+        return service.data / "trust" / name, tmp_path / name
+
+    shutil.move(*hidden("token.keys"))
     assert "token.keys" in refused("cluster", "import", service.data, *options(trio))
+    shutil.move(*reversed(hidden("token.keys")))
+    # An import that fails half way is repeated, and no node serves what it has left.
+    shutil.move(*hidden("ledger.db"))
+    assert "ledger.db" in refused("cluster", "import", service.data, *options(trio))
     assert "has not ended" in refusal(tmp_path / "early", *options(trio, "early"))
     stranger = fresh().start()
     stranger.stop()
     assert "import of another folder" in refused("cluster", "import", stranger.data, *options(trio))
-    (tmp_path / "token.keys").rename(keys)
+    shutil.move(*reversed(hidden("ledger.db")))
     assert "devices of a single machine" in refusal(service.data, *options(trio))
     taken = json.loads(herald("cluster", "import", service.data, *options(trio), "--json").stdout)
     assert taken == {"devices": 5, "apps": 2, "registrations": 6, "channels": 1, "notifications": 2}, taken

@@ -14,7 +14,7 @@ import Synchronization
 final class ClusterNode: Sendable {
     let name: NodeName
     let store: ClusterStore
-    private let link: EngineLink
+    let link: EngineLink
     /// The nodes of the cluster.
     let nodes: NodeList
     private let membership: NodeMembership
