@@ -108,6 +108,8 @@ struct FolderImport {
     }
 
     private func takeLock() throws -> FolderLock {
+        // A backup has none.
+        try DataFolder.securePrivateFolder(folder.runPath)
         switch try FolderLock.attempt(folder) {
         case .taken(let lock): return lock
         case .held(let holder):
