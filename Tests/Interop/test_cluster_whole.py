@@ -24,9 +24,16 @@ def states(trio):
     return {node["name"]: (node["state"], node.get("devices_connected")) for node in json.loads(cluster(trio, "nodes", "--json").stdout)}
 
 
+def ask(node, path):
+    """The answer of a node's console."""
+    token = (node.data / "run" / "admin.token").read_text().strip()
+    address = f"http://127.0.0.1:{node.listeners['console']}{path}"
+    with urllib.request.urlopen(urllib.request.Request(address, headers={"authorization": f"Bearer {token}"}), timeout=PATIENCE) as answer:
+        return answer.headers, answer.read().decode()
+
+
 def metrics(node):
-    with urllib.request.urlopen(f"http://127.0.0.1:{node.listeners['console']}/metrics", timeout=PATIENCE) as answer:
-        found = re.findall(r'^herald_cluster_(?:nodes\{state="(\w+)"\}|(claims)) (\S+)$', answer.read().decode(), re.M)
+    found = re.findall(r'^herald_cluster_(?:nodes\{state="(\w+)"\}|(claims)) (\S+)$', ask(node, "/metrics")[1], re.M)
     return {state or name: int(float(value)) for state, name, value in found}
 
 
@@ -48,18 +55,19 @@ def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
         return {(line["node"], line["state"]) for line in json.loads(find("--json").stdout)}
 
     # Its whole life, wherever a line was written.
-    eventually(lambda: {("node1", "received"), ("node2", "delivered")} <= places(), what="a whole life")
+    eventually(lambda: {("node1", "received"), ("node2", "delivered from storage")} <= places(), what="a whole life")
     assert "did not answer" not in find().stderr
     times = [line["time"] for line in c.journal("--device", device.id)]
     assert times and times == sorted(times)
     assert states(trio) == {"node1": ("live", 0), "node2": ("live", 1), "node3": ("live", 0)}
     eventually(lambda: cluster(trio, "status", check=False).returncode == 0, what="a whole cluster")
-    (known,) = [each for each in json.loads(herald("device", "list", "--data", c.data, "--json").stdout) if each["id"] == device.id]
-    assert known["connected"], "a device that is connected to another node"
+    assert json.loads(ask(c, "/v1/devices")[1])[0]["connected"], "a device that is connected to another node"
 
     os.kill(b.pid, signal.SIGSTOP)
     found = find()
     assert found.returncode == 0 and "node1" in found.stdout and "node2 did not answer: its lines are missing" in found.stderr
+    headers, _ = ask(c, f"/v1/journal?notification={answer.id}")
+    assert headers["herald-missing-nodes"] == "node2"
     code, words = evict(trio, "node2")
     assert code == 1 and "node2 is live" in words and "stop it first" in words
     code, words = evict(trio, "node4")
@@ -78,4 +86,4 @@ def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
     # It comes back as a new node, with its journal.
     b.start()
     device.stop()
-    eventually(lambda: ("node2", "delivered") in places(), what="the lines of a node that is back")
+    eventually(lambda: ("node2", "delivered from storage") in places(), what="the lines of a node that is back")
