@@ -6,6 +6,7 @@ import HeraldModel
 import HeraldNATS
 import HeraldStores
 import Logging
+import NIOCore
 import ServiceLifecycle
 import Synchronization
 
@@ -90,14 +91,15 @@ final class ClusterNode: Sendable {
         guard let partitions = Partitions(count: configuration.partitions) else {
             throw CommandError(.configuration, "cluster-partitions is out of range")
         }
-        var file = try NodeFile.read(folder)
+        let hasDevices = try await ClusterStart.checkDevices(of: journal, folder)
         let step: @Sendable (String) -> Void = { text in
             manager.status(text)
             logger.info("\(text)")
         }
         step("connecting to NATS")
         let link = try EngineLink(configuration, logger: logger)
-        do {
+        return try await link.starting {
+            var file = try NodeFile.read(folder)
             try await link.waitUntilConnected()
             let checks = EngineChecks(configuration: configuration, jetStream: link.jetStream, clock: clock)
             step("checking the NATS servers")
@@ -116,8 +118,8 @@ final class ClusterNode: Sendable {
             let streamSet = ClusterStreams(link.jetStream, replicas: configuration.replicas)
             let scheduler = EventLoopScheduler(link.connection.eventLoop)
             step("checking the streams of the cluster")
-            let cluster = try await ClusterStart.onceReadable(onStep: step) {
-                try await streamSet.open(partitions, at: clock.now(), changes)
+            let cluster = try await ClusterStart.onceReadable(link, onStep: step) {
+                try await streamSet.open(partitions, mayBeNew: !hasDevices, at: clock.now(), changes)
             }
             try ClusterStart.refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
             let entry = TrustEntry(
@@ -128,7 +130,7 @@ final class ClusterNode: Sendable {
                 step: step,
                 logger: logger
             )
-            let trust = try await ClusterStart.onceReadable(onStep: step) {
+            let trust = try await ClusterStart.onceReadable(link, onStep: step) {
                 try await entry.enter(
                     TrustEntry.Connection(log: log, barriers: barriers, changes: changes, scheduler: scheduler)
                 )
@@ -175,10 +177,12 @@ final class ClusterNode: Sendable {
                 logger: logger
             )
             do {
-                try await nodes.start()
-                try await store.load()
-                // Another node may have changed it while this one waited.
-                try await trust.catchUp()
+                try await ClusterStart.onceReadable(link, onStep: step) {
+                    try await nodes.start()
+                    try await store.load()
+                    // Another node may have changed it while this one waited.
+                    try await trust.catchUp()
+                }
                 try membership.check()
             } catch {
                 keeping.cancel()
@@ -200,9 +204,6 @@ final class ClusterNode: Sendable {
                 file: file,
                 logger: logger
             )
-        } catch {
-            await link.connection.close()
-            throw error
         }
     }
 
@@ -316,14 +317,26 @@ final class ClusterNode: Sendable {
 
     /// Ends this node's part in the cluster; after everything that stores has stopped.
     func close() async {
-        messages.close()
-        store.close()
-        nodes.close()
-        trust.close()
+        endFollowing()
         keeping.cancel()
         _ = await keeping.result
         await membership.leave()
         await link.connection.close()
+    }
+
+    private func endFollowing() {
+        messages.close()
+        store.close()
+        nodes.close()
+        trust.close()
+    }
+
+    /// Ends after a time all that waits for the servers: whatever they have not answered by then fails. Returns at once.
+    func abandon(after time: Duration) {
+        link.connection.eventLoop.scheduleTask(in: TimeAmount(time)) { [self] in
+            endFollowing()
+            link.connection.close(after: .zero)
+        }
     }
 }
 
