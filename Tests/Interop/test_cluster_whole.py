@@ -1,11 +1,14 @@
-"""The whole of a cluster as an operator sees it from any node: journal, nodes, health, metrics; and a node that is gone."""
+"""The whole of a cluster as an operator sees it from any node: journal, nodes, health, metrics; and what is gone or cut."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import urllib.request
 
+from cluster_network import Cut, Machine, PrivateNetwork
+from nats_servers import NATSTrio
 from parties import assert_accepted
 from provider import Provider, listening_device
 from service import PATIENCE, eventually, herald
@@ -87,3 +90,26 @@ def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
     b.start()
     device.stop()
     eventually(lambda: ("node2", "delivered from storage") in places(), what="the lines of a node that is back")
+
+
+def test_two_servers_that_do_not_reach_each_other_are_named(tmp_path):
+    """Both reach the third, so all streams are sound, and messages between nodes get lost all the same."""
+    with PrivateNetwork(), contextlib.ExitStack() as stack:
+        machines = [Machine(number) for number in (1, 2, 3)]
+        trio = NATSTrio(tmp_path, addresses=[machine.address for machine in machines])
+        for server, machine in zip(trio.servers, machines):
+            stack.callback(machine.close)
+            server.prefix = machine.inside
+        stack.callback(trio.close)
+        first, second, _ = machines
+        cuts = Cut([first], [second]), Cut([second], [first])
+        trio.launch()
+
+        def cut():
+            status = cluster(trio, "status", check=False)
+            return "nats-server n1 and n2 do not reach each other" in status.stdout
+
+        eventually(cut, what="the missing route")
+        for each in cuts:
+            each.heal()
+        eventually(lambda: not cut(), what="all routes")
