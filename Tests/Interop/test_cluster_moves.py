@@ -72,7 +72,7 @@ def test_an_old_ring_shows_nothing_and_one_with_a_forged_sequence_is_found(trio,
         assert [id for _, id in visit.came[-len(ids):]] == list(ids)
 
     with RingEcho(trio.servers[0]) as echo, Provider(nodes[1], certificate) as provider:
-        # What comes before the first is read, no node has to ring for.
+        # No node has to ring for a notification that comes before the first read.
         visit = player.connect(nodes[0])
         player.subscribe(visit)
         for id in ("first", "second"):
