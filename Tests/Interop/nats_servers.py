@@ -72,6 +72,14 @@ def _is_free(address):
     return True
 
 
+def pause(pid):
+    """Stops a process, until it gets SIGCONT."""
+    os.kill(pid, signal.SIGSTOP)
+    # The threads stop one after the other.
+    threads = pathlib.Path(f"/proc/{pid}/task")
+    eventually(lambda: all((each / "stat").read_text().rpartition(") ")[2][0] in "TZ" for each in threads.iterdir()))
+
+
 class NATSServer:
     """One server: `start`, `kill`, `pause` and `resume` as often as a test likes. Its folder survives.
 
@@ -139,6 +147,12 @@ class NATSServer:
             self.process.wait()
             self.process = None
 
+    def stop(self):
+        """Asks it to stop, as a service manager does, and waits for its end."""
+        self.process.terminate()
+        self.process.wait(timeout=PATIENCE)
+        self.process = None
+
     def lame_duck(self):
         """Ends it as an upgrade does: it asks its clients to leave, hands over what it leads, and ends by itself.
 
@@ -149,10 +163,7 @@ class NATSServer:
         self.process = None
 
     def pause(self):
-        os.kill(self.pid, signal.SIGSTOP)
-        # The threads stop one after the other.
-        threads = pathlib.Path(f"/proc/{self.pid}/task")
-        eventually(lambda: all((each / "stat").read_text().rpartition(") ")[2][0] in "TZ" for each in threads.iterdir()))
+        pause(self.pid)
 
     def resume(self):
         os.kill(self.pid, signal.SIGCONT)
@@ -189,12 +200,15 @@ class NATSServer:
 
 
 class NATSTrio:
-    """Three servers that know each other. Each has its folder below `folder`."""
+    """Three servers that know each other. Each has its folder below `folder`.
 
-    def __init__(self, folder, sync="always", extra=""):
+    `addresses` are those of the loopback that nobody uses, unless told otherwise.
+    """
+
+    def __init__(self, folder, sync="always", extra="", addresses=None):
         names = ("n1", "n2", "n3")
         self.servers = [
-            NATSServer(name, folder / name, address, sync, extra) for name, address in zip(names, free_addresses(3))
+            NATSServer(name, folder / name, address, sync, extra) for name, address in zip(names, addresses or free_addresses(3))
         ]
         for server in self.servers:
             server.others = [other for other in self.servers if other is not server]

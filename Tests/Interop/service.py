@@ -35,6 +35,9 @@ def herald(*arguments, check=True, prefix=(), **options):
 class Service:
     """One `herald serve` on a data folder of its own; `start` and `kill` as often as a test likes."""
 
+    #: Where clients reach it.
+    host = "127.0.0.1"
+
     def __init__(self, data: pathlib.Path, *options, prefix=()):
         self.data = data
         self.options = list(options)
