@@ -1,5 +1,6 @@
 """A single machine becomes a cluster, and a lost cluster comes back from its backup: every device token stays valid."""
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -9,8 +10,8 @@ import pytest
 from channels import create, filter_of, publish, soon
 from mqtt_device import Identity
 from nats_servers import NATSTrio
-from parties import assert_accepted, remove_app
-from provider import Provider, away_device
+from parties import assert_accepted, new_id, remove_app
+from provider import Disconnected, Provider, away_device
 from service import PATIENCE, TOPIC, eventually, herald
 from test_backup import Load
 from test_cluster_node import options, refusal
@@ -44,6 +45,22 @@ def switch_off(device, topic=TOPIC):
     )
 
 
+class PatientLoad(Load):
+    """A load that goes on after answers that a busy cluster may give."""
+
+    def _push(self):
+        while not self._stopping.is_set():
+            with contextlib.suppress(Disconnected, OSError), Provider(self.service, self.certificate) as provider:
+                while not self._stopping.is_set():
+                    for device in self.devices:
+                        id = new_id()
+                        self.sent[device.id].append(id)
+                        answer = provider.push(device.token, {"aps": {"alert": "x" * 2000}}, id=id)
+                        assert answer.status in (200, 503) or answer.reset, answer
+                        if answer.status == 200:
+                            self.accepted[device.id].append(id)
+
+
 def test_a_single_machine_becomes_a_cluster(trio, fresh, tmp_path):
     service = fresh().start()
     waiting, other, off, removed, revoked = (
@@ -65,15 +82,21 @@ def test_a_single_machine_becomes_a_cluster(trio, fresh, tmp_path):
     assert "stop the service" in refused("cluster", "import", service.data, *options(trio))
     service.stop()
 
-    # An import that fails half way is repeated, and no node serves what it has left.
-    keys = service.data / "trust" / "token.keys"
-    keys.rename(tmp_path / "token.keys")
+    # Without a key of the folder, nothing is touched.
+    def hidden(name):
+        return service.data / "trust" / name, tmp_path / name
+
+    shutil.move(*hidden("token.keys"))
     assert "token.keys" in refused("cluster", "import", service.data, *options(trio))
+    shutil.move(*reversed(hidden("token.keys")))
+    # An import that fails half way is repeated, and no node serves what it has left.
+    shutil.move(*hidden("ledger.db"))
+    assert "ledger.db" in refused("cluster", "import", service.data, *options(trio))
     assert "has not ended" in refusal(tmp_path / "early", *options(trio, "early"))
     stranger = fresh().start()
     stranger.stop()
     assert "import of another folder" in refused("cluster", "import", stranger.data, *options(trio))
-    (tmp_path / "token.keys").rename(keys)
+    shutil.move(*reversed(hidden("ledger.db")))
     assert "devices of a single machine" in refusal(service.data, *options(trio))
     taken = json.loads(herald("cluster", "import", service.data, *options(trio), "--json").stdout)
     assert taken == {"devices": 5, "apps": 2, "registrations": 6, "channels": 1, "notifications": 2}, taken
@@ -118,7 +141,7 @@ def test_a_lost_cluster_comes_back_from_a_backup(trio, fresh, tmp_path):
     devices = [away_device(node, name=f"device {number}") for number in range(3)]
     revoked = away_device(node, name="revoked")
     herald("device", "revoke", revoked.id, "--data", node.data)
-    load = Load(node, devices)
+    load = PatientLoad(node, devices)
     try:
         eventually(lambda: all(len(accepted) > 5 for accepted in load.accepted.values()), what="the load")
         newest = load.newest()

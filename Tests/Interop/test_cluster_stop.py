@@ -12,7 +12,7 @@ from service import HERALD, PATIENCE, eventually
 from test_cluster_node import options, trio
 
 GRACE = 3
-#: The farewell of 2 s, the cancellation of everything after 5 s, and a busy machine.
+#: The connection to NATS is closed 2 s after the grace period; the rest is for a busy machine.
 BOUND = GRACE + 25
 
 

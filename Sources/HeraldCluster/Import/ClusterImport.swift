@@ -152,8 +152,9 @@ package struct ClusterImport: Sendable {
         let waiting = try await source.waiting(
             in: registrations.map { RegisteredSlot($0.slot, generation: $0.generation) }
         )
-        let messages = waiting.map { stored in
+        let messages = waiting.compactMap { stored -> BulkAppends.Message? in
             let notification = stored.notification
+            guard notification.storedUntil.map({ $0 > now }) ?? true else { return nil }
             let partition = partitions.partition(of: notification.slot.device)
             let rest = max((notification.storedUntil ?? notification.received) - now, .zero)
             let message = LogMessage(

@@ -14,7 +14,7 @@ import Synchronization
 final class ClusterNode: Sendable {
     let name: NodeName
     let store: ClusterStore
-    private let link: EngineLink
+    let link: EngineLink
     /// The nodes of the cluster.
     let nodes: NodeList
     private let membership: NodeMembership
@@ -226,7 +226,7 @@ final class ClusterNode: Sendable {
     /// Faults of this node's part in the cluster.
     var warningsOfNode: [String] {
         let trust = trust.problem.map { "trust is not in common with the other nodes now: \($0)" }
-        return [trust, FollowedStreams.warning(lags)].compactMap(\.self)
+        return [trust, FollowedStreams.warning(lags)].compactMap(\.self) + self.trust.tooLongFiles
     }
 
     /// The age of what this node knows of each stream that it follows.

@@ -83,14 +83,14 @@ final class EngineLink: Sendable {
 
     /// Does the work of a start.
     ///
-    /// The connection is closed if the work fails, and ``ClusterStart/farewell`` after its task is cancelled: then everything
+    /// The connection is closed if the work fails, and ``ClusterStart/leaveTime`` after its task is cancelled: then everything
     /// that waits for an answer fails.
     func starting<Value>(_ work: () async throws -> Value) async throws -> Value {
         do {
             return try await withTaskCancellationHandler {
                 try await work()
             } onCancel: {
-                connection.close(after: ClusterStart.farewell)
+                connection.close(after: ClusterStart.leaveTime)
             }
         } catch {
             await connection.close()

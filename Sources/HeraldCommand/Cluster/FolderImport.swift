@@ -70,6 +70,8 @@ struct FolderImport {
         guard let source = try JoiningFolder.rootFingerprint(at: folder.path) else {
             throw DataFolder.missing(folder.path)
         }
+        // Without its keys, the cluster would make others, and no token would be valid.
+        try TrustBackup.check(TrustLayout(data: folder.path))
         guard let partitions = Partitions(count: configuration.cluster.partitions) else {
             throw CommandError(.configuration, "cluster-partitions is out of range")
         }

@@ -13,7 +13,8 @@ struct ClusterCommand: ParsableCommand {
               herald cluster nats-conf --peers nats1,nats2,nats3 --output nats
             """,
         subcommands: [
-            ClusterNATSConf.self, ClusterStatus.self, ClusterNodes.self, ClusterEvict.self, ClusterImportCommand.self,
+            ClusterNATSConf.self, ClusterStatus.self, ClusterNodes.self, ClusterEvict.self, ClusterBalance.self,
+            ClusterImportCommand.self,
         ]
     )
 }

@@ -97,7 +97,8 @@ struct ServiceRun {
         )
         assembly.drills.allowsPayloadDrills = configuration.allowsPayloadDrills
         do {
-            try assembly.drillOperations.configure(configuration.drills)
+            try await assembly.clusterDrills?.start()
+            try await assembly.drillOperations.configure(configuration.drills)
         } catch {
             await assembly.close()
             throw error
@@ -153,7 +154,7 @@ struct ServiceRun {
             console.socket { socket.yield() },
             readinessService,
             ReloadSignal(signals: hangups, watch: watch, configuration: reload, manager: assembly.manager),
-            DrillWatch(drills: assembly.drills),
+            DrillWatch(drills: assembly.drills, cluster: assembly.clusterDrills),
         ]
         if let demo = assembly.demo {
             let host = configuration.host

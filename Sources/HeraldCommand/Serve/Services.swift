@@ -44,11 +44,10 @@ struct ClusterService: Service {
     }
 }
 
-/// Bounds the time in which a node that stops waits for the servers: all parts before the end of the grace period, then a
-/// farewell.
+/// Bounds the time in which a node that stops waits for the servers: the grace period for all parts, then ``leaveTime``.
 struct ClusterStopLimit: Service {
     /// The time after the grace period in which the node may still say that it leaves.
-    static let farewell = Duration.seconds(2)
+    static let leaveTime = Duration.seconds(2)
 
     let node: ClusterNode
     let gracePeriod: Duration
@@ -56,7 +55,7 @@ struct ClusterStopLimit: Service {
     func run() async throws {
         // The group stops on cancellation too.
         try? await gracefulShutdown()
-        node.abandon(after: gracePeriod + Self.farewell)
+        node.abandon(after: gracePeriod + Self.leaveTime)
     }
 }
 
@@ -128,8 +127,11 @@ struct GatewayService: Service {
 /// Ends drills whose time is over, and reminds of the others.
 struct DrillWatch: Service {
     let drills: DrillService
+    /// The drills of the cluster; nil for a service of one node.
+    let cluster: ClusterDrills?
 
     func run() async throws {
         await cancelWhenGracefulShutdown { await drills.run() }
+        cluster?.close()
     }
 }

@@ -21,7 +21,7 @@ final class Arrivals: Sendable {
     private let state: Mutex<State>
     private let reads: @Sendable () -> Int
 
-    /// - Parameter reads: The reads of mailboxes that are under way.
+    /// `reads` is the number of the reads of mailboxes that are under way.
     init(_ configuration: CourierConfiguration, reads: @escaping @Sendable () -> Int) {
         let queue = ArrivalQueue<Arrival>(
             limit: configuration.arrivalsUnderWay,
@@ -39,6 +39,14 @@ final class Arrivals: Sendable {
     func continues() { state.withLock { $0.queue.continues() } }
 
     func ended() { turn { $0.ended(at: .now(), reads: reads()) } }
+
+    /// Refuses those that have waited for too long, once a second, until the task is cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            do { try await Task.sleep(for: .seconds(1)) } catch { return }
+            turn { $0.turn(at: .now(), reads: reads()) }
+        }
+    }
 
     private func turn(_ body: (inout ArrivalQueue<Arrival>) -> ArrivalQueue<Arrival>.Turn) {
         let performs = state.withLock { state in
