@@ -132,6 +132,14 @@ package enum ClusterLimits {
     /// The time in which another node must take a notification that is never stored.
     package static let passOnTime = Duration.seconds(2)
 
+    /// The time in which other nodes must answer a query of the journal, or the question for their state.
+    ///
+    /// They look at their own disks: some milliseconds, or about a hundred for a busy device.
+    package static let answerTime = Duration.seconds(2)
+
+    /// The claims of an evicted node that are released at once: some hundred kilobytes on their way.
+    package static let releasesInFlight = 512
+
     /// The age of this node's view of a partition past which its claims count as not known.
     package static let staleClaims = Duration.seconds(5)
 

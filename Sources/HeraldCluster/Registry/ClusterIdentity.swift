@@ -3,7 +3,7 @@ import NIOCore
 
 /// Reads or makes the record of the cluster.
 package enum ClusterIdentity {
-    private static let subject = LogSubject.meta("cluster")
+    static let subject = LogSubject.meta("cluster")
 
     /// The cluster's record; nil for a new cluster.
     package static func read(_ changes: RecordChanges) async throws -> ClusterRecord? {

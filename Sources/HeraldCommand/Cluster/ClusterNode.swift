@@ -17,7 +17,7 @@ final class ClusterNode: Sendable {
     /// The nodes of the cluster.
     let nodes: NodeList
     private let membership: NodeMembership
-    private let messages: NATSNodeMessages
+    let messages: NATSNodeMessages
     /// Renews this node's record, from the moment that it has one.
     private let keeping: Task<Void, any Error>
     /// The trust folder, which has everything that the cluster shares.
@@ -32,6 +32,8 @@ final class ClusterNode: Sendable {
     private let connected = Gauge(label: "herald_cluster_connected")
     private let faults = Gauge(label: "herald_cluster_faults")
     private let followed: FollowedStreams
+    private let states = NodeStates()
+    private let silence = NodeSilence()
 
     private init(
         name: NodeName,
@@ -211,14 +213,24 @@ final class ClusterNode: Sendable {
         if let problem = link.problem { return ["no NATS server can be used (\(problem)): providers get 503"] }
         let leaderless = leaderless.withLock { $0 }
         return leaderless == 0
-            ? FollowedStreams.problem(store.lags).map { [$0] } ?? []
+            ? FollowedStreams.problem(lags).map { [$0] } ?? []
             : ["\(leaderless) streams have no leader, since a majority of the NATS servers is gone: providers get 503"]
     }
 
-    /// Faults that endanger what is stored, while the node serves.
-    var warnings: [String] {
+    /// Faults of the cluster's servers and nodes, which every node sees.
+    var warningsOfAll: [String] {
+        findings.withLock { $0.map(\.line) } + nodes.all.compactMap { NodeStates.warning($0) }
+    }
+
+    /// Faults of this node's part in the cluster.
+    var warningsOfNode: [String] {
         let trust = trust.problem.map { "trust is not in common with the other nodes now: \($0)" }
-        return findings.withLock { $0.map(\.line) } + [trust].compactMap(\.self)
+        return [trust, FollowedStreams.warning(lags)].compactMap(\.self)
+    }
+
+    /// The age of what this node knows of each stream that it follows.
+    private var lags: [(stream: LogStream, lag: Duration)] {
+        store.lags + [(.meta, nodes.lag), (.trust, trust.lag)]
     }
 
     /// The newest token key that each other live node opens, by its record.
@@ -234,7 +246,8 @@ final class ClusterNode: Sendable {
     func measure() {
         connected.record(link.problem == nil ? 1 : 0)
         store.rings.measure()
-        followed.measure(store.lags)
+        followed.measure(lags)
+        states.measure(nodes.all)
         faults.record(findings.withLock { $0.count })
     }
 
@@ -246,7 +259,8 @@ final class ClusterNode: Sendable {
         while !Task.isCancelled {
             do { try await Task.sleep(for: ClusterStart.look) } catch { return }
             try store.check()
-            try FollowedStreams.check(store.lags)
+            try FollowedStreams.check(lags)
+            silence.look(at: nodes.all, logger)
             if membership.takeLongestGap() > NodeNameMachine.silence {
                 // The other nodes may have stopped to ring: devices are to look for them.
                 dismiss()

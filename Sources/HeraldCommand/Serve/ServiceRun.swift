@@ -72,6 +72,11 @@ struct ServiceRun {
             clockWatch: clockWatch,
             started: started
         )
+        assembly.cluster?.answer { [journal = assembly.journal] question, limit in
+            try await journal.ownLines(question, limit: limit)
+        } report: {
+            administration.nodeReport
+        }
         let gauges = ServiceGauges(assembly, administration)
         let console = Console(
             configuration: consoleConfiguration,
