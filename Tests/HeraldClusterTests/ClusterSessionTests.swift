@@ -22,27 +22,10 @@ import Testing
 
     init() async throws {
         linkOfA = NodeLink(log)
-        a = try await ClusterSessionTests.registry("a", linkOfA)
-        b = try await ClusterSessionTests.registry("b", log)
+        a = try await .loaded("a", from: linkOfA)
+        b = try await .loaded("b", from: log)
         device = try await a.number(of: try #require(DeviceID("phone")))
         #expect(try await b.number(of: try #require(DeviceID("phone"))) == device)
-    }
-
-    private static func registry(_ name: String, _ log: any ReplicatedLog) async throws -> ClusterRegistry {
-        let barriers = LogBarriers(log: log, node: try #require(NodeName(name)))
-        let changes = RecordChanges(log: log, barriers: barriers)
-        let partitions = try #require(Partitions(count: 4))
-        let cluster = try await ClusterIdentity.open(partitions, at: ManualClock().now(), changes)
-        let registry = ClusterRegistry(
-            partitions: partitions,
-            numbers: ClusterNumbers(incarnation: cluster.incarnation, changes: changes),
-            changes: changes,
-            logger: .silent
-        ) { [log] stream, apply in
-            LogFollower(stream, log: log, barriers: barriers, scheduler: SimTime(), apply: apply)
-        }
-        try await registry.start()
-        return registry
     }
 
     /// A connection at A, with a session.

@@ -34,6 +34,7 @@ private struct StandInService: Administration {
         if let failure = await trust.reload().failures.all.first { throw AdminError(.failed, failure.message) }
     }
     var drills: [DrillEntry] { [] }
+    func allDrills() async -> [DrillEntry] { [] }
     func startDrill(_ request: DrillRequest) throws -> DrillEntry { throw AdminError(.conflict, "not here") }
     func stopDrill(_ id: Int) throws -> DrillEntry { throw AdminError(.notFound, "not here") }
     func stopDrills() -> [DrillEntry] { [] }

@@ -151,6 +151,8 @@ final class StandInAdministration: Administration {
 
     var drills: [DrillEntry] { drillsHeld.withLock { $0 } }
 
+    func allDrills() async -> [DrillEntry] { drills }
+
     func startDrill(_ request: DrillRequest) throws -> DrillEntry {
         drillsAsked.withLock { $0.append(request) }
         return Self.drill

@@ -113,6 +113,35 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
+    @Test func `a ledger that lacks a table is of an unreleased build`() async throws {
+        let store = try #require(try open(mayCreate: true) as? TrustDatabase)
+        let error = await #expect(throws: TrustError.self) {
+            try await store.change { try $0.execute(sql: "DROP TABLE device; SELECT * FROM device") }
+        }
+        #expect(error?.message.contains("no such table: device") == true)
+        #expect(error?.message.contains("start with a new data folder") == true)
+    }
+
+    @Test func `a file that is too long for the other nodes is named, until it is not`() async throws {
+        let (data, open) = (layout.data + "/node", TrustDatabase.open)
+        let folder = try await TrustFolder.create(at: data, store: open, now: now)
+        let authority = folder.layout.folder + "/device-authority.pem"
+        let text = String(decoding: try TrustFile.read(authority, .secret), as: UTF8.self)
+        let key = try #require(text.range(of: "-----BEGIN PRIVATE KEY-----"))
+        let certificates = text[..<key.lowerBound]
+        // Its key is elsewhere, so this list is the authority's.
+        try TrustFile.write(Array(certificates.utf8), to: authority, .secret)
+        let sharing = try FolderSharing(try TrustFolder.load(at: data, store: open))
+        let list = folder.layout.revocationList(.device)
+        for (length, isTooLong) in [(700_000, false), (700_001, true), (10, false)] {
+            try TrustFile.write([UInt8](repeating: 0, count: length), to: list, .open)
+            let facts = try await sharing.unshared(limit: 100).map(\.fact.key.name)
+            #expect(facts.contains(SharedFile.Name.deviceList.rawValue) == !isTooLong)
+            #expect(sharing.tooLongFiles.count == (isTooLong ? 1 : 0))
+            #expect(sharing.tooLongFiles.allSatisfy { $0.contains(list) && $0.contains("copy it") })
+        }
+    }
+
     @Test func `a damaged row is an error`() async throws {
         let store = try #require(try open(mayCreate: true) as? TrustDatabase)
         #expect(try await store.add(device(1), invitation: nil))

@@ -157,7 +157,7 @@ class Listener:
         self.arrived = []
         self.ledger, self.lock = ledger, lock
         self.subscribed = threading.Event()
-        #: The answers to its attempts to connect, and the ends of its connections.
+        #: The ends of its attempts to connect, and of its connections.
         self.ends = []
         self.client = mqtt.Client(
             mqtt.CallbackAPIVersion.VERSION2, client_id=device.id, protocol=mqtt.MQTTv5, reconnect_on_failure=comes_back

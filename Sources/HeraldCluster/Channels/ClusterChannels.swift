@@ -40,7 +40,7 @@ package final class ClusterChannels: Sendable {
     let logger: Logger
     private let makeFollower: ClusterRegistry.MakeFollower
     private let operations = KeyedOperations<ChannelID>()
-    private let followers = Mutex<[LogStream: LogFollower]>([:])
+    private let followers = LogFollowers()
     let contents = Mutex(Contents())
 
     /// - Parameters:
@@ -77,17 +77,8 @@ package final class ClusterChannels: Sendable {
     /// Loads everything and follows what comes, before any other call; after a failure it may be called again.
     /// - Throws: ``LogFailure`` if the log cannot be read, ``RecordError`` for a record of another version.
     package func start() async throws {
-        let followers = followers.withLock { followers in
-            if followers.isEmpty {
-                for stream in [LogStream.channels, .broadcasts] {
-                    followers[stream] = makeFollower(stream) { [self] in apply($0, of: stream) }
-                }
-            }
-            return followers
-        }
-        try await withThrowingTaskGroup { group in
-            for follower in followers.values { group.addTask { try await follower.start() } }
-            try await group.waitForAll()
+        try await followers.start([.channels, .broadcasts]) { stream in
+            makeFollower(stream) { [self] in apply($0, of: stream) }
         }
         contents.withLock { contents in
             // Broadcasts of deleted channels wait for the end of their time in the log.
@@ -102,25 +93,15 @@ package final class ClusterChannels: Sendable {
     }
 
     /// Ends the following.
-    package func close() {
-        let followers = followers.withLock { followers in
-            defer { followers = [:] }
-            return followers
-        }
-        for follower in followers.values { follower.cancel() }
-    }
+    package func close() { followers.close() }
 
     /// Takes over every channel that was made or deleted before this call.
     package func catchUp(_ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
-        LogFollower.catchUp(follower(of: .channels)) { done($0.mapError { $0 as any Error }) }
+        followers.catchUp([.channels], done)
     }
 
     /// The followers of both streams, once they have begun.
-    var activeFollowers: [LogFollower] { followers.withLock { Array($0.values) } }
-
-    private func follower(of stream: LogStream) -> [LogFollower] {
-        followers.withLock { [$0[stream]].compactMap(\.self) }
-    }
+    var activeFollowers: [LogFollower] { followers.all }
 
     /// Reports all channels to a sink, and everything that comes from then on.
     package func report(to sink: any ChannelSink) {
@@ -218,7 +199,7 @@ package final class ClusterChannels: Sendable {
         let end: @Sendable () -> Void = { [self] in
             settle(broadcast, .failure(RecordChangeFailure.unknown), done)
         }
-        LogFollower.catchUp(follower(of: .broadcasts)) { _ in end() }
+        followers.catchUp([.broadcasts]) { _ in end() }
         scheduler.run(after: ClusterLimits.barrierAttempt, end)
     }
 

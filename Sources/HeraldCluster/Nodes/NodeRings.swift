@@ -324,7 +324,10 @@ package final class NodeRings: Sendable {
         // The registration is new, or it has ended: its notification is never shown then.
         catchUp(device) { [self] result in
             guard case .success = result else { return }
-            _ = reference.holder?.storedElsewhere(passed.stored)
+            // The device may have come again meanwhile: then the read after its claim has the notification.
+            if mailbox.at(device, { $0.rung(passed.sequence, of: passed.slot) }) {
+                _ = reference.holder?.storedElsewhere(passed.stored)
+            }
             answer(passed, sender)
         }
     }

@@ -24,7 +24,7 @@ package final class ClusterRegistry: Sendable {
     let operations = KeyedOperations<Key>()
     let contents = Mutex(RegistryContents())
     let reports = OrderedReports()
-    let followers = Mutex<[LogStream: LogFollower]>([:])
+    private let followers = LogFollowers()
     /// The reason why a record cannot be read.
     let failure = Mutex<RecordError?>(nil)
     private let makeFollower: MakeFollower
@@ -58,18 +58,9 @@ package final class ClusterRegistry: Sendable {
     /// Loads everything and follows what comes, before any other call; after a failure it may be called again.
     /// - Throws: ``LogFailure`` if the log cannot be read, ``RecordError`` for a record of another version.
     package func start() async throws {
-        let followers = followers.withLock { followers in
-            if followers.isEmpty {
-                let perPartition = partitions.all.flatMap { [LogStream.devices($0), .registrations($0)] }
-                for stream in [.apps] + perPartition {
-                    followers[stream] = makeFollower(stream) { [self] in apply($0, of: stream) }
-                }
-            }
-            return followers
-        }
-        try await withThrowingTaskGroup { group in
-            for follower in followers.values { group.addTask { try await follower.start() } }
-            try await group.waitForAll()
+        let perPartition = partitions.all.flatMap { [LogStream.devices($0), .registrations($0)] }
+        try await followers.start([.apps] + perPartition) { stream in
+            makeFollower(stream) { [self] in apply($0, of: stream) }
         }
         try check()
     }
@@ -80,21 +71,14 @@ package final class ClusterRegistry: Sendable {
     }
 
     /// Ends the following.
-    package func close() {
-        let followers = followers.withLock { followers in
-            defer { followers = [:] }
-            return followers
-        }
-        for follower in followers.values { follower.cancel() }
-    }
+    package func close() { followers.close() }
 
     /// The followers of the registry's streams.
-    var activeFollowers: [LogFollower] { followers.withLock { Array($0.values) } }
+    var activeFollowers: [LogFollower] { followers.all }
 
     /// Takes over everything that was stored in streams before this call.
     func catchUp(_ streams: [LogStream], _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
-        let followers = followers.withLock { followers in streams.compactMap { followers[$0] } }
-        LogFollower.catchUp(followers) { done($0.mapError { $0 as any Error }) }
+        followers.catchUp(streams, done)
     }
 
     /// The streams of a part of the shared state that are of the registry.

@@ -4,7 +4,6 @@ import HeraldCluster
 import HeraldMailbox
 import HeraldNATS
 import Logging
-import NIOCore
 
 /// The options with which a command reaches a cluster without a node.
 struct ClusterAccess: ParsableArguments {
@@ -75,9 +74,6 @@ struct ClusterVisit {
         guard let name = NodeName("command-\(String(UInt64.random(in: 0 ... .max), radix: 36))") else { return [:] }
         let messages = try NATSNodeMessages(link.connection, node: name)
         defer { messages.close() }
-        let answers = await messages.exchange.answers(to: ByteBuffer(), as: .state, of: nodes)
-        return answers.compactMapValues { body in
-            try? JSONDecoder().decode(NodeReport.self, from: Data(body.readableBytesView))
-        }
+        return await NodeQuestions(exchange: messages.exchange).reports(of: nodes)
     }
 }

@@ -6,6 +6,7 @@ import HeraldModel
 import HeraldNATS
 import HeraldStores
 import Logging
+import NIOCore
 import ServiceLifecycle
 import Synchronization
 
@@ -13,11 +14,11 @@ import Synchronization
 final class ClusterNode: Sendable {
     let name: NodeName
     let store: ClusterStore
-    private let link: EngineLink
+    let link: EngineLink
     /// The nodes of the cluster.
     let nodes: NodeList
     private let membership: NodeMembership
-    let messages: NATSNodeMessages
+    private let messages: NATSNodeMessages
     /// Renews this node's record, from the moment that it has one.
     private let keeping: Task<Void, any Error>
     /// The trust folder, which has everything that the cluster shares.
@@ -90,14 +91,15 @@ final class ClusterNode: Sendable {
         guard let partitions = Partitions(count: configuration.partitions) else {
             throw CommandError(.configuration, "cluster-partitions is out of range")
         }
-        var file = try NodeFile.read(folder)
+        let hasDevices = try await ClusterStart.checkDevices(of: journal, folder)
         let step: @Sendable (String) -> Void = { text in
             manager.status(text)
             logger.info("\(text)")
         }
         step("connecting to NATS")
         let link = try EngineLink(configuration, logger: logger)
-        do {
+        return try await link.starting {
+            var file = try NodeFile.read(folder)
             try await link.waitUntilConnected()
             let checks = EngineChecks(configuration: configuration, jetStream: link.jetStream, clock: clock)
             step("checking the NATS servers")
@@ -116,8 +118,8 @@ final class ClusterNode: Sendable {
             let streamSet = ClusterStreams(link.jetStream, replicas: configuration.replicas)
             let scheduler = EventLoopScheduler(link.connection.eventLoop)
             step("checking the streams of the cluster")
-            let cluster = try await ClusterStart.onceReadable(onStep: step) {
-                try await streamSet.open(partitions, at: clock.now(), changes)
+            let cluster = try await ClusterStart.onceReadable(link, onStep: step) {
+                try await streamSet.open(partitions, mayBeNew: !hasDevices, at: clock.now(), changes)
             }
             try ClusterStart.refuse(await EngineSelfTest(log, node: name).run().map { [$0] } ?? [], logger)
             let entry = TrustEntry(
@@ -128,7 +130,7 @@ final class ClusterNode: Sendable {
                 step: step,
                 logger: logger
             )
-            let trust = try await ClusterStart.onceReadable(onStep: step) {
+            let trust = try await ClusterStart.onceReadable(link, onStep: step) {
                 try await entry.enter(
                     TrustEntry.Connection(log: log, barriers: barriers, changes: changes, scheduler: scheduler)
                 )
@@ -175,10 +177,12 @@ final class ClusterNode: Sendable {
                 logger: logger
             )
             do {
-                try await nodes.start()
-                try await store.load()
-                // Another node may have changed it while this one waited.
-                try await trust.catchUp()
+                try await ClusterStart.onceReadable(link, onStep: step) {
+                    try await nodes.start()
+                    try await store.load()
+                    // Another node may have changed it while this one waited.
+                    try await trust.catchUp()
+                }
                 try membership.check()
             } catch {
                 keeping.cancel()
@@ -200,9 +204,6 @@ final class ClusterNode: Sendable {
                 file: file,
                 logger: logger
             )
-        } catch {
-            await link.connection.close()
-            throw error
         }
     }
 
@@ -225,7 +226,7 @@ final class ClusterNode: Sendable {
     /// Faults of this node's part in the cluster.
     var warningsOfNode: [String] {
         let trust = trust.problem.map { "trust is not in common with the other nodes now: \($0)" }
-        return [trust, FollowedStreams.warning(lags)].compactMap(\.self)
+        return [trust, FollowedStreams.warning(lags)].compactMap(\.self) + self.trust.tooLongFiles
     }
 
     /// The age of what this node knows of each stream that it follows.
@@ -238,6 +239,12 @@ final class ClusterNode: Sendable {
         let live = nodes.all.filter { $0.state == .serving && $0.record.node != name }
         return Dictionary(live.map { ($0.record.node, $0.record.newestTokenKey) }) { first, _ in first }
     }
+
+    /// The questions to other nodes, and of them.
+    var questions: NodeQuestions { NodeQuestions(exchange: messages.exchange) }
+
+    /// Whether a device is connected to another node.
+    func isHeldElsewhere(_ device: DeviceNumber) -> Bool { store.directory.isHeldElsewhere(device) }
 
     /// - Throws: If another process has taken this node's name.
     func check() throws { try membership.check() }
@@ -311,14 +318,26 @@ final class ClusterNode: Sendable {
 
     /// Ends this node's part in the cluster; after everything that stores has stopped.
     func close() async {
-        messages.close()
-        store.close()
-        nodes.close()
-        trust.close()
+        endFollowing()
         keeping.cancel()
         _ = await keeping.result
         await membership.leave()
         await link.connection.close()
+    }
+
+    private func endFollowing() {
+        messages.close()
+        store.close()
+        nodes.close()
+        trust.close()
+    }
+
+    /// Ends after a time all that waits for the servers: whatever they have not answered by then fails. Returns at once.
+    func abandon(after time: Duration) {
+        link.connection.eventLoop.scheduleTask(in: TimeAmount(time)) { [self] in
+            endFollowing()
+            link.connection.close(after: .zero)
+        }
     }
 }
 

@@ -28,10 +28,12 @@ struct ClusterReport: Encodable {
     let servers: [Server]
     let streams: [Stream]
     let problems: [String]
+    /// Advice that is no fault.
+    let hint: String?
     let isFaulty: Bool
 
     private enum CodingKeys: CodingKey {
-        case nodes, servers, streams, problems
+        case nodes, servers, streams, problems, hint
     }
 
     init(_ visit: ClusterVisit) async {
@@ -50,6 +52,8 @@ struct ClusterReport: Encodable {
         nodes = table?.entries ?? []
         findings += table?.findings ?? []
         problems = findings.map(\.line)
+        // A server that is behind takes over nothing.
+        hint = findings.isEmpty ? LeaderBalance(states).hint : nil
         // Between servers without a route, what is never stored is lost.
         let isCut = !RouteCheck.broken(answers.compactMap { $0.answer?.routes }).isEmpty
         isFaulty = isCut || findings.contains { $0.severity == .refusal }
@@ -101,6 +105,7 @@ struct ClusterReport: Encodable {
         }
         lines += table.lines
         if !problems.isEmpty { lines += [""] + problems }
+        if let hint { lines += ["", hint] }
         return lines
     }
 }

@@ -16,6 +16,8 @@ struct ClockCommand: AsyncParsableCommand {
             the clock is wrong, set it right: Herald delivers them. If it is right, run `herald clock accept`: Herald \
             deletes them.
 
+            Each node of a cluster has a clock of its own.
+
             Example:
               herald clock advance 30d
             """,

@@ -12,7 +12,10 @@ struct ClusterCommand: ParsableCommand {
             Example:
               herald cluster nats-conf --peers nats1,nats2,nats3 --output nats
             """,
-        subcommands: [ClusterNATSConf.self, ClusterStatus.self, ClusterNodes.self, ClusterEvict.self]
+        subcommands: [
+            ClusterNATSConf.self, ClusterStatus.self, ClusterNodes.self, ClusterEvict.self, ClusterBalance.self,
+            ClusterImportCommand.self,
+        ]
     )
 }
 

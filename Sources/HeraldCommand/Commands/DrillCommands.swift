@@ -8,7 +8,7 @@ struct DrillCommand: AsyncParsableCommand {
         abstract: "Make failures on demand in the running service, to test senders.",
         discussion: """
             A drill affects only notifications that would be accepted. It ends after its time (an hour at most), with \
-            the service, or by `herald drill stop`. If a drill refuses or loses a notification, the service does not \
+            the service, or by `herald drill stop`. In a cluster it is in force at all nodes. If a drill refuses or loses a notification, the service does not \
             deliver it, and the journal says so.
 
             Example:
@@ -130,10 +130,14 @@ struct DrillStop: AsyncParsableCommand {
 private enum DrillText {
     static func say(_ entries: [DrillEntry]) {
         guard !entries.isEmpty else { return Terminal.say("no drill is active") }
-        var table = TextTable(["ID", "LEFT", "HITS", "SEED", "FROM", "WHAT"])
+        let isCluster = entries.contains { $0.nodes != nil }
+        var table = TextTable(["ID", "LEFT", "HITS", "SEED", "FROM"] + (isCluster ? ["NODES"] : []) + ["WHAT"])
         for entry in entries {
-            let left = "\(entry.wholeSecondsLeft) s"
-            table.add(["\(entry.id)", left, "\(entry.hits)", "\(entry.seed)", entry.from, entry.what])
+            let nodes = (entry.nodes ?? []).joined(separator: ", ")
+            table.add(
+                ["\(entry.id)", "\(entry.wholeSecondsLeft) s", "\(entry.hits)", "\(entry.seed)", entry.from]
+                    + (isCluster ? [nodes] : []) + [entry.what]
+            )
         }
         table.lines.forEach(Terminal.say)
     }

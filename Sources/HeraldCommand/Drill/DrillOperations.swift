@@ -7,27 +7,44 @@ import HeraldTrust
 struct DrillOperations: Sendable {
     let service: DrillService
     let seal: TokenSeal
+    /// The drills of the cluster; nil for a service of one node.
+    let cluster: ClusterDrills?
 
+    /// The active drills of this node.
     var entries: [DrillEntry] { service.reports.map { DrillEntry($0) } }
 
+    /// The active drills of all nodes.
+    func allEntries() async -> [DrillEntry] { await cluster?.entries() ?? entries }
+
     /// - Throws: `AdminError`.
-    func start(_ request: DrillRequest, isConfigured: Bool = false) throws -> DrillEntry {
+    func start(_ request: DrillRequest, isConfigured: Bool = false) async throws -> DrillEntry {
         let drill: Drill
         do throws(DrillMistake) {
             drill = try DrillReader.drill(request) { seal.open($0)?.slot }
         } catch {
             throw AdminError(.badRequest, error.text)
         }
-        guard let report = service.start(drill, isConfigured: isConfigured) else {
-            throw AdminError(.conflict, "\(DrillLimits.count) drills are active already: stop one of them")
+        let isFull = AdminError(.conflict, "\(DrillLimits.count) drills are active already: stop one of them")
+        if let cluster {
+            guard entries.count < DrillLimits.count else { throw isFull }
+            return try await cluster.start(request, drill, isConfigured: isConfigured)
         }
+        guard let report = service.start(drill, isConfigured: isConfigured) else { throw isFull }
         return DrillEntry(report)
     }
 
     /// - Throws: `AdminError`.
-    func stop(_ id: Int) throws -> DrillEntry {
+    func stop(_ id: Int) async throws -> DrillEntry {
+        if let cluster { return try await cluster.stop(id) }
         guard let report = service.stop(id) else { throw AdminError(.notFound, "no drill \(id) is active") }
         return DrillEntry(report)
+    }
+
+    /// Stops all drills, or those of this node's configuration.
+    /// - Throws: `AdminError`.
+    func stopAll(onlyConfigured: Bool = false) async throws -> [DrillEntry] {
+        if let cluster { return try await cluster.stopAll(onlyConfigured: onlyConfigured) }
+        return service.stopAll(onlyConfigured: onlyConfigured).map { DrillEntry($0) }
     }
 
     /// Checks drills of the configuration.
@@ -46,14 +63,12 @@ struct DrillOperations: Sendable {
 
     /// Replaces the configured drills that are on.
     /// - Throws: ``CommandError/Code/configuration`` if one cannot start; the ones before it are on.
-    func configure(_ requests: [DrillRequest]) throws {
-        _ = service.stopAll(onlyConfigured: true)
-        for request in requests {
-            do {
-                _ = try start(request, isConfigured: true)
-            } catch let error as AdminError {
-                throw CommandError(.configuration, "drill: \(error.message)")
-            }
+    func configure(_ requests: [DrillRequest]) async throws {
+        do {
+            _ = try await stopAll(onlyConfigured: true)
+            for request in requests { _ = try await start(request, isConfigured: true) }
+        } catch let error as AdminError {
+            throw CommandError(.configuration, "drill: \(error.message)")
         }
     }
 }

@@ -31,7 +31,7 @@ final class ConfigurationReload: Sendable {
     }
 
     /// Reads the configuration again and applies the live settings.
-    func reload() {
+    func reload() async {
         let logger = assembly.logger
         let next: ServerConfiguration
         do {
@@ -47,7 +47,7 @@ final class ConfigurationReload: Sendable {
             return current
         }
         let live = former.changes(to: next).filter(\.isLive)
-        if !live.isEmpty { apply(next, after: former) }
+        if !live.isEmpty { await apply(next, after: former) }
         logger.notice("configuration reloaded", metadata: ["changed": "\(ConfigurationReload.list(live))"])
         let waiting = assembly.configuration.changes(to: next).filter { !$0.isLive }
         if !waiting.isEmpty {
@@ -58,7 +58,7 @@ final class ConfigurationReload: Sendable {
         }
     }
 
-    private func apply(_ configuration: ServerConfiguration, after former: ServerConfiguration) {
+    private func apply(_ configuration: ServerConfiguration, after former: ServerConfiguration) async {
         threshold.level = configuration.logLevel
         assembly.postOffice.replaceTerms(configuration.postOffice.terms)
         assembly.gateway.replaceRules(configuration.gateway.rules)
@@ -67,7 +67,7 @@ final class ConfigurationReload: Sendable {
         // A configured drill that has ended does not begin again because something else changed.
         guard configuration.drills != former.drills else { return }
         do {
-            try assembly.drillOperations.configure(configuration.drills)
+            try await assembly.drillOperations.configure(configuration.drills)
         } catch {
             assembly.logger.error("could not start a configured drill", metadata: ["error": "\(error)"])
         }

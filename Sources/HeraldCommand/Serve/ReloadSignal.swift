@@ -12,7 +12,7 @@ struct ReloadSignal: Service {
         await cancelWhenGracefulShutdown {
             for await _ in signals {
                 manager.reloading()
-                configuration.reload()
+                await configuration.reload()
                 // `watch` has logged the error; the present trust stays in force.
                 try? await watch.reload()
                 manager.reloaded()

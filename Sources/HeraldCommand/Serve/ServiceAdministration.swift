@@ -242,16 +242,18 @@ struct ServiceAdministration: Administration {
 
     var drills: [DrillEntry] { assembly.drillOperations.entries }
 
-    func startDrill(_ request: DrillRequest) throws -> DrillEntry {
-        try assembly.drillOperations.start(request)
+    func allDrills() async -> [DrillEntry] { await assembly.drillOperations.allEntries() }
+
+    func startDrill(_ request: DrillRequest) async throws -> DrillEntry {
+        try await assembly.drillOperations.start(request)
     }
 
-    func stopDrill(_ id: Int) throws -> DrillEntry {
-        try assembly.drillOperations.stop(id)
+    func stopDrill(_ id: Int) async throws -> DrillEntry {
+        try await assembly.drillOperations.stop(id)
     }
 
-    func stopDrills() -> [DrillEntry] {
-        assembly.drills.stopAll().map { DrillEntry($0) }
+    func stopDrills() async throws -> [DrillEntry] {
+        try await assembly.drillOperations.stopAll()
     }
 
     /// Translates trust's errors into the admin API's.

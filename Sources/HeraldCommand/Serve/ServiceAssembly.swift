@@ -37,6 +37,8 @@ struct ServiceAssembly: Sendable {
     let channels: ChannelService
     let gateway: Gateway
     let drills: DrillService
+    /// The drills of the cluster; nil for a service of one node.
+    let clusterDrills: ClusterDrills?
     let binaryGateway: BinaryGateway
     let courier: Courier
     /// The TLS context of the activation listener.
@@ -200,6 +202,7 @@ struct ServiceAssembly: Sendable {
             channels: channels,
             gateway: gateway,
             drills: drills,
+            clusterDrills: cluster?.drills(performedBy: drills, clock: clock, logger: logger),
             binaryGateway: binaryGateway,
             courier: courier,
             activationContext: contexts.activation,
@@ -249,7 +252,7 @@ extension ServiceAssembly {
 
     var journal: ServiceJournal { ServiceJournal(store: store, registry: registry, cluster: cluster) }
 
-    var drillOperations: DrillOperations { DrillOperations(service: drills, seal: trust.seal) }
+    var drillOperations: DrillOperations { DrillOperations(service: drills, seal: trust.seal, cluster: clusterDrills) }
 
     /// The activation listener, which tells devices the port of the device listener.
     func activation(devicePort: Int) -> Activation {

@@ -22,7 +22,7 @@ struct ServiceJournal: Sendable {
         let others = cluster.nodes.all.filter { $0.record.node != cluster.name }
         // The journal of a node that has left is on its disk, and nobody is there to read it.
         let asked = Set(others.filter { $0.state != .left }.map(\.record.node))
-        async let answers = cluster.journal(question, limit: limit, of: asked)
+        async let answers = cluster.questions.journal(question, limit: limit, of: asked)
         let own = try await ownLines(question, limit: limit)
         let lines = await answers
         return JournalAnswer(

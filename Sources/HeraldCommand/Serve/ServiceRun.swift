@@ -17,6 +17,8 @@ struct ServiceRun {
     let metrics: PrometheusRegistry
     let reload: ConfigurationReload
     let hangups: UnixSignalsSequence
+    /// The signals of a node of a cluster; nil for a service that stands alone.
+    let stop: StopSignals?
 
     /// - Throws: If a listener cannot be opened, or the store has failed permanently.
     func run() async throws {
@@ -72,7 +74,7 @@ struct ServiceRun {
             clockWatch: clockWatch,
             started: started
         )
-        assembly.cluster?.answer { [journal = assembly.journal] question, limit in
+        assembly.cluster?.questions.answer { [journal = assembly.journal] question, limit in
             try await journal.ownLines(question, limit: limit)
         } report: {
             administration.nodeReport
@@ -95,7 +97,8 @@ struct ServiceRun {
         )
         assembly.drills.allowsPayloadDrills = configuration.allowsPayloadDrills
         do {
-            try assembly.drillOperations.configure(configuration.drills)
+            try await assembly.clusterDrills?.start()
+            try await assembly.drillOperations.configure(configuration.drills)
         } catch {
             await assembly.close()
             throw error
@@ -151,7 +154,7 @@ struct ServiceRun {
             console.socket { socket.yield() },
             readinessService,
             ReloadSignal(signals: hangups, watch: watch, configuration: reload, manager: assembly.manager),
-            DrillWatch(drills: assembly.drills),
+            DrillWatch(drills: assembly.drills, cluster: assembly.clusterDrills),
         ]
         if let demo = assembly.demo {
             let host = configuration.host
@@ -163,6 +166,9 @@ struct ServiceRun {
                 await assembly.close()
                 throw error
             }
+        }
+        if let cluster = assembly.cluster {
+            services.append(ClusterStopLimit(node: cluster, gracePeriod: configuration.gracePeriod))
         }
         // The last service is told first to stop.
         services.append(
@@ -176,12 +182,13 @@ struct ServiceRun {
         )
         var lifecycle = ServiceGroupConfiguration(
             services: services.map { .init(service: $0) },
-            gracefulShutdownSignals: [.sigterm, .sigint],
+            gracefulShutdownSignals: stop == nil ? [.sigterm, .sigint] : [],
             logger: Logger(label: HeraldLogHandler.lifecycle)
         )
         // Cancels whatever has not ended by then.
         lifecycle.maximumGracefulShutdownDuration = configuration.gracePeriod + .seconds(5)
         let group = ServiceGroup(configuration: lifecycle)
+        await stop?.onStop { await group.triggerGracefulShutdown() }
         defer { unlink(folder.controlSocketPath) }
         try await group.run()
     }

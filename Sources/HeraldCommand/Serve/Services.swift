@@ -44,6 +44,21 @@ struct ClusterService: Service {
     }
 }
 
+/// Bounds the time in which a node that stops waits for the servers: the grace period for all parts, then ``leaveTime``.
+struct ClusterStopLimit: Service {
+    /// The time after the grace period in which the node may still say that it leaves.
+    static let leaveTime = Duration.seconds(2)
+
+    let node: ClusterNode
+    let gracePeriod: Duration
+
+    func run() async throws {
+        // The group stops on cancellation too.
+        try? await gracefulShutdown()
+        node.abandon(after: gracePeriod + Self.leaveTime)
+    }
+}
+
 /// Notices that the data folder was deleted or moved.
 struct StoreFileWatch: Service {
     let store: SQLiteStore
@@ -112,8 +127,11 @@ struct GatewayService: Service {
 /// Ends drills whose time is over, and reminds of the others.
 struct DrillWatch: Service {
     let drills: DrillService
+    /// The drills of the cluster; nil for a service of one node.
+    let cluster: ClusterDrills?
 
     func run() async throws {
         await cancelWhenGracefulShutdown { await drills.run() }
+        cluster?.close()
     }
 }

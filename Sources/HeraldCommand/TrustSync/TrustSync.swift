@@ -27,6 +27,7 @@ final class TrustSync: Sendable {
     private let logger: Logger
     private let failure = Mutex<String?>(nil)
     private let opened = Mutex<UInt32?>(nil)
+    private let loggedFiles = Mutex<[String]>([])
 
     init(
         _ sharing: FolderSharing,
@@ -92,6 +93,9 @@ final class TrustSync: Sendable {
     /// The reason why trust is not in common now; nil if it is.
     var problem: String? { failure.withLock { $0 } }
 
+    /// Faults of files that the other nodes do not get.
+    var tooLongFiles: [String] { sharing.tooLongFiles }
+
     /// Shares and takes changes until the task is cancelled.
     /// - Parameters:
     ///   - onLook: Called at each look at the folder.
@@ -106,11 +110,21 @@ final class TrustSync: Sendable {
             group.addTask {
                 while !Task.isCancelled {
                     await self.attempt { while try await self.shareOwn(onChange) {} }
+                    self.logTooLongFiles()
                     onLook()
                     try? await Task.sleep(for: Self.look)
                 }
             }
         }
+    }
+
+    private func logTooLongFiles() {
+        let present = sharing.tooLongFiles
+        let former = loggedFiles.withLock { logged in
+            defer { logged = present }
+            return logged
+        }
+        for file in present where !former.contains(file) { logger.warning("\(file)") }
     }
 
     /// Does work; a failure is logged once, and followed by a pause.

@@ -43,14 +43,17 @@ package protocol Administration: Sendable {
     /// Reads the trust folder again.
     func reloadTrust() async throws
 
-    /// Active drills, oldest first.
+    /// Active drills of this node, oldest first.
     var drills: [DrillEntry] { get }
 
-    func startDrill(_ request: DrillRequest) throws -> DrillEntry
+    /// Active drills of all nodes, oldest first.
+    func allDrills() async -> [DrillEntry]
 
-    func stopDrill(_ id: Int) throws -> DrillEntry
+    func startDrill(_ request: DrillRequest) async throws -> DrillEntry
 
-    func stopDrills() -> [DrillEntry]
+    func stopDrill(_ id: Int) async throws -> DrillEntry
+
+    func stopDrills() async throws -> [DrillEntry]
 
     var clock: ClockReading { get }
 

@@ -7,22 +7,22 @@ struct DrillRoutes: Sendable {
 
     func add(to group: RouterGroup<BasicRequestContext>) {
         var routes = WebRoutes(group)
-        routes.get("drills") { _, _ in try WebReply.json(administration.drills) }
+        routes.get("drills") { _, _ in try WebReply.json(await administration.allDrills()) }
         routes.post("drills") { request, _ in
             let wanted = try await WebBody.json(
                 of: request,
                 as: DrillRequest.self,
                 limit: AdminRoutes.maximumBodyBytes
             )
-            return try WebReply.json(administration.startDrill(wanted))
+            return try WebReply.json(await administration.startDrill(wanted))
         }
-        routes.post("drills/stop") { _, _ in try WebReply.json(administration.stopDrills()) }
+        routes.post("drills/stop") { _, _ in try WebReply.json(await administration.stopDrills()) }
         routes.post("drills/:id/stop") { _, context in
             let text = try context.parameters.require("id")
             guard let id = Int(text) else {
                 throw AdminError(.badRequest, "the identifier of a drill is a number: see `herald drill list`")
             }
-            return try WebReply.json(administration.stopDrill(id))
+            return try WebReply.json(await administration.stopDrill(id))
         }
         routes.refuseOtherMethods()
     }

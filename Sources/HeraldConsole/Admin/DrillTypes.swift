@@ -55,8 +55,10 @@ package struct DrillEntry: Codable, Hashable, Sendable {
     package let ends: String
     package let secondsLeft: Double
     /// Number of affected requests.
-    package let hits: Int
+    package var hits: Int
     package let seed: UInt64
+    /// The nodes of a cluster at which it is active, of those that answered; nil for a service of one node.
+    package var nodes: [String]?
 
     private enum CodingKeys: String, CodingKey {
         case id
@@ -68,6 +70,7 @@ package struct DrillEntry: Codable, Hashable, Sendable {
         case secondsLeft = "seconds_left"
         case hits
         case seed
+        case nodes
     }
 
     package init(

@@ -45,7 +45,8 @@ struct ArrivalQueue<Arrival> {
         return turn(at: now, reads: reads)
     }
 
-    private mutating func turn(at now: NIODeadline, reads: Int) -> Turn {
+    /// Time has passed.
+    mutating func turn(at now: NIODeadline, reads: Int) -> Turn {
         var turn = Turn()
         while let first = waiting.first, now - first.since > longestWait {
             turn.refused.append(waiting.removeFirst().arrival)

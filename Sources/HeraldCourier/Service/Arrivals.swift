@@ -40,6 +40,14 @@ final class Arrivals: Sendable {
 
     func ended() { turn { $0.ended(at: .now(), reads: reads()) } }
 
+    /// Refuses those that have waited for too long, once a second, until the task is cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            do { try await Task.sleep(for: .seconds(1)) } catch { return }
+            turn { $0.turn(at: .now(), reads: reads()) }
+        }
+    }
+
     private func turn(_ body: (inout ArrivalQueue<Arrival>) -> ArrivalQueue<Arrival>.Turn) {
         let performs = state.withLock { state in
             let turn = body(&state.queue)

@@ -23,11 +23,11 @@ final class RegistryRequests: Sendable {
         var id: DeviceID { link.identity.id }
     }
 
-    let services: CourierServices
+    private let services: CourierServices
+    private let apps: AppRequests
     private let takeovers: Takeovers
-    let limits: CourierLimits
-    let metrics: CourierMetrics
-    let logger: Logger
+    private let metrics: CourierMetrics
+    private let logger: Logger
     private let queue = PerDeviceQueue()
     /// The devices on their way in; nil for a service of one node, whose store is in the process.
     private let arrivals: Arrivals?
@@ -41,9 +41,9 @@ final class RegistryRequests: Sendable {
     ) {
         self.services = services
         self.takeovers = takeovers
-        self.limits = limits
         self.metrics = metrics
         self.logger = logger
+        apps = AppRequests(services: services, limits: limits, metrics: metrics, logger: logger)
         let postOffice = services.postOffice
         arrivals = services.registry.shared.map { _ in Arrivals(limits.configuration) { postOffice.readCount } }
     }
@@ -52,7 +52,11 @@ final class RegistryRequests: Sendable {
     var waitingArrivals: Int { arrivals?.waitingCount ?? 0 }
 
     func run() async {
-        await queue.run()
+        await withTaskGroup { group in
+            if let arrivals { group.addTask { await arrivals.run() } }
+            await queue.run()
+            group.cancelAll()
+        }
     }
 
     func finish() {
@@ -95,12 +99,12 @@ final class RegistryRequests: Sendable {
                 self.services.registry.setSession(record, for: device, fence: client.fence) { done($0.map { .done }) }
             }
         case .register(let apps):
-            wait(client) { await self.register(apps, $0) }
+            wait(client) { await self.apps.register(apps, $0) }
         case .unregister(let apps):
-            wait(client) { .unregistered(await self.unregister(apps, $0)) }
+            wait(client) { .unregistered(await self.apps.unregister(apps, $0)) }
         case .findChannels(let filters):
             begin(client) { client, done in
-                let find: @Sendable () -> Set<CourierFilter> = { Set(filters.filter { self.exists($0, client) }) }
+                let find: @Sendable () -> Set<CourierFilter> = { Set(filters.filter { self.apps.exists($0, client) }) }
                 let found = find()
                 guard let shared = self.services.registry.shared, found.count < Set(filters).count else {
                     return done(.success(.foundChannels(found)))
@@ -109,7 +113,7 @@ final class RegistryRequests: Sendable {
                 shared.catchUp(.channels) { done($0.map { .foundChannels(find()) }) }
             }
         case .setEnabled(let isEnabled, let app):
-            wait(client) { try await self.setEnabled(isEnabled, app, $0) }
+            wait(client) { try await self.apps.setEnabled(isEnabled, app, $0) }
         case .setSavingPower(let isSaving):
             wait(client) { client in
                 guard let device = client.device else { return .failed }
@@ -118,13 +122,13 @@ final class RegistryRequests: Sendable {
             }
         case .examine(let tokens, let topic, let environment):
             wait(client) { client in
-                let examined = tokens.map { self.examine($0, for: topic, in: environment, client) }
+                let examined = tokens.map { self.apps.examine($0, for: topic, in: environment, client) }
                 guard let device = client.device, let shared = self.services.registry.shared,
                     !examined.allSatisfy(\.isGood)
                 else { return .examined(examined) }
                 // Another node may have made the registration of a token just now.
                 try await shared.catchUp(.registrations(of: device))
-                return .examined(tokens.map { self.examine($0, for: topic, in: environment, client) })
+                return .examined(tokens.map { self.apps.examine($0, for: topic, in: environment, client) })
             }
         }
     }
@@ -243,7 +247,7 @@ final class RegistryRequests: Sendable {
     private func admit(_ arrival: Registry.Arrival, _ client: Client, _ done: @escaping Done) {
         let channels = (arrival.record.session?.subscriptions ?? [:]).keys.lazy.compactMap { CourierFilter($0) }
             .filter { ChannelFilter($0) != nil }
-        guard let shared = services.registry.shared, !channels.allSatisfy({ exists($0, client) }) else {
+        guard let shared = services.registry.shared, !channels.allSatisfy({ apps.exists($0, client) }) else {
             return admitWithApps(arrival, client, done)
         }
         shared.catchUp(.channels) { result in
@@ -277,7 +281,7 @@ final class RegistryRequests: Sendable {
             guard let number = services.registry.number(of: app) else { return nil }
             let slot = Slot(device: arrival.number, app: number)
             guard let registration = services.postOffice.registration(slot), registration.isLive else { return nil }
-            return registered(registration, as: topic, sealsToken: wantsTokens)
+            return self.apps.registered(registration, as: topic, sealsToken: wantsTokens)
         }
         let device = AdmittedDevice(
             device: arrival.number,

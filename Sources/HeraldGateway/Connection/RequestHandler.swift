@@ -38,8 +38,9 @@ final class RequestHandler {
     var hasSentGoAway = false
     /// The drill that stops the connection, in words.
     var stoppingDrill: String?
-    /// Whether the request that was looked at again is refused for what no other node has either.
-    private var hasRefusedAgain = false
+    /// Whether the request that was looked at again is refused for what no other node has either; nil if it was not refused
+    /// before.
+    private var hasRefusedAgain: Bool? = false
     /// Receives the completions of the connection's notifications; nil once the connection is gone.
     var completions: (any CompletionHandler)?
 
@@ -132,7 +133,7 @@ final class RequestHandler {
         case .unknown: session.leaveUnanswered(request, resets: true)
         case .decideAgain:
             hasRefusedAgain = false
-            defer { service.confirmations?.ended(isRefused: hasRefusedAgain) }
+            defer { if let hasRefusedAgain { service.confirmations?.ended(isRefused: hasRefusedAgain) } }
             return answer(request, service.clock.now(), isStopping: isStopping)
         }
         return nil
@@ -140,10 +141,16 @@ final class RequestHandler {
 
     /// Refuses a request, in a cluster when it is certain that no other node has what is missing here.
     private func confirm(_ request: PendingRequest, _ refusal: Refusal, _ part: SharedPart) {
-        guard let confirmations = service.confirmations, let completions, !request.isConfirmed else {
+        if !catchUp(request, part) {
             hasRefusedAgain = true
-            return refuse(request, refusal)
+            refuse(request, refusal)
         }
+    }
+
+    /// Learns in a cluster what the other nodes have, and then looks at the request again.
+    /// - Returns: false if this has been done, or there are no other nodes.
+    private func catchUp(_ request: PendingRequest, _ part: SharedPart) -> Bool {
+        guard let confirmations = service.confirmations, let completions, !request.isConfirmed else { return false }
         request.isConfirmed = true
         session.keepPosted(request)
         let number = request.number
@@ -151,6 +158,7 @@ final class RequestHandler {
             completions.settle(number, isCaughtUp ? .decideAgain : .refused(.serviceUnavailable))
         }
         if !isUnderWay { refuse(request, Refusal(.serviceUnavailable, Refusal.storeTrouble)) }
+        return true
     }
 
     // MARK: - Notifications
@@ -287,8 +295,11 @@ final class RequestHandler {
         case .unknown(let refusal, let part):
             confirm(request, refusal, part)
         case .answer(let body):
-            prepare(Reply(status: .ok, body: body), "the state at this moment", request)
-            accept(request)
+            answer(request, with: body)
+        case .listing(let body):
+            guard !catchUp(request, .channels) else { break }
+            hasRefusedAgain = nil
+            answer(request, with: body)
         case .create(let app, let storage, let use):
             let channel = ChannelID.random()
             request.acceptance = Reply(status: .created, channelID: Array(channel.base64.utf8))
@@ -311,6 +322,11 @@ final class RequestHandler {
             )
             perform(claiming: use) { $0.discard(post, as: .discardedUndeliverable, completion: $1) }
         }
+    }
+
+    private func answer(_ request: PendingRequest, with body: [UInt8]) {
+        prepare(Reply(status: .ok, body: body), "the state at this moment", request)
+        accept(request)
     }
 
     /// Sets the reply of a request after its acceptance, with an explanation if the provider asks for one.

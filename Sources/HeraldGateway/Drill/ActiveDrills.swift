@@ -59,11 +59,13 @@ struct ActiveDrills {
     private var lastID = 0
 
     /// Starts a drill.
-    /// - Returns: nil if the maximum number is active.
-    mutating func start(_ drill: Drill, isConfigured: Bool, now: DrillMoment) -> Entry? {
-        guard entries.count < DrillLimits.count else { return nil }
-        lastID += 1
-        let entry = Entry(id: lastID, drill: drill, isConfigured: isConfigured, began: now)
+    /// - Parameter id: The number that a cluster has given it; nil for the next one.
+    /// - Returns: nil if the maximum number is active, or a drill of the number.
+    mutating func start(_ drill: Drill, id: Int? = nil, isConfigured: Bool, now: DrillMoment) -> Entry? {
+        let id = id ?? lastID + 1
+        guard entries.count < DrillLimits.count, !entries.contains(where: { $0.id == id }) else { return nil }
+        lastID = max(lastID, id)
+        let entry = Entry(id: id, drill: drill, isConfigured: isConfigured, began: now)
         entries.append(entry)
         return entry
     }

@@ -61,12 +61,25 @@ package final class DrillService: Sendable {
     // MARK: - Operators
 
     /// Starts a drill.
-    /// - Returns: nil if the maximum number is active.
-    package func start(_ drill: Drill, isConfigured: Bool = false) -> DrillReport? {
+    /// - Parameters:
+    ///   - drill: The drill.
+    ///   - id: The number that a cluster has given it; nil for the next one.
+    ///   - age: The time since a cluster started it.
+    ///   - isConfigured: Whether the configuration starts it, not an operator's command.
+    /// - Returns: nil if the maximum number is active, or a drill of the number.
+    package func start(
+        _ drill: Drill,
+        id: Int? = nil,
+        age: Duration = .zero,
+        isConfigured: Bool = false
+    ) -> DrillReport? {
         tick()
         let now = moment
+        let began = DrillMoment(wall: now.wall - age, uptime: now.uptime - TimeAmount(age))
         let report = state.withLock { state -> DrillReport? in
-            guard let entry = state.drills.start(drill, isConfigured: isConfigured, now: now) else { return nil }
+            guard let entry = state.drills.start(drill, id: id, isConfigured: isConfigured, now: began) else {
+                return nil
+            }
             if state.nextReminder == nil { state.nextReminder = now.uptime + TimeAmount(DrillLimits.reminder) }
             update(state)
             return DrillReport(entry, now)

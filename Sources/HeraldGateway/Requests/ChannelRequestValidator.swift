@@ -16,6 +16,8 @@ struct ChannelRequestValidator {
         case unreadable(BroadcastPost, TopicUse?)
         /// The body of the answer.
         case answer([UInt8])
+        /// The body of an answer with all channels of an app, once this node knows those that other nodes made.
+        case listing([UInt8])
         case refused(Refusal)
         /// Refused, unless another node has just made what is missing here; nothing of the request was taken.
         case unknown(Refusal, SharedPart)
@@ -91,7 +93,7 @@ struct ChannelRequestValidator {
         case .deleteChannel(_, let id):
             return channel(id).asResult { .delete($0.id, app) }
         case .listChannels:
-            return .answer(isOthers ? Array("{\"channels\":[]}".utf8) : channels.listing(of: app))
+            return .listing(isOthers ? Array("{\"channels\":[]}".utf8) : channels.listing(of: app))
         case .broadcast:
             let uniqueID = ids.identifier()
             do throws(Refusal) {

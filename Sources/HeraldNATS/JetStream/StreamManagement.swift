@@ -29,20 +29,39 @@ extension JetStream {
         _ name: String,
         within time: Duration = Self.managementTime
     ) async throws(JetStreamError) -> StreamInfo {
-        try await call("STREAM.INFO", name, nil, within: time)
+        try await call("STREAM.INFO", name, Bool?.none, within: time)
     }
 
     package func deleteStream(
         _ name: String,
         within time: Duration = Self.managementTime
     ) async throws(JetStreamError) {
-        let _: Nothing = try await call("STREAM.DELETE", name, nil, within: time)
+        let _: Nothing = try await call("STREAM.DELETE", name, Bool?.none, within: time)
+    }
+
+    /// Lets another server lead a stream: one that has caught up.
+    package func moveLeader(
+        of stream: String,
+        to server: String,
+        within time: Duration = Self.managementTime
+    ) async throws(JetStreamError) {
+        let body = LeaderMove(placement: LeaderMove.Placement(preferred: server))
+        let _: Nothing = try await call("STREAM.LEADER.STEPDOWN", stream, body, within: time)
+    }
+
+    /// Request for a move of leadership.
+    private struct LeaderMove: Encodable {
+        struct Placement: Encodable {
+            let preferred: String
+        }
+
+        let placement: Placement
     }
 
     private func call<Answer: Decodable & Sendable & SendableMetatype>(
         _ method: String,
         _ stream: String,
-        _ body: StreamConfiguration?,
+        _ body: (some Encodable)?,
         within time: Duration
     ) async throws(JetStreamError) -> Answer {
         let result: Result<Answer, JetStreamError> = await withCheckedContinuation { continuation in

@@ -149,6 +149,12 @@ extension TrustError {
                 .unreadable,
                 "a change of \(path) was interrupted: run `herald provider list`, or start the service, which undoes it"
             )
+        case .SQLITE_ERROR where error.message?.hasPrefix("no such ") == true:
+            self.init(
+                .damaged,
+                "\(path) lacks something that this Herald needs (\(reason)): a build from between two releases wrote it, and "
+                    + "no release reads it; start with a new data folder"
+            )
         default:
             self.init(isWrite ? .unwritable : .unreadable, "cannot \(isWrite ? "write" : "read") \(path): \(reason)")
         }

@@ -13,6 +13,8 @@ package final class FolderSharing: Sendable {
         var files: [SharedFile.Name: SharedFileState] = [:]
         /// The files of which the log has everything.
         var settled: [String: TrustFile.Stamp] = [:]
+        /// The lengths of files that are too long to be shared.
+        var tooLong: [SharedFile.Name: Int] = [:]
     }
 
     package let folder: TrustFolder
@@ -138,6 +140,14 @@ package final class FolderSharing: Sendable {
         return files + (try await ledger.unshared(limit: limit - files.count))
     }
 
+    /// Files that other nodes do not get because they are too long, each in words with what to do.
+    package var tooLongFiles: [String] {
+        state.withLock { $0.tooLong }.sorted { $0.key.rawValue < $1.key.rawValue }.map { name, length in
+            "\(folder.layout.shared(name).path) has \(length) bytes, and nodes share at most \(SharedFile.maximumBytes) of "
+                + "a file: copy it to the other nodes yourself"
+        }
+    }
+
     /// Notes what the log has of a fact after sharing it.
     package func wereShared(_ facts: [(UnsharedFact, inLog: SharedFact)], now: WallTime) async throws -> Bool {
         for (unshared, inLog) in facts where unshared.number == nil {
@@ -162,10 +172,12 @@ package final class FolderSharing: Sendable {
             let (path, secrecy) = folder.layout.shared(name)
             facts += unsettled(path) { known in
                 let content = Data(try TrustFile.read(path, secrecy))
+                let length = content.count
+                state.withLock { $0.tooLong[name] = length > SharedFile.maximumBytes ? length : nil }
                 let former = known.files[name]
                 // The root is the cluster's identity, which no node changes.
                 guard former == nil || name != .root && former?.digest != Self.digest(content),
-                    content.count <= SharedFile.maximumBytes
+                    length <= SharedFile.maximumBytes
                 else { return [] }
                 return [.file(SharedFile(name: name, revision: (former?.revision ?? 0) + 1, content: content))]
             }

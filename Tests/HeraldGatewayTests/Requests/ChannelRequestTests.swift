@@ -57,6 +57,35 @@ struct ChannelRequestTests {
         #expect(list.body == "{\"channels\":[\(names)]}")
     }
 
+    /// The state of a cluster in which another node has just done something, or whose nodes cannot be heard.
+    private struct OtherNode: SharedState {
+        struct Unreachable: Error {}
+        let change: (@Sendable () -> Void)?
+
+        func catchUp(_ part: SharedPart, _ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+            guard let change else { return done(.failure(Unreachable())) }
+            if part == .channels { change() }
+            done(.success(()))
+        }
+    }
+
+    @Test func `a list has a channel that another node has just made, or there is none`() async throws {
+        let app = try await scene.apps.withNumber(of: KnownApps.chat, for: nil) { $0 }
+        let channel = BroadcastChannel(id: ChannelScene.id(3), app: app, storage: .newest, created: fixture.now)
+        let others = [
+            OtherNode { [service = scene.service] in service.created(StoredChannel(channel: channel, newest: nil)) },
+            OtherNode(change: nil),
+        ]
+        let answers = try others.map { other in
+            fixture.confirmations = RefusalConfirmations(shared: other, clock: fixture.trust.clock)
+            let connected = try Connected(fixture)
+            try connected.open()
+            return try connected.ask(try fields("GET", "/1/apps/com.example.app/all-channels"), body: [])?.body
+        }
+        #expect(answers[0]?.contains(ChannelScene.id(3).base64) == true)
+        #expect(answers[1]?.contains("ServiceUnavailable") == true)
+    }
+
     @Test func `a broadcast that is not to be stored is accepted at once`() throws {
         let connected = try Connected(fixture)
         try connected.open()

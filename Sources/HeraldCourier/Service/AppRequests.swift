@@ -5,8 +5,15 @@ import HeraldTrust
 import HeraldWire
 import Logging
 
-// The requests of SUBSCRIBE, UNSUBSCRIBE and PUBLISH.
-extension RegistryRequests {
+/// Performs the requests of SUBSCRIBE, UNSUBSCRIBE and PUBLISH.
+struct AppRequests: Sendable {
+    typealias Client = RegistryRequests.Client
+
+    let services: CourierServices
+    let limits: CourierLimits
+    let metrics: CourierMetrics
+    let logger: Logger
+
     func register(_ wanted: [App], _ client: Client) async -> RegistryAnswer {
         guard let device = client.device else { return .registered(wanted.map { _ in nil }) }
         let allowed = limits.deviceTopics == .any ? wanted : wanted.filter { mayRegister($0, client) }

@@ -1,0 +1,42 @@
+import Foundation
+import HeraldNATS
+import Testing
+
+@testable import HeraldCommand
+
+@Suite struct LeaderBalanceTests {
+    /// A stream, its leader, and the others; those in lower case have caught up.
+    private func stream(_ name: String, _ leader: String?, _ others: String...) throws -> StreamInfo {
+        let replicas = others.map { #"{"name":"\#($0.lowercased())","current":\#($0 == $0.lowercased())}"# }
+        let led = leader.map { #""leader":"\#($0)","# } ?? ""
+        let text = """
+            {"config":{"name":"\(name)","subjects":[]},"created":"2027-01-15T08:00:00Z",
+             "state":{"messages":0,"bytes":0,"first_seq":0,"last_seq":0},
+             "cluster":{\(led)"replicas":[\(replicas.joined(separator: ","))]}}
+            """
+        return try JSONDecoder().decode(StreamInfo.self, from: Data(text.utf8))
+    }
+
+    @Test func `one that leads all gives the others their share`() throws {
+        let balance = LeaderBalance(try (1...6).map { try stream("S\($0)", "a", "b", "c") })
+        #expect(balance.moves.map(\.to) == ["b", "c", "b", "c"])
+        #expect(Set(balance.moves.map(\.from)) == ["a"])
+        #expect(balance.hint == "a leads 6 of 6 streams: `herald cluster balance` spreads them")
+    }
+
+    @Test func `what is spread stays`() throws {
+        let balance = LeaderBalance([
+            try stream("S1", "a", "b", "c"), try stream("S2", "b", "a", "c"), try stream("S3", "c", "a", "b"),
+            try stream("S4", "a", "b", "c"),
+        ])
+        #expect(balance.moves.isEmpty && balance.hint == nil)
+        #expect(LeaderBalance([StreamInfo]()).hint == nil)
+    }
+
+    @Test func `a server that is behind takes over nothing, and an election is left alone`() throws {
+        let balance = LeaderBalance([
+            try stream("S1", "a", "B", "c"), try stream("S2", "a", "B", "c"), try stream("S3", nil, "B", "c"),
+        ])
+        #expect(balance.moves == [LeaderBalance.Move(stream: "S1", from: "a", to: "c")])
+    }
+}

@@ -1,0 +1,156 @@
+"""Life with a cluster: drills at all nodes, an upgrade of the NATS servers under load, and everybody returns at once."""
+
+import asyncio
+import json
+import random
+import re
+import ssl
+import urllib.request
+
+import mqtt_packets as mqtt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from certificates import Authority, uri
+from cluster import Cluster
+from cluster_load import ClusterLoad
+from mqtt_packets import Kind, Property
+from parties import assert_accepted, assert_refused
+from provider import Provider, away_device, listening_device
+from service import PATIENCE, Service, eventually, herald
+
+#: More devices than a node lets arrive at once, which are 64.
+CROWD = 120
+SERVER_BUSY = 0x89
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    cluster = Cluster(tmp_path_factory.mktemp("life"), 2)
+    try:
+        yield cluster.start()
+    finally:
+        cluster.close()
+
+
+def drill(node, *words):
+    return json.loads(herald("drill", *words, "--data", node.data, "--json").stdout)
+
+
+def test_a_drill_is_in_force_at_all_nodes_also_at_one_that_starts_meanwhile(cluster):
+    first, second = cluster.nodes
+    device, certificate = away_device(first), first.provider_certificate()
+    words = ("refuse", "--reason", "TooManyRequests", "--token", device.token, "--for", "10m")
+    started = drill(first, "start", *words)
+    third = Service(cluster.folder / "late", *first.options[:4], "--node", "late")
+    try:
+        third.start("--cluster-key", str(first.data / "trust" / "cluster.key"))
+        nodes = (first, second, third)
+        for node in nodes:
+            with Provider(node, certificate) as provider:
+                assert_refused(provider.push(device.token, {}), 429, "TooManyRequests")
+        (listed,) = drill(third, "list")
+        assert (listed["id"], listed["hits"], listed["seed"]) == (started["id"], len(nodes), started["seed"])
+        assert listed["nodes"] == ["late", "node1", "node2"]
+        # The number of the next one is another one, wherever it starts, and each node can stop both.
+        other = drill(second, "start", "latency", "--latency", "1ms")
+        assert other["id"] != started["id"]
+        assert drill(third, "stop", str(started["id"]))["hits"] == len(nodes)
+        for node in nodes:
+            with Provider(node, certificate) as provider:
+                eventually(lambda p=provider: p.push(device.token, {}).status == 200, what=f"no drill at {node.data.name}")
+        assert [entry["id"] for entry in drill(first, "stop", "--all")] == [other["id"]]
+        assert drill(second, "list") == drill(third, "list") == []
+        assert "no drill" in herald("drill", "stop", str(other["id"]), "--data", second.data, check=False).stderr
+    finally:
+        third.stop()
+        third.close()
+
+
+def test_a_nats_server_is_upgraded_under_load(cluster):
+    node = cluster.nodes[0]
+    with ClusterLoad(node, random.Random(1)) as load:
+        load.flows()
+        server = cluster.trio.leader("HERALD_BOX_0")
+        server.lame_duck()
+        load.flows()
+        server.start()
+        cluster.trio.wait()
+        load.flows()
+    assert not load.faults()
+    print(load.figures())
+
+
+class Crowd:
+    """Devices that connect at once, again and again until they are admitted."""
+
+    def __init__(self, node, count):
+        self.port = node.listeners["device"]
+        authority, key = Authority.of_service(node, "device"), ec.generate_private_key(ec.SECP256R1())
+        self.contexts = []
+        for number in range(count):
+            path = node.data.parent / f"crowd-{number}.pem"
+            authority.issue(path, subject=f"crowd-{number}", names=[uri(f"urn:herald:device:crowd-{number}")], key=key)
+            context = ssl.create_default_context(cafile=str(node.ca))
+            context.load_cert_chain(str(path))
+            self.contexts.append(context)
+        self.refusals, self.admitted = [], 0
+
+    async def come(self):
+        """Connects all, and leaves when all are in."""
+        writers = await asyncio.gather(*(self._connect(number) for number in range(len(self.contexts))))
+        for writer in writers:
+            writer.close()
+
+    async def _connect(self, number):
+        while True:
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.port, ssl=self.contexts[number], server_hostname="localhost")
+            try:
+                writer.write(mqtt.connect(f"crowd-{number}", 5, keep_alive=600))
+                head = await reader.readexactly(2)
+                packet = mqtt.read_packet(head[0], await reader.readexactly(head[1]), 5, head[1])
+                assert packet.kind == Kind.CONNACK
+                if packet.reason == 0:
+                    self.admitted += 1
+                    return writer
+                self.refusals.append(packet)
+            except (asyncio.IncompleteReadError, ConnectionError):
+                pass
+            writer.close()
+            await asyncio.sleep(0.5)
+
+
+def test_everybody_returns_at_once_and_waits_for_a_turn(cluster):
+    first, second = cluster.nodes
+    crowd = Crowd(first, CROWD)
+
+    def arrivals():
+        with urllib.request.urlopen(f"http://127.0.0.1:{first.listeners['console']}/metrics", timeout=PATIENCE) as answer:
+            return dict(re.findall(r"^herald_device_arrivals_(\w+) (\d+)", answer.read().decode(), re.M))
+
+    async def play():
+        # Nothing is answered: the first ones are on their way in, and the others wait.
+        for server in cluster.trio.servers:
+            server.pause()
+        returning = asyncio.create_task(crowd.come())
+        try:
+            await asyncio.to_thread(eventually, lambda: int(arrivals()["waiting"]) > 0, what="devices that wait")
+            await asyncio.to_thread(
+                eventually, lambda: any(each.reason == SERVER_BUSY for each in crowd.refusals), what="a refusal of one that waits"
+            )
+        finally:
+            for server in cluster.trio.servers:
+                server.resume()
+        await asyncio.wait_for(returning, 3 * PATIENCE)
+
+    asyncio.run(play())
+    assert crowd.admitted == CROWD
+    busy = [each for each in crowd.refusals if each.reason == SERVER_BUSY]
+    assert busy[0].value(Property.REASON_STRING) == "too many devices connect at once: try again later"
+    assert int(arrivals()["refused_total"]) >= len(busy) and arrivals()["waiting"] == "0"
+    # Notifications flow as before.
+    device = listening_device(second)
+    with Provider(first, first.provider_certificate()) as provider:
+        eventually(lambda: provider.push(device.token, {"id": "after"}).status == 200, 2 * PATIENCE)
+        eventually(lambda: [message.json["id"] for message in device.messages])
+    device.stop()
