@@ -1,5 +1,6 @@
 """A single machine becomes a cluster, and a lost cluster comes back from its backup: every device token stays valid."""
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -9,8 +10,8 @@ import pytest
 from channels import create, filter_of, publish, soon
 from mqtt_device import Identity
 from nats_servers import NATSTrio
-from parties import assert_accepted, remove_app
-from provider import Provider, away_device
+from parties import assert_accepted, new_id, remove_app
+from provider import Disconnected, Provider, away_device
 from service import PATIENCE, TOPIC, eventually, herald
 from test_backup import Load
 from test_cluster_node import options, refusal
@@ -42,6 +43,22 @@ def switch_off(device, topic=TOPIC):
         ],
         check=True, timeout=PATIENCE,
     )
+
+
+class PatientLoad(Load):
+    """A load that goes on after answers that a busy cluster may give."""
+
+    def _push(self):
+        while not self._stopping.is_set():
+            with contextlib.suppress(Disconnected, OSError), Provider(self.service, self.certificate) as provider:
+                while not self._stopping.is_set():
+                    for device in self.devices:
+                        id = new_id()
+                        self.sent[device.id].append(id)
+                        answer = provider.push(device.token, {"aps": {"alert": "x" * 2000}}, id=id)
+                        assert answer.status in (200, 503) or answer.reset, answer
+                        if answer.status == 200:
+                            self.accepted[device.id].append(id)
 
 
 def test_a_single_machine_becomes_a_cluster(trio, fresh, tmp_path):
@@ -124,7 +141,7 @@ def test_a_lost_cluster_comes_back_from_a_backup(trio, fresh, tmp_path):
     devices = [away_device(node, name=f"device {number}") for number in range(3)]
     revoked = away_device(node, name="revoked")
     herald("device", "revoke", revoked.id, "--data", node.data)
-    load = Load(node, devices)
+    load = PatientLoad(node, devices)
     try:
         eventually(lambda: all(len(accepted) > 5 for accepted in load.accepted.values()), what="the load")
         newest = load.newest()

@@ -15,7 +15,7 @@ from certificates import Authority, uri
 from cluster import Cluster
 from cluster_load import ClusterLoad
 from mqtt_packets import Kind, Property
-from parties import assert_accepted, assert_refused
+from parties import assert_refused
 from provider import Provider, away_device, listening_device
 from service import PATIENCE, Service, eventually, herald
 
@@ -78,7 +78,6 @@ def test_a_nats_server_is_upgraded_under_load(cluster):
         cluster.trio.wait()
         load.flows()
     assert not load.faults()
-    print(load.figures())
 
 
 class Crowd:

@@ -11,6 +11,8 @@ import Synchronization
 package struct ClusterExport: Sendable {
     /// Entries that are handed over together.
     private static let slice = 1000
+    /// Barriers beyond the first one that a follower awaits.
+    private static let rounds = 4
 
     private let log: any ReplicatedLog
     private let barriers: LogBarriers
@@ -42,13 +44,43 @@ package struct ClusterExport: Sendable {
     private var streams: [LogStream] {
         let all = partitions.all
         return [.apps] + all.map { .registrations($0) } + all.map { .devices($0) } + [.channels, .broadcasts]
-            + all.map { .mailbox($0) }
     }
 
     /// Reads everything; `take` gets it in the order of each stream.
     /// - Throws: ``LogFailure``, ``RecordError`` for a record of another version, or an error of `take`.
     package func run(_ take: ([StoreEntry]) async throws -> Void) async throws {
-        for stream in streams { try await read(stream, take) }
+        var slots: Set<RegisteredSlot> = []
+        for stream in streams {
+            try await read(stream) { entries in
+                for case .registrations(_, let all, _, _) in entries {
+                    slots.formUnion(
+                        all.lazy.filter(\.isLive).map { RegisteredSlot($0.slot, generation: $0.generation) }
+                    )
+                }
+                try await take(entries)
+            }
+        }
+        try await readNotifications(in: slots, take)
+    }
+
+    /// Reads slots by name: of one that is written all the time, a follower may hear too late for the backup.
+    private func readNotifications(
+        in slots: Set<RegisteredSlot>,
+        _ take: ([StoreEntry]) async throws -> Void
+    ) async throws {
+        for (partition, slots) in Dictionary(grouping: slots, by: { partitions.partition(of: $0.slot.device) }) {
+            let stream = LogStream.mailbox(partition)
+            var rest = slots[...]
+            while !rest.isEmpty {
+                let slice = rest.prefix(ClusterLimits.slotsPerRead - 1)
+                rest = rest.dropFirst(slice.count)
+                let subjects = slice.map { LogSubject.slot($0.slot, generation: $0.generation, partition) }
+                let found = try await withCheckedThrowingContinuation { continuation in
+                    barriers.read(subjects, in: stream) { continuation.resume(with: $0) }
+                }
+                try await take(found.compactMap { try entry($0, of: stream) })
+            }
+        }
     }
 
     private func read(_ stream: LogStream, _ take: ([StoreEntry]) async throws -> Void) async throws {
@@ -62,9 +94,12 @@ package struct ClusterExport: Sendable {
             scheduler: scheduler
         ) { arrived.yield($0) }
         defer { follower.cancel() }
-        follower.start { result in
+        let end: LogFollower.Done = { result in
             outcome.withLock { $0 = result }
             arrived.finish()
+        }
+        follower.start { result in
+            if case .failure = result { end(result) } else { ClusterExport.catchUp(follower, Self.rounds, end) }
         }
         var entries: [StoreEntry] = []
         for await batch in batches {
@@ -79,10 +114,20 @@ package struct ClusterExport: Sendable {
         try await take(entries)
     }
 
-    /// Without claims, which end with the connections, and broadcasts that nobody stores.
+    /// Lets a follower catch up several times.
+    ///
+    /// A record that is replaced before it is reported is left out, and its successor comes after the barrier. A device or a
+    /// registration does not change that often.
+    private static func catchUp(_ follower: LogFollower, _ rounds: Int, _ done: @escaping LogFollower.Done) {
+        follower.catchUp { result in
+            if case .failure = result { return done(result) }
+            if rounds > 1 { catchUp(follower, rounds - 1, done) } else { done(result) }
+        }
+    }
+
+    /// Without broadcasts that nobody stores.
     private func filters(of stream: LogStream) -> [LogSubject]? {
         switch stream {
-        case .mailbox: [LogSubject("\(stream.subjects.text.dropLast())*.n.*.*")]
         case .broadcasts: [LogSubject("\(stream.subjects.text.dropLast())stored.*")]
         default: nil
         }

@@ -29,8 +29,7 @@ struct ArrivalQueue<Arrival> {
     /// The arrivals that wait.
     var count: Int { waiting.count }
 
-    /// An arrival begins, or waits.
-    /// - Parameter reads: The reads of mailboxes that are under way.
+    /// An arrival begins, or waits; `reads` of mailboxes are under way.
     mutating func add(_ arrival: Arrival, at now: NIODeadline, reads: Int) -> Turn {
         waiting.append((arrival, now))
         return turn(at: now, reads: reads)

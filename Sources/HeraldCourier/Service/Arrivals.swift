@@ -21,7 +21,7 @@ final class Arrivals: Sendable {
     private let state: Mutex<State>
     private let reads: @Sendable () -> Int
 
-    /// - Parameter reads: The reads of mailboxes that are under way.
+    /// `reads` is the number of the reads of mailboxes that are under way.
     init(_ configuration: CourierConfiguration, reads: @escaping @Sendable () -> Int) {
         let queue = ArrivalQueue<Arrival>(
             limit: configuration.arrivalsUnderWay,

@@ -69,18 +69,22 @@ final class RegistryRequests: Sendable {
         case .admit:
             guard let arrivals else { return admit(client) {} }
             arrivals.add(
-                Arrivals.Arrival {
-                    // Nobody waits for it any more.
-                    guard !client.link.isGone else { return arrivals.ended() }
-                    self.admit(client) { arrivals.ended() }
-                } refuse: {
-                    self.metrics.arrivalsRefused.increment()
-                    client.link.complete(.busy)
-                }
+                Arrivals.Arrival(
+                    begin: {
+                        // Nobody waits for it any more.
+                        guard !client.link.isGone else { return arrivals.ended() }
+                        self.admit(client) { arrivals.ended() }
+                    },
+                    refuse: {
+                        self.metrics.arrivalsRefused.increment()
+                        client.link.complete(.busy)
+                    }
+                )
             )
         case .begin(let record, let read):
             arrivals?.continues()
-            begin(client, whenDone: { self.arrivals?.ended() }) { client, done in
+            let ended: @Sendable () -> Void = { [arrivals] in arrivals?.ended() }
+            begin(client, whenDone: ended) { client, done in
                 guard let device = client.device else { return done(.success(.failed)) }
                 let fence = client.fence
                 self.services.registry.beginSession(record, replacing: read, of: device, fence: fence) { result in
