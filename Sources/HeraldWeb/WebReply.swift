@@ -16,9 +16,7 @@ package enum WebReply {
         json(bytes: try encode(value), status: status)
     }
 
-    /// - Parameters:
-    ///   - value: The value to encode.
-    ///   - fields: Further fields of the header.
+    /// ``json(_:status:)`` with further fields of the header.
     package static func json(_ value: some Encodable, fields: [String: String]) throws -> Response {
         var response = try json(value)
         for (name, value) in fields {

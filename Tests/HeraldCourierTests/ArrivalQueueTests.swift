@@ -1,3 +1,4 @@
+import HeraldWire
 import NIOCore
 import Synchronization
 import Testing
@@ -45,6 +46,13 @@ import Testing
 }
 
 @Suite struct ArrivalsTests {
+    @Test func `a device that has waited is told that the service is busy, and why`() {
+        let refusal = ConnectRefusal(.busy)
+        #expect(refusal.code == .serverBusy)
+        #expect(refusal.reason == "too many devices connect at once: try again later")
+        #expect(ConnectRefusal(.failed).code == .serverUnavailable)
+    }
+
     @Test func `arrivals that end at once begin one after the other, and do not pile up on the stack`() {
         var configuration = CourierConfiguration()
         configuration.arrivalsUnderWay = 1

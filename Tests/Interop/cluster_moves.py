@@ -13,7 +13,7 @@ from cluster_load import ClusterLedger, Pusher
 from mqtt_device import LONG, Identity, Refused
 from mqtt_packets import Kind, Reason
 from mqtt_wire import Closed
-from service import PATIENCE, TOPIC
+from service import PATIENCE, TOPIC, eventually
 from test_crash_ledger import drain
 
 #: Takeovers of one device that a node permits, and the seconds in which it counts them, with time for a busy machine.
@@ -54,6 +54,19 @@ def disorder(visits, entries):
             if entry.status == 200:
                 newest[entry.slot] = max(newest[entry.slot], entry.sent)
     return faults
+
+
+def connected(identity, **options):
+    """A connection of a device; again while the node cannot admit it, as on a machine that hardly runs it."""
+    def attempt():
+        try:
+            return identity.connect(**options)
+        except Refused as refusal:
+            if refusal.reason != Reason.SERVER_UNAVAILABLE:
+                raise
+            return None
+
+    return eventually(attempt, what="a node that admits the device")
 
 
 class Shared:
@@ -101,7 +114,9 @@ class Player:
         self.budget = Budget()
         #: Seconds from the acceptance of a connection until the older one had ended.
         self.times = []
-        with self.identity.connect() as link:
+        #: Connections that a node ended because it could not serve for a while.
+        self.dismissed = 0
+        with connected(self.identity) as link:
             self.tokens = {TOPIC: link.register()}
             link.leave()
 
@@ -113,14 +128,14 @@ class Player:
     def can_move(self):
         return len(self.free_nodes()) >= self.targets
 
-    def connect(self, node):
+    def connect(self, node, connect=connected):
         """A new connection, which gets what comes for the app."""
         with self.lock:
             visit = Visit(self.ledger.moment(), node=node)
         identity = copy.copy(self.identity)
         identity.service = node
         expiry = LONG if self.keeps_session else None
-        visit.link = identity.connect(clean=not self.keeps_session, expiry=expiry)
+        visit.link = connect(identity, clean=not self.keeps_session, expiry=expiry)
         self.visits.append(visit)
         return visit
 
@@ -154,6 +169,9 @@ class Player:
         except Closed:
             self.times.append(time.monotonic() - since)
         visit.link.close()
+        if last and (last.kind, last.reason) == (Kind.DISCONNECT, Reason.SHUTTING_DOWN):
+            self.dismissed += 1
+            return []
         if not last or (last.kind, last.reason) != (Kind.DISCONNECT, Reason.TAKEN_OVER):
             return [f"{self.id}: a connection that was taken over ended with {last}"]
         return []
@@ -162,6 +180,10 @@ class Player:
         """Waits for so many notifications; the last one is acknowledged, or not."""
         while count:
             found = self.take(visit, visit.link.read(), acknowledges or count > 1)
+            if found.kind == Kind.DISCONNECT and found.reason == Reason.SHUTTING_DOWN:
+                self.dismissed += 1
+                self.visit = None
+                return []
             if found.kind == Kind.DISCONNECT:
                 return [f"{self.id}: dismissed with {found}"]
             count -= found.kind == Kind.PUBLISH and found.topic == f"apps/{TOPIC}"
@@ -216,7 +238,7 @@ class Clones(Player):
         def connect(node):
             gate.wait(PATIENCE)
             try:
-                visit = self.connect(node)
+                visit = self.connect(node, Identity.connect)
             except Refused as refusal:
                 # The other one was the newer before this one was accepted.
                 assert refusal.reason == Reason.SERVER_UNAVAILABLE, refusal
@@ -315,7 +337,7 @@ class Moves:
         """All that is wrong with what came, after the last connection of each device."""
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             drained = [
-                pool.submit(drain, self.nodes[number % len(self.nodes)], player, (TOPIC,), self.ledger, self.lock, self.key)
+                pool.submit(drain, self.nodes[number % len(self.nodes)], player, (TOPIC,), self.ledger, self.lock, self.key, True)
                 for number, player in enumerate(self.players)
             ]
         for each in drained:
@@ -334,5 +356,5 @@ class Moves:
         return {
             "connections": sum(len(player.visits) for player in self.players), "taken_over": len(times),
             "accepted": statuses[200], "refused": statuses[503], "unknown": statuses[None], "delivered": len(self.ledger.seen),
-            "longest_end": f"{max(times, default=0):.2f} s",
+            "dismissed": sum(player.dismissed for player in self.players), "longest_end": f"{max(times, default=0):.2f} s",
         }

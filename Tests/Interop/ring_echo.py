@@ -1,6 +1,7 @@
 """Rings between the nodes of a cluster, heard on a NATS server and sent again: late, repeated, and to nodes for which they were not."""
 
 import collections
+import contextlib
 import re
 import socket
 import struct
@@ -61,15 +62,17 @@ class RingEcho:
         return self
 
     def __exit__(self, *_):
-        self._socket.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def _write(self, data):
-        with self._lock:
+        # The server ends a connection that it cannot serve in time, as on a machine that hardly runs it.
+        with self._lock, contextlib.suppress(OSError):
             self._socket.sendall(data)
 
     def _read(self):
-        while line := self._input.readline():
+        while line := self._line():
             match line.split():
                 case [b"PING"]:
                     self._write(b"PONG\r\n")
@@ -79,6 +82,12 @@ class RingEcho:
                     self.rings.append(Ring(self._input.read(int(size) + 2)[:-2]))
                     if self.chance:
                         self.send(self.chance.choice(self.rings).data)
+
+    def _line(self):
+        try:
+            return self._input.readline()
+        except OSError:
+            return b""
 
     def send(self, data):
         """Sends a ring to all nodes."""

@@ -86,15 +86,15 @@ PARTS = {
     "cluster-networks": Part(
         "test_cluster_networks.py::test_partitions_and_pauses_cost_nothing",
         "three nodes and three NATS servers, of which some cannot reach others, or are paused, under load",
-        "nothing is lost, displaced or out of order", 5, 25, 15, 30,
+        "nothing is lost, displaced or out of order", 5, 25, 15, 20,
     ),
     "cluster-nodes": Part(
         "test_cluster_networks.py::test_killed_nodes_cost_nothing", "kill -9 of one or two of three nodes under load",
-        "nothing is lost, displaced or out of order", 10, 50, 5, 20,
+        "nothing is lost, displaced or out of order", 10, 50, 5,
     ),
     "cluster-restarts": Part(
         "test_cluster_networks.py::test_a_rolling_restart_costs_nothing",
-        "three NATS servers and three nodes restarted one by one under load", "nothing is lost, displaced or out of order", 1, 10, 20, 20,
+        "three NATS servers and three nodes restarted one by one under load", "nothing is lost, displaced or out of order", 1, 10, 20,
     ),
     "cluster-moves": Part(
         "test_cluster_moves.py::test_devices_that_move_between_nodes_under_load_miss_nothing",

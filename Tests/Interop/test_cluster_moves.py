@@ -9,7 +9,7 @@ import urllib.error
 
 import pytest
 
-from cluster_moves import Mover, Moves, Shared, Visit, disorder
+from cluster_moves import Mover, Moves, Shared, Visit, connected, disorder
 from machine_pauses import Pauses
 from mqtt_device import APPS, Identity, Refused
 from mqtt_wire import Closed
@@ -53,6 +53,8 @@ def test_devices_that_move_between_nodes_under_load_miss_nothing(trio, nodes, ro
         faults = moves.play()
     rounds.report(**moves.figures(), old_rings=echo.sent)
     assert not faults, "\n".join(faults[:5])
+    # Nodes hardly ever end connections for another reason.
+    assert sum(player.dismissed for player in moves.players) <= rounds.done // 10
     assert all(node.process.poll() is None for node in nodes)
 
 
@@ -119,7 +121,7 @@ class Registrar:
             self.close_device()
             self.device = Identity(self.nodes[0], f"registrar{number}")
             self.device.service = self.here
-            self.link = self.device.connect()
+            self.link = connected(self.device)
         self.played += 1
         topic = chance.choice(APPS)
         began = time.time()
@@ -208,9 +210,11 @@ def test_a_revocation_is_in_force_at_all_nodes_in_time(nodes, rounds):
         for number in rounds:
             device = Identity(nodes[0], f"revoked{number}")
             at, here, third = rounds.random(number).sample(nodes, 3)
-            assert not is_refused(device, third)
-            device.service = here
-            link = device.connect()
+            for node in (third, here):
+                device.service = node
+                link = connected(device)
+                if node is third:
+                    link.leave()
             eventually(lambda: is_revoked(device, at), what="a node that knows the new device")
             pauses.take()
             began = time.monotonic()

@@ -1,11 +1,14 @@
-"""The whole of a cluster as an operator sees it from any node: journal, nodes, health, metrics; and a node that is gone."""
+"""The whole of a cluster as an operator sees it from any node: journal, nodes, health, metrics; and what is gone or cut."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import urllib.request
 
+from cluster_network import Cut, Machine, PrivateNetwork
+from nats_servers import NATSTrio
 from parties import assert_accepted
 from provider import Provider, listening_device
 from service import PATIENCE, eventually, herald
@@ -24,9 +27,16 @@ def states(trio):
     return {node["name"]: (node["state"], node.get("devices_connected")) for node in json.loads(cluster(trio, "nodes", "--json").stdout)}
 
 
+def ask(node, path):
+    """The answer of a node's console."""
+    token = (node.data / "run" / "admin.token").read_text().strip()
+    address = f"http://127.0.0.1:{node.listeners['console']}{path}"
+    with urllib.request.urlopen(urllib.request.Request(address, headers={"authorization": f"Bearer {token}"}), timeout=PATIENCE) as answer:
+        return answer.headers, answer.read().decode()
+
+
 def metrics(node):
-    with urllib.request.urlopen(f"http://127.0.0.1:{node.listeners['console']}/metrics", timeout=PATIENCE) as answer:
-        found = re.findall(r'^herald_cluster_(?:nodes\{state="(\w+)"\}|(claims)) (\S+)$', answer.read().decode(), re.M)
+    found = re.findall(r'^herald_cluster_(?:nodes\{state="(\w+)"\}|(claims)) (\S+)$', ask(node, "/metrics")[1], re.M)
     return {state or name: int(float(value)) for state, name, value in found}
 
 
@@ -48,18 +58,19 @@ def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
         return {(line["node"], line["state"]) for line in json.loads(find("--json").stdout)}
 
     # Its whole life, wherever a line was written.
-    eventually(lambda: {("node1", "received"), ("node2", "delivered")} <= places(), what="a whole life")
+    eventually(lambda: {("node1", "received"), ("node2", "delivered from storage")} <= places(), what="a whole life")
     assert "did not answer" not in find().stderr
     times = [line["time"] for line in c.journal("--device", device.id)]
     assert times and times == sorted(times)
     assert states(trio) == {"node1": ("live", 0), "node2": ("live", 1), "node3": ("live", 0)}
     eventually(lambda: cluster(trio, "status", check=False).returncode == 0, what="a whole cluster")
-    (known,) = [each for each in json.loads(herald("device", "list", "--data", c.data, "--json").stdout) if each["id"] == device.id]
-    assert known["connected"], "a device that is connected to another node"
+    assert json.loads(ask(c, "/v1/devices")[1])[0]["connected"], "a device that is connected to another node"
 
     os.kill(b.pid, signal.SIGSTOP)
     found = find()
     assert found.returncode == 0 and "node1" in found.stdout and "node2 did not answer: its lines are missing" in found.stderr
+    headers, _ = ask(c, f"/v1/journal?notification={answer.id}")
+    assert headers["herald-missing-nodes"] == "node2"
     code, words = evict(trio, "node2")
     assert code == 1 and "node2 is live" in words and "stop it first" in words
     code, words = evict(trio, "node4")
@@ -78,4 +89,27 @@ def test_any_node_shows_the_whole_also_when_one_is_gone(trio, nodes):
     # It comes back as a new node, with its journal.
     b.start()
     device.stop()
-    eventually(lambda: ("node2", "delivered") in places(), what="the lines of a node that is back")
+    eventually(lambda: ("node2", "delivered from storage") in places(), what="the lines of a node that is back")
+
+
+def test_two_servers_that_do_not_reach_each_other_are_named(tmp_path):
+    """Both reach the third, so all streams are sound, and messages between nodes get lost all the same."""
+    with PrivateNetwork(), contextlib.ExitStack() as stack:
+        machines = [Machine(number) for number in (1, 2, 3)]
+        trio = NATSTrio(tmp_path, addresses=[machine.address for machine in machines])
+        for server, machine in zip(trio.servers, machines):
+            stack.callback(machine.close)
+            server.prefix = machine.inside
+        stack.callback(trio.close)
+        first, second, _ = machines
+        cuts = Cut([first], [second]), Cut([second], [first])
+        trio.launch()
+
+        def cut():
+            status = cluster(trio, "status", check=False)
+            return "nats-server n1 and n2 do not reach each other" in status.stdout
+
+        eventually(cut, what="the missing route")
+        for each in cuts:
+            each.heal()
+        eventually(lambda: not cut(), what="all routes")

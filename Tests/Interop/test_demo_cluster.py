@@ -79,6 +79,7 @@ def viewer(folder):
     viewer.close()
 
 
+@pytest.mark.slow
 def test_a_node_is_killed_and_the_chat_goes_on(viewer, folder):
     screens, places = {}, {}
     for name in ("Ann", "Bob"):

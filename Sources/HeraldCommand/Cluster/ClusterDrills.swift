@@ -164,7 +164,14 @@ final class ClusterDrills: Sendable {
     }
 
     private func take(_ entry: LogEntry) {
-        switch board.withLock({ $0.take(entry) }) {
+        // Performed under the lock: whoever finds an entry taken finds its drill too.
+        board.withLock { board in
+            if let order = board.take(entry) { perform(order) }
+        }
+    }
+
+    private func perform(_ order: DrillBoard.Order) {
+        switch order {
         case .start(let id, let record):
             let age = record.age(at: clock.now())
             guard let drill = try? record.drill() else { return skip(id) }
@@ -177,7 +184,6 @@ final class ClusterDrills: Sendable {
             }
         case .stop(let id): _ = service.stop(id)
         case .skip(let id): skip(id)
-        case nil: break
         }
     }
 

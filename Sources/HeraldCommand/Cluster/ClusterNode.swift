@@ -276,7 +276,10 @@ final class ClusterNode: Sendable {
             var seen = file.withLock { $0.seen }
             let before = seen
             let (states, ofStreams) = await checks.look(streams, &seen)
-            let found = await checks.servers(of: states.values) + ofStreams
+            let loss = ofStreams.first { $0.severity == .refusal }
+            looksWithLoss = loss == nil ? 0 : looksWithLoss + 1
+            let lasting = ofStreams.filter { $0.severity != .refusal || looksWithLoss >= ClusterStart.lossWarning }
+            let found = await checks.servers(of: states.values) + lasting
             leaderless.withLock { $0 = StreamCheck.leaderless(states.values).count }
             store.mailbox.setCount(max(0, records(in: states) - store.rings.claimCount))
             let isNew = findings.withLock { findings in
@@ -286,8 +289,6 @@ final class ClusterNode: Sendable {
             if isNew, found.isEmpty { logger.notice("the NATS servers are sound again") }
             if isNew { for finding in found { logger.warning("\(finding.line)") } }
             // Servers that are down are no loss, and come back.
-            let loss = ofStreams.first { $0.severity == .refusal }
-            looksWithLoss = loss == nil ? 0 : looksWithLoss + 1
             if let loss, looksWithLoss >= ClusterStart.lossLooks { throw CommandError(.refused, loss.line) }
             if seen != before { save(seen) }
         }

@@ -14,6 +14,8 @@ enum ClusterStart {
     static let leaveTime = Duration.seconds(2)
     /// The looks in a row that must show a loss: a paused leader knows after ten seconds that it is none.
     static let lossLooks = 6
+    /// The looks in a row after which a loss is a warning: a leader that was paused or cut off shows old states before.
+    static let lossWarning = 3
 
     /// Repeats work until the servers answer: for a while after their own start, they serve no reads.
     /// - Throws: The error of the work, or ``CommandError/Code/unreachable`` after ``firstRead``.

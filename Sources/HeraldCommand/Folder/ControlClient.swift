@@ -41,6 +41,7 @@ struct ControlClient: Sendable {
 
     /// Asks for lines of the journal, of all nodes of a cluster.
     /// - Parameter query: The query of `GET /v1/journal`.
+    /// - Returns: The lines, and the nodes that did not answer.
     /// - Throws: As ``get(_:accepting:as:)``.
     func journal(_ query: String) async throws -> JournalAnswer {
         let (data, headers) = try await exchange(.GET, "/v1/journal?\(query)", body: nil)

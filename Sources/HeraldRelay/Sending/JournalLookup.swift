@@ -44,6 +44,7 @@ package enum JournalResult: Hashable, Sendable {
 
     /// The result if the lines of some nodes are missing: one of them may have accepted the notification.
     /// - Parameter nodes: The names of the nodes; nil if no lines are missing.
+    /// - Returns: ``unavailable(_:)`` instead of ``notAccepted``.
     func lacking(_ nodes: String?) -> JournalResult {
         guard let nodes, self == .notAccepted else { return self }
         return .unavailable("nodes of its cluster did not answer: \(nodes)")
