@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
+import statistics
 import time
 
 import nats as nats_py
 
-from loads import CONNECTIONS, STREAMS, COUNTED, DeviceLoad, Requests, counted, device_tokens
+from loads import CONNECTIONS, COUNTED, STREAMS, DeviceLoad, Requests, device_tokens, send_counted
 from machine import WORK, exact_cpu_seconds, undisturbed
 from nats_trio import Trio
 from provider_connection import ProviderConnection
@@ -58,12 +59,11 @@ class Cluster:
 
     def idle(self):
         """The use of both while nothing happens, in CPU seconds for a second."""
-        return [used / 3 for used in self.spent(lambda: time.sleep(3 - SETTLE))]
+        return [used / 3 for used in self.spent(lambda: time.sleep(3))]
 
     def spent(self, body):
         before = self.cpu_seconds()
         body()
-        time.sleep(SETTLE)
         return [now - then for now, then in zip(self.cpu_seconds(), before)]
 
 
@@ -72,6 +72,7 @@ class _Case:
 
     def __init__(self, stack, settings, name, to, at):
         devices = max(settings.devices, CONNECTIONS * STREAMS)
+        self.shares = []
         self.to, self.bearer, self.expiration = to, to[0].provider_token(), int(time.time()) + DAY
         self.tokens = device_tokens(at[0].port("device"), at[0].ca, settings.identities, devices, [TOPIC])[TOPIC]
         self.requests = Requests(WORK / f"{name}-requests", self.tokens, self.bearer, TOPIC, self.expiration)
@@ -82,9 +83,19 @@ class _Case:
             for place, node in enumerate(at)]
 
     def send(self):
-        """A fixed number of notifications to each node, one node after another, as fast as they are answered."""
-        for node in self.to:
-            counted(node, node.port("api"), self.requests)
+        """A fixed number of notifications, as fast as they are answered; the connections go to the nodes in turn."""
+        for load in self.loads:
+            load.ask("begin")
+        began = time.monotonic()
+        send_counted(self.to, [node.port("api") for node in self.to], self.requests)
+        self.seconds = time.monotonic() - began
+        time.sleep(SETTLE)
+        self.shares.append(sum(load.ask("end")["received"] for load in self.loads) / COUNTED)
+
+    @property
+    def delivered(self):
+        """A note: the others were replaced by newer ones before their device had acknowledged the one before."""
+        return f"{statistics.median(self.shares):.1%} delivered, the others replaced"
 
     def times(self, pids):
         """From request to receipt, one after another."""
@@ -121,52 +132,57 @@ def elsewhere(settings, report):
             ours.append(both[1])
             before = exact_cpu_seconds(alone.pid)
             peer.send()
-            time.sleep(SETTLE)
             single.append((exact_cpu_seconds(alone.pid) - before) * 1e6 / COUNTED)
             times.append(case.times([*(process.pid for process in cluster.trio.processes), first.pid, second.pid]))
-    report.figure("cluster_elsewhere", ours, single, "us CPU of the nodes", "alone", lower_is_better=True)
+    report.figure("cluster_elsewhere", ours, single, "us CPU of the nodes", "alone", lower_is_better=True,
+                  note=f"{case.delivered}; alone {peer.delivered}")
     report.figure("cluster_elsewhere_nats", servers, [SERVERS_US], "us CPU of the servers", "bar", lower_is_better=True)
     report.figure("cluster_elsewhere_p50", [one["p50_ms"] for one in times], [ELSEWHERE_MS], "ms (p50, request to receipt)", "bar",
                   lower_is_better=True, note=f"p99 {median(times, 'p99_ms'):.1f} ms; {TIMED} notifications, one after another")
 
 
 def more_nodes(settings, report):
-    """One, two and three nodes: each holds its share of the devices, and takes its share of the notifications.
+    """One, two and three nodes: each holds its share of the devices, and takes its share of the same notifications.
 
     All are on the server's core, so that the cost counts, not the rate.
     """
-    outcomes = {}
+    outcomes, notes = {}, {}
     for count in (1, 2, 3):
         with contextlib.ExitStack() as stack:
             cluster = stack.enter_context(Cluster(WORK / f"nodes-{count}", settings.identities, count))
             case = _Case(stack, settings, f"nodes-{count}", cluster.nodes, cluster.nodes)
-            outcomes[count] = []
+            idle, outcomes[count] = cluster.idle(), []
             for _ in range(settings.rounds):
                 began = time.monotonic()
-                servers, nodes = (used * 1e6 / COUNTED / count for used in cluster.spent(case.send))
-                rate = COUNTED * count / (time.monotonic() - began - SETTLE)
-                outcomes[count].append({"rate": rate, "servers_us": servers, "nodes_us": nodes, "cpu_us": servers + nodes})
+                spent = cluster.spent(case.send)
+                lasted = time.monotonic() - began
+                servers, nodes = ((used - rest * lasted) * 1e6 / COUNTED for used, rest in zip(spent, idle))
+                outcomes[count].append({"rate": COUNTED / case.seconds, "servers_us": servers, "nodes_us": nodes, "cpu_us": servers + nodes})
+            notes[count] = case.delivered
     for count in (2, 3):
         ours, one = outcomes[count], outcomes[1]
         report.figure(
             f"cluster_nodes_{count}", [o["rate"] for o in ours], [o["rate"] for o in one], "notifications/s", "one node",
             by_cpu=median(one, "cpu_us") / median(ours, "cpu_us"),
-            note="; ".join(f"nodes {median(found, 'nodes_us'):.1f} us CPU each, servers {median(found, 'servers_us'):.1f}"
-                           for found in (ours, one)))
+            note="; ".join(f"{number} nodes: {median(found, 'nodes_us'):.1f} us CPU of the nodes, {median(found, 'servers_us'):.1f} of the "
+                           f"servers, {notes[number]}" for number, found in ((count, ours), (1, one))))
 
 
 def arrival(settings, report):
     """Devices connect that have a notification waiting: while the servers have their blocks in memory, and when they have not."""
     with Cluster(WORK / "arrival", settings.identities, 1) as cluster:
         (node,) = cluster.nodes
-        tokens = device_tokens(node.port("device"), node.ca, settings.identities, settings.devices, [TOPIC], keep_session=True)[TOPIC]
+        def registered(devices):
+            return device_tokens(node.port("device"), node.ca, settings.identities, devices, [TOPIC], keep_session=True)[TOPIC]
+
+        tokens, few = registered(settings.devices), registered(ARRIVALS)
         connection, expiration = ProviderConnection(node, node.provider_token()), int(time.time()) + DAY
         warm = []
         for _ in range(settings.rounds):
             for token in tokens:
                 connection.push(token, TOPIC, expiration)
             warm.append(_arrive(cluster, settings, node, len(tokens)))
-        asyncio.run(_scatter(cluster.trio, tokens[:ARRIVALS], lambda token: connection.push(token, TOPIC, expiration)))
+        asyncio.run(_scatter(cluster.trio, few, lambda token: connection.push(token, TOPIC, expiration)))
         time.sleep(COLD)
         cold = _arrive(cluster, settings, node, ARRIVALS)
     report.figure("cluster_arrival", warm, [cold], "us CPU of the servers", "cold", lower_is_better=True,
@@ -190,7 +206,7 @@ def _arrive(cluster, settings, node, count):
 
     def connect():
         with DeviceLoad(node.port("device"), node.ca, settings.identities, count, f"apps/{TOPIC}/#", expect=1, keep_session=True):
-            pass
+            time.sleep(SETTLE)
 
     spent = cluster.spent(connect)[0]
     return (spent - idle * (time.monotonic() - began)) * 1e6 / count
